@@ -3,20 +3,31 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import planted_cannon as truth
 import planted_runs as planted
 import pytest
 from msgspec.structs import replace
+from planted_runs import cell, run_of, source, values
 
+from slowpath.cli.main import main
 from slowpath.compare.comparison import Comparison, compare, match
-from slowpath.compare.read import read_source
-from slowpath.compare.views import render_comparison, render_comparison_brief
+from slowpath.compare.read import RunSource, read_source
+from slowpath.compare.views import (
+    figures,
+    part_lines,
+    render_comparison,
+    render_comparison_brief,
+    render_comparison_html,
+)
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.results import MOST_LINES
+from slowpath.report.figure import Plot
 from support.results import an_mpi
 
 THREE = {1: 1.1, 2: 0.9}
@@ -173,3 +184,91 @@ def test_runs_that_can_not_be_compared(tmp_path: Path) -> None:
         read_source(tmp_path / "nowhere")
     with pytest.raises(RecordError, match="run folder"):
         read_source(tmp_path)
+
+
+# Two runs of Cannon's algorithm: computation and communication are compared for all styles.
+
+
+def test_computation_stays_and_communication_is_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = read_source(truth.make_run(tmp_path / "a"))
+    slower = {variant: {n: 2 * ratio for n, ratio in by_n.items()} for variant, by_n in truth.EXPOSED.items()}
+    monkeypatch.setattr(truth, "EXPOSED", slower)
+    b = read_source(truth.make_run(tmp_path / "b"))
+    found = compare(a, b, 0.3, by_parts=True)
+    metrics = {row.metric for row in found.rows if row.experiment == "cannon"}
+    assert metrics == {"multiply_s", "dgemm_s", "exposed_s"}
+    verdicts = {
+        metric: {row.verdict for row in found.rows if row.metric == metric} for metric in ("dgemm_s", "exposed_s")
+    }
+    assert verdicts["dgemm_s"] <= {"same", "undecided"}
+    assert "slower" in verdicts["exposed_s"] <= {"slower", "undecided"}
+    lines = part_lines(found)
+    assert [line.split(":")[0] for line in lines] == [
+        "Cannon, the whole of all styles", "Cannon, computation of all styles", "Cannon, communication of all styles"
+    ]  # fmt: skip
+    assert "slower" not in lines[1]
+    assert re.search(r"\d+ slower.*; B over A", lines[2])
+    for text in (render_comparison(found), render_comparison_brief(found)):
+        assert "Cannon, communication of all styles" in " ".join(text.split())
+
+
+# Two runs in one picture: a panel with both curves for each style over n, and for p2p over the message's length.
+
+
+def p2p(name: str, seed: int, slow: float = 1.0) -> RunSource:
+    rng = np.random.default_rng(seed)
+    return source(name, [cell(i, values(rng, slow * i)) for i in (1, 2, 4, 8)])
+
+
+def cannon(name: str, seed: int, slow: float = 1.0) -> RunSource:
+    """Two styles with three orders each."""
+    rng = np.random.default_rng(seed)
+    cells: list[CellResult] = []
+    for variant in ("sendrecv", "put_fence"):
+        for n in (128, 256, 512):
+            factor = (n / 128) ** 3 * (slow if variant == "put_fence" else 1.0)
+            made = cell(len(cells), values(rng, factor))
+            metrics = {"multiply_s": next(iter(made.metrics.values()))}
+            parameters = {"pattern": "multiply", "variant": variant, "n": str(n), "repetitions": str(4096 // n)}
+            cells.append(replace(made, experiment="cannon", parameters=parameters, metrics=metrics))
+    return source(name, cells)
+
+
+def rows(figure: Plot) -> list[list[object]]:
+    assert figure.table is not None
+    return [list(row) for row in figure.table.rows]
+
+
+def test_each_style_has_a_panel_with_both_curves() -> None:
+    a, b = cannon("a", 1), cannon("b", 2, slow=2.0)
+    found = figures(compare(a, b, 0.03), a.results, b.results)
+    assert [figure.title for figure in found] == ["Multiply, sendrecv", "Multiply, put fence"]
+    for figure in found:
+        assert [(series.label, len(series.points)) for series in figure.series] == [("A", 3), ("B", 3)]
+        assert figure.x.title == "order n of the matrices"
+        assert [row[0] for row in rows(figure)] == ["n = 128", "n = 256", "n = 512"]
+    assert [row[-1] for row in rows(found[1])] == ["slower"] * 3
+
+
+def test_the_page_has_every_row_and_what_differs() -> None:
+    a, b = cannon("before", 1), cannon("after", 2, slow=2.0)
+    b = RunSource(b.path, replace(b.results, run=replace(b.results.run, machine={"host": "n2"})))
+    page = render_comparison_html(compare(a, b, 0.03), a.results, b.results)
+    assert "3 slower" in page
+    assert page.count("<svg") >= 2
+    assert "n1" in page
+    assert "n2" in page
+    assert "<li>hardware: B does not state the machine" in page
+    assert "://" not in page, "it opens without a network"
+
+
+def test_the_command_writes_the_page(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.json").write_bytes(
+            msgspec.json.encode(run_of(np.random.default_rng(seed), name, 4).results)
+        )
+    page = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--html", str(page)])
+    assert ended.value.code == 0
+    assert "Both runs over size" in page.read_text()

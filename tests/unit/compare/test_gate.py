@@ -3,16 +3,27 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.compare.gate import EXIT_CODES, Gate, gate
-from slowpath.compare.read import read_source
-from slowpath.compare.views import render_gate
+from slowpath.cli.main import exit_code
+from slowpath.compare.gate import EXIT_CODES, Gate, Undecided, final_exit_code, gate
+from slowpath.compare.read import RunSource, read_source
+from slowpath.compare.reference import MINIMUM_RUNS, add, hold, read_references, render_reference
+from slowpath.compare.views import render_gate, render_junit
+from slowpath.core.cell_results import CellResult
+from slowpath.core.errors import UsageError
+from slowpath.core.units import format_time
 
 CELLS = 50
 TRIALS = 200
@@ -86,3 +97,190 @@ def test_what_the_run_lacks_is_missing_and_wrong_bytes_are_a_regression() -> Non
 
 def test_exit_codes() -> None:
     assert EXIT_CODES == {"pass": 0, "regression": 1, "undecided": 3}
+
+
+# JUnit XML of a gate, read back as its readers read it.
+
+
+NASTY = 'cell "1" <a|b> & \\ 50 %, x: y\x07'
+SEEN = NASTY.replace("\x07", "\\u0007")
+
+
+@pytest.fixture(scope="module")
+def made() -> Gate:
+    """A regression, one that is undecided, a pass, a missing cell, wrong bytes."""
+    rng = np.random.default_rng(1)
+    run = [planted.cell(i, planted.values(rng, 1.3 if i == 1 else 1.0, 3 if i == 2 else 8)) for i in range(4)]
+    run[1], run[3] = replace(run[1], label=NASTY), replace(run[3], wrong_bytes=7)
+    base = [planted.cell(i, planted.values(rng)) for i in range(5)]
+    return gate(planted.source("run", run), planted.source("base", base))
+
+
+def test_the_fixture_holds_every_outcome(made: Gate) -> None:
+    assert {judged.outcome for judged in made.rows} == {"pass", "regression", "undecided"}
+    assert made.wrong
+    assert made.comparison.uncompared
+    assert [doubt.kind for doubt in made.doubts] == ["incomplete", "incomplete"]
+
+
+def test_junit_has_the_shape_that_its_schema_asks_for(made: Gate) -> None:
+    """Of Jenkins' junit-10.xsd: which elements stand where, which attributes they need, and counts that are right."""
+    document = ElementTree.fromstring(render_junit(made))
+    assert document.tag == "testsuites"
+    (suite,) = document
+    assert [child.tag for child in suite if child.tag != "testcase"] == ["properties", "system-out"]
+    cases = suite.findall("testcase")
+    for holder in (document, suite):
+        assert int(holder.attrib["tests"]) == len(cases) == 8
+        assert int(holder.attrib["failures"]) == len(suite.findall("testcase/failure")) == 2
+        assert int(holder.attrib["errors"]) == len(suite.findall("testcase/error")) == 4  # two more: why
+        assert holder.attrib["skipped"] == "0"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.attrib["timestamp"])
+    for case in cases:
+        assert set(case.attrib) == {"name", "classname"}
+        assert [child.tag for child in case] in (["failure", "system-out"], ["error"], ["error", "system-out"],
+                                                 ["system-out"], ["failure"])  # fmt: skip
+    assert all({"name", "value"} == set(one.attrib) for one in suite.iter("property"))
+    assert len({(case.attrib["classname"], case.attrib["name"]) for case in cases}) == len(cases)
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert {"message", "type"} == set(failure.attrib)
+    assert SEEN in failure.attrib["message"]
+
+
+@pytest.fixture(scope="module")
+def gates(made: Gate) -> dict[str, Gate]:
+    """Gates of every outcome, and two that compare nothing, since the cell of both has no times in the run."""
+    base = planted.source("base", a_cell(1))
+    few, apart = planted.source("few", a_cell(2, 4)), planted.source("apart", [*a_failed_cell(), *a_cell(3, number=1)])
+    return {
+        "pass": gate(planted.source("passed", a_cell(2)), base),
+        "undecided": gate(few, base),
+        "regression": made,
+        "uncompared": gate(apart, base),
+        "nothing": gate(apart, base, accept=["incomplete"]),
+    }
+
+
+def a_failed_cell() -> list[CellResult]:
+    return [replace(one, metrics={}) for one in a_cell(4)]
+
+
+def a_cell(seed: int, launches: int = 8, number: int = 0) -> list[CellResult]:
+    return [planted.cell(number, planted.values(np.random.default_rng(seed), 1.0, launches))]
+
+
+@pytest.mark.parametrize("undecided", ["undecided", "pass", "fail"])
+def test_junit_says_what_the_exit_code_says(gates: dict[str, Gate], undecided: Undecided) -> None:
+    """A reader shows failures and errors as failed, skipped and empty test cases as fine."""
+    for name, found in gates.items():
+        suite = ElementTree.fromstring(render_junit(found, undecided))[0]
+        failures, errors, tests = (int(suite.attrib[kind]) for kind in ("failures", "errors", "tests"))
+        code = final_exit_code(found.outcome, undecided)
+        assert tests > 0, name
+        assert (failures + errors == 0) == (code == 0), name
+        assert (failures > 0) == (code == 1), name
+        if found.outcome == "undecided":
+            assert {"undecided": errors, "fail": failures, "pass": int(suite.attrib["skipped"])}[undecided] > 0, name
+
+
+# A run against reference runs: like with like, words that the number of runs supports, and never a false all-clear.
+
+
+SPREAD = (0.98, 0.99, 1.0, 1.01, 1.02)
+
+
+def run_at(name: str, factor: float, **changes: Any) -> RunSource:
+    launches = [1e-5 * factor * one for one in (0.999, 1.0, 1.001, 1.0, 0.999, 1.0, 1.001, 1.0)]
+    return planted.source(name, [planted.cell(1, launches)], **changes)
+
+
+REFERENCES = [run_at(f"reference{number}", factor) for number, factor in enumerate(SPREAD)]
+
+
+def word(run: RunSource, references: Sequence[RunSource] = REFERENCES) -> str:
+    (row,) = hold(run, references, 0.05).rows
+    return row.word
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"),
+    [(1.0, "within"), (1.02, "within"), (1.04, "undecided"), (1.5, "slower"), (0.5, "faster")],
+)
+def test_words(factor: float, expected: str) -> None:
+    assert word(run_at("new", factor)) == expected
+
+
+def test_a_slower_cell_says_by_how_much_and_stands_first() -> None:
+    fast, slow = planted.cell(1, [1e-5] * 8), planted.cell(2, [2e-5] * 8)
+    references = [planted.source(f"r{n}", [fast, planted.cell(2, [1e-5 * f] * 8)]) for n, f in enumerate(SPREAD)]
+    found = hold(planted.source("new", [fast, slow]), references, 0.05)
+    assert {one.label: one.ratio for one in found.rows}["cell 2"] == pytest.approx(2 / 1.02)
+    head, _, first, *_ = render_reference(found).splitlines()
+    assert head == "new against 5 reference runs on P: 1 slower, 1 within"
+    value, low, high = (format_time(one) for one in (2e-5, 0.98e-5, 1.02e-5))
+    assert first == f"slower        cell 2: {value}; {low} to {high} in 5 runs; 1.96 times the slowest of them"
+
+
+def test_too_few_runs_say_nothing() -> None:
+    assert word(run_at("new", 3.0), REFERENCES[: MINIMUM_RUNS - 1]) == "no reference"
+    assert "A range needs at least 5 runs" in render_reference(hold(run_at("new", 3.0), REFERENCES[:2], 0.05))
+
+
+@pytest.mark.parametrize("field", ["processor", "processors", "memory_bytes"])
+def test_another_machine_is_no_reference(field: str) -> None:
+    other = {**planted.MACHINE, field: {"processor": "Q", "processors": 64, "memory_bytes": 2**36}[field]}
+    found = hold(run_at("new", 1.0, machine=other), REFERENCES, 0.05)
+    assert found.rows == []
+    assert "no reference for this processor" in render_reference(found)
+    unknown = {k: v for k, v in planted.MACHINE.items() if k != "processor"}
+    both = [run_at(f"u{n}", 1.0, machine=unknown) for n in range(5)]
+    assert hold(run_at("new", 1.0, machine=unknown), both, 0.05).rows == []
+
+
+def test_another_library_is_no_reference_and_another_version_is_one() -> None:
+    def under(name: str, version: str) -> RunSource:
+        mpi = planted.model.an_mpi(name=name, version=version)
+        return run_at("new", 1.0, mpis=[mpi])
+
+    assert word(under("mpich", "9.9")) == "within"
+    assert word(under("openmpi", "5.0.2")) == "no reference"
+
+
+def test_a_run_is_not_its_own_reference() -> None:
+    assert hold(REFERENCES[0], REFERENCES, 0.05).used == [one.run.id for one in REFERENCES[1:]]
+
+
+def test_kept_listed_and_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "site"
+    for one in [*REFERENCES, REFERENCES[0]]:
+        add(one, folder)
+    (folder / "broken.json").write_text("{")
+    found, left_out = read_references(folder)
+    assert [one.run.id for one in found] == [one.run.id for one in REFERENCES]
+    assert len(left_out) == 1
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps(msgspec.to_builtins(run_at("new", 1.5).results)))
+    assert exit_code(["reference", "show", str(new), "--in", str(folder)]) == 0
+    assert "1 slower" in capfd.readouterr().out
+    assert exit_code(["reference", "list", "--in", str(folder)]) == 0
+    assert capfd.readouterr().out.splitlines()[0] == "reference0  planted, mpich 5.0.2; P, 2 processors"
+    assert exit_code(["reference", "add", str(new), "--in", str(folder)]) == 0
+    assert len(read_references(folder)[0]) == 6
+    assert exit_code(["reference", "show", str(new), "--in", str(tmp_path / "none"), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out.partition("{")[2].join(["{", ""]))["rows"] == []
+
+
+def test_runs_of_one_name_from_two_nodes_are_two_references(tmp_path: Path) -> None:
+    here, there = (run_at("new", 1.0, machine={**planted.MACHINE, "host": host}) for host in ("n1", "n2"))
+    assert [add(one, tmp_path).name for one in (here, there, here)] == ["new.json", "new-2.json", "new.json"]
+    (tmp_path / "new-2.json").write_text("{")
+    assert add(there, tmp_path).name == "new-2.json"
+    assert len(read_references(tmp_path)[0]) == 2
+
+
+def test_what_is_no_reference(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="its status is partial"):
+        add(run_at("new", 1.0, status="partial"), tmp_path)
+    with pytest.raises(UsageError, match="it was imported"):
+        add(run_at("new", 1.0, imported=True), tmp_path)

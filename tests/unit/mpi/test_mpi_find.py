@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.doctor import registry
 from slowpath.mpi import find
+from slowpath.mpi.batch_systems import BATCH_SYSTEMS, NodeAllocation, expand_hostlist, find_allocation, names_in_file
 from slowpath.mpi.find import find_mpi
-from slowpath.mpi.launchers import identify, link_folders
+from slowpath.mpi.launchers import identify, launcher_named, link_folders
 from slowpath.mpi.libraries import abi_of
 from slowpath.mpi.mpi import needed_variables
+from slowpath.mpi.place import SYSTEM, processor_groups
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n    Release Date:  x\n",
@@ -172,3 +177,178 @@ def test_needed_variables() -> None:
     assert needed_variables("openmpi", prefix, {}, uid=0) == root
     assert needed_variables("openmpi", prefix, {}, uid=1000) == {}
     assert needed_variables("mpich", prefix, {}, uid=0) == {}
+
+
+# An MPI that can run programs and compile none is passed over for one that works, and says what to install.
+
+
+OPEN_MPI, MPICH = "mpiexec (OpenRTE) 4.1.4", "HYDRA build details:\n    Version: 5.0.2"
+
+
+def install_of_mpi_headers(prefix: Path, version: str, has_header: bool) -> Path:
+    """As a package leaves it: launcher, wrapper, and headers if the development package is there."""
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "include").mkdir()
+    for name, text in (("mpiexec", f"cat <<'END'\n{version}\nEND"), ("mpicxx", f"echo c++ -I{prefix}/include -lmpi")):
+        (prefix / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (prefix / "bin" / name).chmod(0o755)
+    if has_header:
+        (prefix / "include" / "mpi.h").touch()
+    return prefix
+
+
+@pytest.fixture(autouse=True)
+def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "embedded_folders", lambda: [tmp_path / "python" / "bin"])
+    monkeypatch.setattr(find, "WELL_KNOWN", ())
+    monkeypatch.setattr("slowpath.mpi.mpi._HEADERS", ())
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("SLOWPATH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("SLOWPATH_MPI", raising=False)
+
+
+def on_path(monkeypatch: pytest.MonkeyPatch, *prefixes: Path) -> None:
+    monkeypatch.setenv("PATH", ":".join([*(str(prefix / "bin") for prefix in prefixes), "/usr/bin", "/bin"]))
+
+
+def test_the_one_that_works_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare, whole = (
+        install_of_mpi_headers(tmp_path / "ompi", OPEN_MPI, False),
+        install_of_mpi_headers(tmp_path / "mpich", MPICH, True),
+    )
+    on_path(monkeypatch, bare, whole)
+    taken = find_mpi(None)
+    assert taken.prefix == whole
+    assert str(bare / "bin" / "mpiexec") in taken.doubt
+    assert "install libopenmpi-dev" in taken.doubt
+    assert registry.mpi_in_use().status == "warn"
+    first = registry.first_on_path()
+    assert (first.value, first.status) == (str(bare / "bin" / "mpiexec"), "warn")
+    assert str(whole / "bin" / "mpiexec") in first.means
+
+
+def test_one_with_headers_is_the_first_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (
+        install_of_mpi_headers(tmp_path / "ompi", OPEN_MPI, True),
+        install_of_mpi_headers(tmp_path / "mpich", MPICH, True),
+    )
+    on_path(monkeypatch, first, second)
+    assert (find_mpi(None).prefix, find_mpi(None).doubt) == (first, "")
+    assert registry.first_on_path().status == "ok"
+
+
+# Groups of processors, from a made-up node.
+
+
+def node(folder: Path) -> Path:
+    """Two sockets of one NUMA node each, two core groups a socket, one core of two threads in each group."""
+    for cpu in range(8):
+        core, group, socket = cpu % 4, cpu % 4, (cpu % 4) // 2
+        one = folder / f"cpu{cpu}"
+        for index, (level, shared) in enumerate([(1, f"{core},{core + 4}"), (3, f"{group},{group + 4}")]):
+            (one / f"cache/index{index}").mkdir(parents=True)
+            (one / f"cache/index{index}/level").write_text(f"{level}\n")
+            (one / f"cache/index{index}/shared_cpu_list").write_text(f"{shared}\n")
+        (one / "topology").mkdir()
+        (one / "topology/thread_siblings_list").write_text(f"{core},{core + 4}\n")
+        (one / "topology/package_cpus_list").write_text("0-1,4-5\n" if socket == 0 else "2-3,6-7\n")
+        (one / f"node{socket}").mkdir()
+    return folder
+
+
+def test_groups(tmp_path: Path) -> None:
+    groups = processor_groups(range(8), node(tmp_path))
+    assert groups["core"] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert groups["core_group"] == groups["core"]
+    assert groups["socket"] == groups["numa"] == [[0, 1, 4, 5], [2, 3, 6, 7]]
+
+
+def test_this_machine() -> None:
+    """Each processor that this process may use is in one group of each level that the kernel tells."""
+    mine = sorted(os.sched_getaffinity(0))
+    told = all((SYSTEM / f"cpu{cpu}" / "topology" / "thread_siblings_list").exists() for cpu in mine)
+    groups = processor_groups()
+    assert ("core" in groups) == told
+    for level, parts in groups.items():
+        assert sorted(itertools.chain(*parts)) == mine, level
+
+
+# Which allocation an environment stands for.
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", []),
+        ("n1", ["n1"]),
+        ("n[1-3]", ["n1", "n2", "n3"]),
+        ("n[08-10,2],login", ["n08", "n09", "n10", "n2", "login"]),
+        ("r[1-2]n[1-2]-ib", ["r1n1-ib", "r1n2-ib", "r2n1-ib", "r2n2-ib"]),
+    ],
+)
+def test_host_lists(text: str, names: list[str]) -> None:
+    assert expand_hostlist(text) == names
+
+
+def test_host_files() -> None:
+    assert names_in_file(["# all", "n1:2", "n2 slots=1", "", "n2", "n3 # last"]) == ["n1", "n2", "n3"]
+
+
+def test_slurm() -> None:
+    environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2"}
+    assert find_allocation(environ) == NodeAllocation("slurm", "7", 2, ("n1", "n2"), "srun")
+
+
+def test_pbs(tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text("a\na\nb\nb\n")
+    found = find_allocation({"PBS_JOBID": "7.server", "PBS_NODEFILE": str(tmp_path / "nodes")})
+    assert found == NodeAllocation("pbs", "7.server", 2, ("a", "b"), "aprun")
+    with pytest.raises(EnvironmentFailure, match="list of this job's nodes"):
+        find_allocation({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path / "gone")})
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names"),
+    [
+        ("a 40 b 40", ("a", "b")),
+        ("batch1 1 a 40 b 40", ("a", "b")),  # for jsrun, from a launch node (Summit user guide, OLCF)
+        ("batch1 1 a 40", ("a",)),
+        ("a 1", ("a",)),
+        ("a 1 b 1 c 2", ("a", "b", "c")),  # of slots wherever they were free (bsub -n 4): all of them hold ranks
+        ("a 1 b 2 c 4", ("a", "b", "c")),
+    ],
+)
+def test_lsf_leaves_the_launch_node_out(hosts: str, names: tuple[str, ...]) -> None:
+    """LSB_MCPU_HOSTS: IBM Spectrum LSF 10.1, "Environment variables set for job execution"."""
+    found = find_allocation({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": hosts, "LSB_HOSTS": "ignored"})
+    assert found == NodeAllocation("lsf", "7", len(names), names, "jsrun")
+
+
+def test_a_task_of_flux_inside_slurm_is_flux() -> None:
+    environ = {"FLUX_URI": "local:///x", "FLUX_JOB_NNODES": "3", "FLUX_JOB_ID": "f2", "SLURM_JOB_ID": "7"}
+    assert find_allocation(environ) == NodeAllocation("flux", "f2", 3, (), "flux")
+
+
+def test_grid_engine(tmp_path: Path) -> None:
+    """qsub(1): JOB_ID, NHOSTS, PE_HOSTFILE; sge_pe(5): a line for each host and queue."""
+    (tmp_path / "hosts").write_text("a.site 8 all.q@a.site UNDEFINED\nb.site 8 all.q@b.site UNDEFINED\n")
+    job = {"JOB_ID": "7", "SGE_TASK_ID": "undefined"}
+    assert find_allocation(job) == NodeAllocation("grid engine", "7", 1)
+    assert find_allocation({**job, "NHOSTS": "2"}) == NodeAllocation("grid engine", "7", 2)
+    found = find_allocation({**job, "PE_HOSTFILE": str(tmp_path / "hosts")})
+    assert found == NodeAllocation("grid engine", "7", 2, ("a.site", "b.site"))
+    assert find_allocation({"JOB_ID": "7"}) is None
+
+
+@pytest.mark.parametrize("size", ["COBALT_JOBSIZE", "COBALT_PARTSIZE"])
+def test_cobalt(size: str, tmp_path: Path) -> None:
+    """ALCF, "Running Jobs on XC40"."""
+    assert find_allocation({"COBALT_JOBID": "7", size: "128"}) == NodeAllocation("cobalt", "7", 128, (), "aprun")
+    (tmp_path / "nodes").write_text("cc001\ncc002\n")
+    found = find_allocation({"COBALT_JOBID": "7", size: "9", "COBALT_NODEFILE": str(tmp_path / "nodes")})
+    assert found == NodeAllocation("cobalt", "7", 2, ("cc001", "cc002"), "aprun")
+
+
+def test_the_launcher_of_every_batch_system_is_known() -> None:
+    for system in BATCH_SYSTEMS:
+        assert system.launcher is None or launcher_named(system.launcher).batch

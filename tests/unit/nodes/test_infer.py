@@ -3,11 +3,52 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import numpy as np
 import pytest
 from simulated import Machine, name, ring_pairs, screened, screened_again
 
-from slowpath.studies.nodes.infer import MOST_ALONE, Found, Observations, controls_for, infer, links_of
-from slowpath.studies.nodes.measure import Confirmed, confirm, suspicious_pairs
+from slowpath.experiments.measured import LaunchContext, LaunchRecord, MetricSamples, SampleBlock
+from slowpath.experiments.nodes import FASTEST, MEAN, NODES
+from slowpath.mpi.batch_systems import expand_hostlist
+from slowpath.plan.cost import LAUNCH_S, RANK_S
+from slowpath.studies.nodes.infer import (
+    MOST_ALONE,
+    MOST_STRIDES,
+    ROUNDS,
+    Found,
+    Observations,
+    Slow,
+    SlowLink,
+    SlowNode,
+    confirmation,
+    controls_for,
+    coverage,
+    infer,
+    links_of,
+    observe,
+    pairs_of,
+    screening,
+    strides_of,
+    turns_of,
+)
+from slowpath.studies.nodes.measure import (
+    MOST_LINES,
+    Confirmed,
+    NodesVerdict,
+    confirm,
+    fails,
+    hostlist,
+    silent_nodes,
+    suspicious_pairs,
+    verdict_lines,
+)
 
 
 def measures(found: Found) -> dict[str, set[str]]:
@@ -147,3 +188,215 @@ def test_a_slow_link_and_a_slow_sender_do_not_make_a_slow_receiver(
     found = infer(seen)
     assert measures(found) == {name(3): {"sends"}}
     assert ends(found) == {frozenset((name(0), name(1))): 2}
+
+
+# From blocks of launches to values of nodes and pairs.
+
+
+CELLS = {0: {"pattern": "work"}, 1: {"pattern": "latency"}, 2: {"pattern": "stream"}, 3: {"pattern": "single_copy"}}
+
+
+def block(rank: int, times_ns: Sequence[int], part: int = 0, batch: int = 1) -> SampleBlock:
+    return SampleBlock(rank, "steady", 0, batch, 0, np.array(times_ns, dtype=np.int64), None, part)
+
+
+@dataclass
+class Launch:
+    """As much of a LaunchRecord as is read. Ranks 0 and 1 are on n1, rank 2 on n2."""
+
+    blocks: Mapping[int, Sequence[SampleBlock]]
+    number: int = 1
+    cell_notes: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def info(self) -> Any:
+        return SimpleNamespace(launch=self.number)
+
+    @property
+    def events(self) -> Any:
+        return SimpleNamespace(ranks=[SimpleNamespace(rank=r, host=h) for r, h in enumerate(("n1", "n1", "n2"))])
+
+    def cell_blocks(self, cells: Sequence[int]) -> dict[int, list[SampleBlock]]:
+        return {cell: list(self.blocks.get(cell, ())) for cell in cells}
+
+
+def seen_in(*launches: Launch) -> Any:
+    return observe(cast(list[LaunchRecord], launches), CELLS)
+
+
+def test_work_gives_the_clock_the_processors_and_those_that_share() -> None:
+    fastest, mean = [100, 100, 101, 102], [101, 103, 210, 200]
+    seen = seen_in(Launch({0: [block(0, fastest, FASTEST), block(0, mean, MEAN)]}))
+    assert seen.alone["clock"]["n1"][1] == pytest.approx(100e-9)
+    assert seen.alone["processors"]["n1"][1] == pytest.approx(153.5e-9)
+    assert seen.busy["n1"] == (2, 4)
+
+
+def test_pairs_are_those_of_the_nodes_of_both_ranks() -> None:
+    launch = Launch({1: [block(0, [4000, 4400, 4200], part=2, batch=2)], 2: [block(2, [8000], part=0, batch=4)]})
+    seen = seen_in(launch)
+    assert seen.between["latency"] == {("n1", "n2"): {1: pytest.approx(1050e-9)}}
+    assert seen.between["stream"] == {("n2", "n1"): {1: pytest.approx(2000e-9)}}
+    assert seen.nodes == ["n1", "n2"]
+
+
+def test_a_node_without_a_measure_has_its_reason() -> None:
+    seen = seen_in(Launch({3: [block(0, [100])]}, cell_notes={3: "process_vm_readv is refused"}))
+    assert seen.reasons == {"n2": "single_copy is missing: process_vm_readv is refused"}
+
+
+def test_a_cell_of_the_report_has_one_value_for_each_node() -> None:
+    blocks = [block(0, [100, 300, 200]), block(2, [400])]
+    found = NODES.derive({"pattern": "copy"}, blocks, LaunchContext(size=3, one_clock=False))["node_copy_s"]
+    assert isinstance(found, dict)
+    steady = found["steady"]
+    assert isinstance(steady, MetricSamples)
+    assert steady.values_s == pytest.approx([200e-9, 400e-9])
+
+
+# What is measured of n nodes: rings, turns, and what they cover.
+
+
+COUNTS = [2, 3, 4, 5, 8, 9, 16, 17, 18, 64, 257, 1000]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_no_node_is_in_two_pairs_of_a_turn_and_each_pair_of_a_ring_is_in_one(count: int) -> None:
+    for stride in strides_of(count):
+        seen = set()
+        for turn in turns_of(count, stride):
+            pairs = pairs_of(count, stride, turn)
+            nodes = [node for pair in pairs for node in pair]
+            assert pairs
+            assert len(nodes) == len(set(nodes))
+            assert all((b - a) % count == stride for a, b in pairs)
+            seen |= {frozenset(pair) for pair in pairs}
+        assert seen == {frozenset((node, (node + stride) % count)) for node in range(count)}
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_few_nodes_are_measured_in_all_pairs_and_of_many_each_has_enough_partners(count: int) -> None:
+    covered = coverage(count, strides_of(count))
+    if count <= 2 * MOST_STRIDES + 1:
+        assert covered.pairs == covered.all_pairs
+        assert covered.missed(1e-6) == 0
+    else:
+        assert covered.partners == 2 * MOST_STRIDES
+        assert covered.pairs == count * MOST_STRIDES
+
+
+def test_what_rings_miss_is_stated() -> None:
+    covered = coverage(1000, strides_of(1000))
+    share = covered.shortest_share(0.01)
+    assert covered.missed(share) == pytest.approx(0.01)
+    assert share < 0.001
+    assert covered.missed(1 / covered.all_pairs) > 0.9  # a fault of one pair alone is mostly not among them
+
+
+def seconds(campaign: object, count: int) -> float:
+    """As plan.cost has it: the starts of jobs and their cells."""
+    cells = 0.0
+    for table in campaign.cells:  # type: ignore[attr-defined]
+        values = {"array_bytes": 64 << 20, "in_flight": 8, "message_bytes": 8, "samples": 40, **table.parameters}
+        times = math.prod(len(value) for value in values.values() if isinstance(value, list))
+        cells += times * NODES.seconds({key: str(value) for key, value in values.items()}, count)
+    return ROUNDS * (LAUNCH_S + RANK_S * (count - 2) + cells)
+
+
+def test_a_thousand_nodes_take_at_most_ten_minutes() -> None:
+    pairs = [(0, stride) for stride in strides_of(1000)] * MOST_ALONE
+    screen_s = seconds(screening(1000), 1000)
+    alone_s = seconds(confirmation(1000, list(dict.fromkeys(pairs)), controls_for(1000, [], [], MOST_ALONE)), 1000)
+    assert screen_s + alone_s < 600
+    # Ten times the nodes take far less than ten times as long.
+    assert seconds(screening(10_000), 10_000) < 10 * screen_s
+
+
+def test_controls_touch_no_suspicious_node() -> None:
+    suspects = [(3, 4)]
+    controls = controls_for(64, suspects, {3, 4, 20})
+    assert len(controls) == 6
+    assert not {3, 4, 20} & {node for pair in controls for node in pair}
+    assert controls_for(2, [(0, 1)], {0}) == []
+
+
+def test_a_confirmation_measures_each_pair_alone() -> None:
+    campaign = confirmation(64, [(3, 4)], [(10, 11), (3, 4)])
+    only = [table.parameters["only"] for table in campaign.cells if "only" in table.parameters]
+    assert sorted(only) == [3, 3, 10, 10]
+
+
+# The verdict in words, Slurm's list of nodes, exit by ratio.
+
+
+def slow(measure: str, ratio: float = 2.0, pairs: int = 0) -> Slow:
+    return Slow(measure, ratio, (0.95 * ratio, 1.05 * ratio), 170e-6, 85e-6, pairs, pairs)  # type: ignore[arg-type]
+
+
+SENDS = SlowNode("n3", (slow("sends", pairs=7),))
+BUSY = SlowNode("n5", (slow("processors", 1.5),), (4, 8))
+LINK = SlowLink("n1", "n2", (slow("stream", 3.0),), 1, 12)
+
+
+def verdict(**changes: object) -> NodesVerdict:
+    found = NodesVerdict(nodes=(SENDS, BUSY), links=(LINK,), compared=8, pairs=28, launches=5, wall_s=42.0)
+    return msgspec.structs.replace(found, **changes)
+
+
+def test_each_line_has_the_node_the_ratio_its_interval_and_its_evidence() -> None:
+    lines = verdict_lines(verdict())
+    assert lines[0] == "2 nodes are slow, 1 link is slow"
+    assert lines[1].startswith("n3: messages from it are 2.00x [1.90, 2.10] slower, to 7 of 7 partners")
+    assert "messages to it are not slow" in lines[1]
+    assert "4 of 8 have to share" in lines[2]
+    assert lines[3].startswith("from n1 to n2, one way: messages are 3.00x [2.85, 3.15] slower")
+    assert "the 12 other pairs of these two nodes are not slow" in lines[3]
+    assert lines[-1].startswith("compared: 8 nodes, 28 of 28 pairs, 5 launches, 42 s")
+
+
+def test_no_more_than_twelve_lines_and_what_is_left_out_is_counted() -> None:
+    links = tuple(SlowLink(f"n{n}", f"m{n}", (slow("stream"),), 1, 3) for n in range(40))
+    lines = verdict_lines(verdict(links=links))
+    assert len(lines) == MOST_LINES
+    assert any("more: see verdict.json" in line for line in lines)
+
+
+def test_a_healthy_machine_is_said_to_be_so() -> None:
+    assert verdict_lines(verdict(nodes=(), links=()))[0].startswith("no node and no measured link is slower")
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["n1", "n2", "n3", "n7"], "n[1-3,7]"),
+        (["n09", "n10", "n11"], "n[09-11]"),
+        (["gpu3"], "gpu3"),
+        (["login", "n2", "n1"], "login,n[1-2]"),
+        (["n1.x.org", "n2.x.org"], "n[1-2].x.org"),
+        (["rack2-n1-ib", "rack2-n2-ib"], "rack2-n[1-2]-ib"),
+        ([], ""),
+    ],
+)
+def test_names_are_written_as_slurm_reads_them(names: list[str], text: str) -> None:
+    assert hostlist(names) == text
+    assert sorted(expand_hostlist(text)) == sorted(names)
+
+
+def test_the_lower_end_of_an_interval_decides() -> None:
+    one = verdict(nodes=(SENDS,), links=())
+    assert fails(one, 1.85)
+    assert not fails(one, 1.95)
+    assert fails(verdict(nodes=(), links=(), silent={"n9": "no route"}), 10)
+
+
+def test_a_silent_node_is_found_in_two_steps() -> None:
+    names = [f"n{number}" for number in range(1000)]
+    asked: list[int] = []
+
+    def starts(groups: object) -> list[str | None]:
+        asked.append(len(list(groups)))  # type: ignore[call-overload]
+        return ["no route" if {"n500", "n7"} & set(group) else None for group in groups]  # type: ignore[attr-defined]
+
+    assert silent_nodes(names, starts) == {"n7": "no route", "n500": "no route"}
+    assert len(asked) == 2
+    assert max(asked) < 70

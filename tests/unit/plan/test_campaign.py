@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from slowpath.core.errors import UsageError
-from slowpath.plan.campaign import Campaign, decode, load, shipped
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, campaign_toml
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.plan import Placement, Plan
+from slowpath.plan.campaign import Nodes, decode, load, require_sound, resolve_placements, shipped
+from slowpath.plan.cost import TimeLeft, estimate, fit_budget, kind_of, launch_seconds
 from slowpath.plan.expand import MpiInUse, expand
+from slowpath.record.plan_files import engine_plan_text, read_plan, write_plan
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'
 CELLS = '[[cells]]\nname = "c"\nexperiment = "p2p"\n'
@@ -118,3 +125,261 @@ def test_shipped_campaigns(name: str, description: dict[str, object]) -> None:
         assert plan.contrasts
         assert any(contrast.control for contrast in plan.contrasts)
     assert len({cell.label for cell in plan.cells}) == len(plan.cells)
+
+
+# Campaigns that the program made: written as files, read back, and checked like those of users.
+
+
+MADE = Campaign(
+    name="made",
+    title="Every key",
+    ranks=[2, 4],
+    rounds=5,
+    cells=[CellsTable("pages", "p2p", {"pages": ["huge", "small"], "time_limit_s": 0.008}, "*", ["far"], copies=2)],
+    contrasts=[
+        ContrastTable("pages", "Is it slower?", "pages", "pages", "huge", ["small"], "one_way_s", "first", {"copy": 1}),
+        ContrastTable("again", "Is it?", "pages", "copy", 1, 2, "one_way_s", control=True, explains=True),
+    ],
+    environments=[
+        EnvironmentTable("set", {"A_B": 'a "word" \\ \t'}, ["UCX_TLS"]),
+        EnvironmentTable("counted", setting="single_copy_off", witness=True),
+    ],
+    placements=[PlacementTable("far", "numa", "socket", 1, 2, pairs_at_once=False, ranks=2)],
+    minimum_effect=0.05,
+    mpi=["mpich", "openmpi"],
+    why="Two lines\nof comment.",
+)
+
+
+def values(campaign: Campaign) -> object:
+    return msgspec.to_builtins(msgspec.structs.replace(campaign, source="", text=None, why=""))
+
+
+def as_lists(node: object) -> object:
+    return msgspec.json.decode(msgspec.json.encode(node))
+
+
+@pytest.mark.parametrize("campaign", [MADE, *map(load, shipped())], ids=lambda campaign: campaign.name)
+def test_what_is_written_reads_back_as_the_same_campaign(campaign: Campaign) -> None:
+    assert as_lists(values(decode(campaign_toml(campaign).encode(), "made"))) == as_lists(values(campaign))
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"cells": []}, r"table \[\[cells\]\]: is missing"),
+        ({"cells": [*MADE.cells, *MADE.cells]}, r"\[\[cells\]\] 'pages': key name: is listed twice"),
+        ({"placements": [PlacementTable("far", "nowhere")]}, "key bind: 'nowhere' is not one of core, socket"),
+        ({"environments": [EnvironmentTable("a", {"A_TOKEN": "x"})]}, "key variables.A_TOKEN"),
+        ({"environments": [EnvironmentTable("a" * 81)]}, "length <= 80"),
+        ({"cells": [CellsTable("other", "p2p")]}, "there are no cells 'pages'"),
+    ],
+)
+def test_a_campaign_that_the_program_made_is_checked_like_a_file(changed: dict[str, object], complaint: str) -> None:
+    require_sound(MADE)
+    with pytest.raises(UsageError, match=complaint):
+        require_sound(msgspec.structs.replace(MADE, **changed))
+
+
+# Placements on the nodes at hand.
+
+
+THREE = Nodes(3, ("n1", "n2", "n3"))
+
+
+def resolved(ranks: int = 2, at_hand: Nodes = THREE, **keys: Any) -> list[Placement]:
+    return resolve_placements([PlacementTable("there", **keys)], [ranks], at_hand, "test.toml")
+
+
+@pytest.mark.parametrize("keys", [{"nodes": 2}, {"ranks_per_node": 2}, {"nodes": 2, "ranks_per_node": 2}])
+def test_one_of_nodes_and_ranks_per_node_follows_from_the_other(keys: dict[str, int]) -> None:
+    (placement,) = resolved(4, **keys)
+    assert (placement.nodes, placement.ranks_per_node, placement.unavailable) == (2, 2, None)
+
+
+def test_every_pair_of_nodes() -> None:
+    pairs = resolved(pairs=True)
+    assert [placement.name for placement in pairs] == ["there n1 n2", "there n1 n3", "there n2 n3"]
+    assert [placement.hosts for placement in pairs] == [["n1", "n2"], ["n1", "n3"], ["n2", "n3"]]
+    assert {placement.of for placement in pairs} == {"there"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "keys", "why"),
+    [
+        (Nodes(), {"nodes": 2}, "needs 2 nodes and there is one"),
+        (Nodes(), {"pairs": True}, "there is one"),
+        (Nodes(4), {"pairs": True}, "does not report their names"),
+    ],
+)
+def test_nodes_that_are_not_there_have_cells_skipped_with_the_reason(
+    nodes: Nodes, keys: dict[str, Any], why: str
+) -> None:
+    (placement,) = resolved(at_hand=nodes, **keys)
+    assert placement.unavailable is not None
+    assert why in placement.unavailable
+    assert "slowpath run --script SYSTEM --nodes 2" in placement.unavailable
+
+
+@pytest.mark.parametrize(
+    ("ranks", "keys", "key"),
+    [
+        (3, {"nodes": 2}, "nodes"),
+        (3, {"ranks_per_node": 2}, "ranks_per_node"),
+        (4, {"nodes": 2, "ranks_per_node": 1}, "ranks_per_node"),
+        (4, {"pairs": True}, "pairs"),
+        (2, {"pairs": True, "nodes": 2}, "nodes"),
+        (2, {"spread": "socket", "nodes": 2}, "spread"),
+    ],
+)
+def test_keys_that_do_not_go_together(ranks: int, keys: dict[str, Any], key: str) -> None:
+    with pytest.raises(UsageError, match=rf"test.toml: \[\[placement\]\] 'there': key {key}:"):
+        resolved(ranks, **keys)
+
+
+# The order of launches, their cost, and plans as files.
+
+
+TEXT = """
+[[environment]]
+name = "default"
+[[environment]]
+name = "off"
+setting = "single_copy_off"
+[[placement]]
+name = "bound"
+[[placement]]
+name = "unbound"
+bind = "none"
+[[cells]]
+name = "c"
+experiment = "p2p"
+environment = "*"
+placement = "*"
+[cells.parameters]
+message_bytes = "8..4KiB*2"
+"""
+
+
+@pytest.fixture
+def plan(plan_of: Callable[..., Plan]) -> Plan:
+    return plan_of(TEXT, rounds=10)
+
+
+def test_each_round_starts_each_kind_once(plan: Plan) -> None:
+    assert [launch.launch for launch in plan.launches] == list(range(1, 41))
+    for number in range(1, 11):
+        block = [launch for launch in plan.launches if launch.round == number]
+        assert len({(launch.environment, launch.placement) for launch in block}) == len(block) == 4
+    orders = {tuple((x.environment, x.placement) for x in plan.launches[i : i + 4]) for i in range(0, 40, 4)}
+    assert len(orders) > 3, "the order changes from round to round"
+
+
+def test_each_launch_holds_the_cells_of_its_kind_shuffled(plan: Plan) -> None:
+    for launch in plan.launches:
+        kind = (launch.environment, launch.placement)
+        assert sorted(launch.cells) == [c.cell for c in plan.cells if (c.environment, c.placement) == kind]
+    assert len({tuple(launch.cells) for launch in plan.launches}) == len(plan.launches)
+    assert len({launch.seed for launch in plan.launches}) == len(plan.launches)
+
+
+def test_launches_that_a_contrast_compares_hold_the_same_cells(plan_of: Callable[..., Plan]) -> None:
+    text = (
+        TEXT
+        + """
+[[cells]]
+name = "default alone"
+experiment = "p2p"
+[cells.parameters]
+pattern = "windowed"
+"""
+    )
+    plan = plan_of(text, rounds=2)
+    groups = {cell.cell: cell.group for cell in plan.cells}
+    for launch in plan.launches:
+        assert len({groups[cell] for cell in launch.cells}) == 1
+    assert len(plan.launches) == 2 * 5
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        ("allocations = 20", True),
+        ("buffer_bytes = '1GiB'", True),
+        ("time_limit_s = 0.0002", False),
+        ("samples = 1", False),
+    ],
+)
+def test_cost_follows_the_parameters(plan: Plan, plan_of: Callable[..., Plan], line: str, more: bool) -> None:
+    changed = estimate(plan_of(TEXT + line + "\n", rounds=10)).wall_s
+    assert (changed > estimate(plan).wall_s) == more
+
+
+def test_progress_learns_from_finished_launches(plan: Plan) -> None:
+    progress = TimeLeft(plan)
+    assert progress.remaining_s() == pytest.approx(estimate(plan).wall_s)
+    first = plan.launches[0]
+    measured = 7 * launch_seconds(plan)[kind_of(first)]
+    progress.finished(first, measured)
+    assert progress.launches_left == 39
+    seconds = 7 * sum(launch_seconds(plan).values())
+    assert progress.remaining_s() == pytest.approx(10 * seconds - measured), "all kinds are scaled alike"
+    for launch in plan.launches[1:-1]:
+        progress.finished(launch, 3.0)
+    progress.skipped(plan.launches[-1])
+    assert progress.launches_left == 0
+    assert progress.remaining_s() == 0
+
+
+def test_budget_takes_away_whole_rounds(plan: Plan) -> None:
+    round_s = sum(launch_seconds(plan).values())
+    assert fit_budget(plan, 10 * round_s + 0.001) == (plan, None)
+    reduced, note = fit_budget(plan, 6.5 * round_s)
+    assert reduced.rounds == 6
+    assert reduced.launches == plan.launches[:24]
+    assert note is not None
+    assert note.startswith("6 of 10 rounds")
+    few, warning = fit_budget(plan, 3.5 * round_s)
+    assert few.rounds == 3
+    assert warning is not None
+    assert warning.startswith("warning: only 3 of 10 rounds")
+    with pytest.raises(UsageError, match="too small"):
+        fit_budget(plan, 1.5 * round_s)
+
+
+def test_a_plan_is_read_back(plan: Plan, tmp_path: Path) -> None:
+    write_plan(tmp_path / "plan.json", plan)
+    assert read_plan(tmp_path / "plan.json") == plan
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "is not a plan"),
+        (b"\xff\xfe", "is not a plan"),
+        (b"[]", "is not a plan"),
+        (b'{"schema": 1}', "not a valid plan"),
+        (b'{"schema": 2}', "another version of slowpath"),
+        (b"[" * 100_000, "is not a plan"),
+    ],
+)
+def test_plans_that_cannot_be_read(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "plan.json"
+    with pytest.raises(RecordError, match="is missing"):
+        read_plan(path)
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match=expected) as error:
+        read_plan(path)
+    assert "\n" not in str(error.value)
+
+
+def test_the_engine_gets_its_cells_in_order(plan: Plan) -> None:
+    launch = plan.launches[2]
+    lines = engine_plan_text(plan, launch).split("\n")
+    assert lines[:3] == ["slowpath-plan 1", "launch 3", f"seed {launch.seed}"]
+    assert [int(line.split(" ")[1]) for line in lines[3:-1]] == launch.cells
+    assert lines[-1] == ""
+    cell = plan.cells[launch.cells[0]]
+    assert lines[3].split(" ")[2:] == ["p2p", *(f"{k}={v}" for k, v in cell.parameters.items())]
+    rest = engine_plan_text(plan, launch, launch.cells[5:])
+    assert [int(line.split(" ")[1]) for line in rest.split("\n")[3:-1]] == launch.cells[5:]

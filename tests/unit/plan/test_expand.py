@@ -3,14 +3,24 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from slowpath.cli.options import RANKS
 from slowpath.core.engine_description import CellVerdict
 from slowpath.core.errors import UsageError
-from slowpath.core.plan import Cell, Plan
-from slowpath.plan.expand import coordinates
+from slowpath.core.files import data_folder
+from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan, twins_of
+from slowpath.plan import expand as expand_cells
+from slowpath.plan.campaign import load
+from slowpath.plan.cost import launch_seconds
+from slowpath.plan.expand import MpiInUse, absent, coordinates, expand, short_names
+from slowpath.record.plan_files import read_plan, write_plan
 
 ENVIRONMENTS = """
 [[environment]]
@@ -153,3 +163,335 @@ def test_wrong_contrasts(plan_of: Callable[..., Plan], keys: dict[str, str], exp
         plan_of(ENVIRONMENTS + PAGES + contrast(**keys))
     assert expected in str(error.value)
     assert str(error.value).startswith("try.toml: [[contrast]] 'x'")
+
+
+# Several numbers of ranks in one campaign: placements, launches, keys, what is checked, and what is too few.
+
+
+CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\nn = 48\n'
+P2P = '[[cells]]\nname = "p"\nexperiment = "p2p"\n'
+
+
+def test_each_number_of_ranks_is_a_placement_of_its_own(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(CANNON, ranks=[4, 1, 2])
+    assert (plan.ranks, plan.rank_counts) == (4, [1, 2, 4])
+    assert [(p.name, p.ranks, p.of) for p in plan.placements] == [
+        ("bound, 1 rank", 1, "bound"), ("bound, 2 ranks", 2, "bound"), ("bound, 4 ranks", 4, "bound")]  # fmt: skip
+    assert [plan.ranks_of(cell.placement) for cell in plan.cells] == [1, 2, 4]
+    assert len({cell.key for cell in plan.cells}) == 3
+    for number in range(1, plan.rounds + 1):
+        assert {plan.ranks_of(one.placement) for one in plan.launches if one.round == number} == {1, 2, 4}
+    assert len({round(seconds, 6) for seconds in launch_seconds(plan).values()}) == 3
+
+
+def test_every_cell_is_judged_with_its_own_ranks(plan_of: Callable[..., Plan]) -> None:
+    asked: list[tuple[list[str], int]] = []
+
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
+        asked.append(([cell.placement for cell in cells], ranks))
+        return {cell.cell: CellVerdict(cell.cell) for cell in cells}
+
+    plan_of(CANNON, ranks=[1, 4], check=check)
+    assert asked == [(["bound, 1 rank"], 1), (["bound, 4 ranks"], 4)]
+
+
+def test_too_few_ranks_for_an_experiment_skip_its_cells_with_the_reason(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(P2P, ranks=[1, 2])
+    assert [cell.skip for cell in plan.cells] == ["too few ranks: p2p needs 2 ranks, not 1", None]
+
+
+def test_the_scaling_campaign_has_strong_and_weak_curves(description: dict[str, Any]) -> None:
+    campaign = load("cannon-scaling")
+    plan = expand(campaign, description, [MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))], 1)
+    assert plan.rank_counts == [1, 2, 4, 9, 16]
+    orders = {int(cell.parameters["n"]) for cell in plan.cells}
+    assert {192 * root for root in (1, 2, 3, 4)} == orders
+    assert all(n % 12 == 0 for n in orders)
+
+
+@pytest.mark.parametrize(("words", "counts"), [("4", (4,)), ("1,2, 4", (1, 2, 4))])
+def test_ranks_of_the_command_line(words: str, counts: tuple[int, ...]) -> None:
+    assert RANKS.convert(words, None, None) == counts
+
+
+def test_a_cell_that_needs_more_ranks_is_one_whatever_its_reason_says(
+    plan_of: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = expand_cells._why_too_few
+
+    def reworded(*given: Any) -> str | None:
+        return why(*given) and "another sentence"
+
+    monkeypatch.setattr(expand_cells, "_why_too_few", reworded)
+    asked = list[int]()
+
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
+        asked.extend(cell.cell for cell in cells)
+        return {cell.cell: CellVerdict(cell.cell) for cell in cells}
+
+    plan = plan_of(P2P, ranks=[1, 2], check=check)
+    assert ([cell.skip for cell in plan.cells], asked) == (["another sentence", None], [1])
+    with pytest.raises(UsageError, match="all cells are skipped: another sentence"):
+        plan_of('[[cells]]\nname = "c"\nexperiment = "coll"\nparameters.members = [6, 16]\n', ranks=4)
+
+
+# One campaign under several MPIs: names, environments, cells, launches and contrasts.
+
+
+TEXT = """
+[[environment]]
+name = "default"
+[[environment]]
+name = "off"
+setting = "single_copy_off"
+[[environment]]
+name = "tcp"
+variables = { UCX_TLS = "tcp" }
+[[cells]]
+name = "c"
+experiment = "p2p"
+environment = "*"
+[cells.parameters]
+message_bytes = [8, 64]
+[[cells]]
+name = "d"
+experiment = "p2p"
+"""
+ACROSS = '[[contrast]]\nname = "x"\nquestion = "?"\ncells = "c"\nmetric = "half_round_trip_latency_s"\n'
+
+
+def switch(name: str) -> Callable[[str], tuple[dict[str, str], str | None]]:
+    """Each library has a variable of its own, and intelmpi none."""
+    return lambda setting: ({}, "no such switch") if name == "intelmpi" else ({name.upper(): "0"}, None)
+
+
+def in_use(*names: str) -> list[MpiInUse]:
+    return [MpiInUse(name, f"{name} 1", switch(name)) for name in names]
+
+
+@pytest.fixture
+def plan(plan_of: Callable[..., Plan]) -> Plan:
+    return plan_of(TEXT, mpis=in_use("mpich", "openmpi", "intelmpi"), rounds=4)
+
+
+@pytest.mark.parametrize(
+    ("libraries", "identities", "expected"),
+    [
+        (["mpich", "openmpi"], ["mpich 5", "openmpi 5"], ["mpich", "openmpi"]),
+        (["mpich", "openmpi", "mpich"], ["mpich 5", "openmpi 5", "mpich 4"], ["mpich 5", "openmpi", "mpich 4"]),
+        (["mpich", "mpich"], ["mpich 5", "mpich 5"], ["mpich 5", "mpich 5 (2)"]),
+    ],
+)
+def test_short_names(libraries: list[str], identities: list[str], expected: list[str]) -> None:
+    assert short_names(libraries, identities) == expected
+
+
+def test_each_mpi_has_every_cell(plan: Plan, plan_of: Callable[..., Plan]) -> None:
+    assert [mpi.name for mpi in plan.mpis] == ["mpich", "openmpi", "intelmpi"]
+    assert [cell.cell for cell in plan.cells] == list(range(3 * 7))
+    seen: set[str] = set()
+    for name in ("mpich", "openmpi", "intelmpi"):
+        alone = plan_of(TEXT, mpis=in_use(name))
+        assert [cell.key for cell in plan.cells if cell.mpi == name] == [cell.key for cell in alone.cells]
+        assert {cell.mpi for cell in alone.cells} == {name}
+        keys = {cell.key for cell in alone.cells}
+        assert seen.isdisjoint(keys)
+        seen |= keys
+
+
+def test_a_setting_is_resolved_for_each_mpi(plan: Plan, plan_of: Callable[..., Plan]) -> None:
+    assert plan.environment("off", "mpich").variables == {"MPICH": "0"}
+    assert plan.environment("off", "openmpi").variables == {"OPENMPI": "0"}
+    assert plan.environment("off", "intelmpi").unavailable == "no such switch"
+    assert plan.environment("tcp", "openmpi").mpi is None, "variables hold for all alike"
+    assert [e.name for e in plan.environments] == ["default", "off", "off", "off", "tcp"]
+    with pytest.raises(KeyError):
+        plan.environment("on", "mpich")
+    skipped = [cell for cell in plan.cells if cell.skip]
+    assert {(cell.mpi, cell.environment) for cell in skipped} == {("intelmpi", "off")}
+    assert skipped[0].skip == "environment 'off' is not available under intelmpi: no such switch"
+    assert [e.mpi for e in plan_of(TEXT, mpis=in_use("mpich")).environments] == [None] * 3
+
+
+def test_a_round_starts_each_mpi_and_environment_once_in_random_order(plan: Plan) -> None:
+    by_number = {cell.cell: cell for cell in plan.cells}
+    blocks = [[launch for launch in plan.launches if launch.round == number] for number in range(1, 5)]
+    for block in blocks:
+        runs = sorted(number for launch in block for number in launch.cells)
+        assert runs == [cell.cell for cell in plan.cells if cell.skip is None], "each cell once a round"
+        for launch in block:
+            assert {by_number[number].mpi for number in launch.cells} == {launch.mpi}
+    orders = {tuple(launch.mpi for launch in block) for block in blocks}
+    assert len(orders) > 1
+    assert any(launch.mpi != "mpich" for launch in (block[0] for block in blocks))
+
+
+def test_cells_of_an_mpi_that_is_not_there_are_skipped(plan_of: Callable[..., Plan], tmp_path: Path) -> None:
+    plan = plan_of(TEXT, mpis=[*in_use("mpich"), absent("openmpi", "no openmpi found")])
+    skips = {cell.skip for cell in plan.cells if cell.mpi == "openmpi"}
+    assert skips == {"openmpi is not available: no openmpi found"}
+    assert {launch.mpi for launch in plan.launches} == {"mpich"}
+    assert plan.mpis[1].unavailable == "no openmpi found"
+    write_plan(tmp_path / "plan.json", plan)
+    assert read_plan(tmp_path / "plan.json") == plan
+
+
+def test_contrasts_stay_within_an_mpi(plan_of: Callable[..., Plan]) -> None:
+    along = ACROSS + 'axis = "message_bytes"\na = 8\nb = 64\n'
+    plan = plan_of(TEXT + along, mpis=in_use("mpich", "openmpi"))
+    own = [one for one in plan.contrasts if one.group == "x"]
+    assert len(own) == 2 * 3
+    for made in own:
+        assert plan.cells[made.a.cell].mpi == plan.cells[made.b.cell].mpi
+
+
+def test_contrasts_between_mpis(plan_of: Callable[..., Plan]) -> None:
+    between = ACROSS + 'axis = "mpi"\na = "mpich"\nb = ["openmpi", "intelmpi"]\n'
+    plan = plan_of(TEXT + between, mpis=in_use("mpich", "openmpi"))
+    assert len(plan.contrasts) == 2 * 3, "intelmpi is not in this run"
+    for made in plan.contrasts:
+        a, b = coordinates(plan.cells[made.a.cell]), coordinates(plan.cells[made.b.cell])
+        assert [axis for axis in a if a[axis] != b[axis]] == ["mpi"]
+        assert (made.a.value, made.b.value) == ("mpich", "openmpi")
+    assert plan_of(TEXT + between, mpis=in_use("openmpi")).contrasts == []
+    own = ACROSS.replace('"x"', '"y"') + 'axis = "message_bytes"\na = 8\nb = 64\nwhere = { mpi = "mpich" }\n'
+    across = plan_of(TEXT + own, mpis=in_use("mpich", "openmpi")).contrasts
+    assert sum(one.group == "y" for one in across) == 3
+    assert plan_of(TEXT + own, mpis=in_use("openmpi")).contrasts == []
+
+
+def test_the_others_are_compared_with_the_first_cell_by_cell(plan: Plan) -> None:
+    cells = {cell.cell: cell for cell in plan.cells}
+    assert {one.axis for one in plan.contrasts} == {"mpi"}
+    groups = list(dict.fromkeys(one.group for one in plan.contrasts))
+    assert groups == [f"{b} against mpich: {group}" for group in ("c", "d") for b in ("openmpi", "intelmpi")]
+    for one in plan.contrasts:
+        a, b = (coordinates(cells[side.cell]) for side in (one.a, one.b))
+        assert [axis for axis in a if a[axis] != b[axis]] == ["mpi"]
+        assert one.metric == "half_round_trip_latency_s"
+        assert (one.a.value, one.a.phase, one.b.phase) == ("mpich", "steady", "steady")
+    measured = [cell for cell in plan.cells if cell.skip is None]
+    assert len(plan.contrasts) == sum(cell.mpi != "mpich" for cell in measured)  # intelmpi's "off" is skipped
+    assert len({one.id for one in plan.contrasts}) == len(plan.contrasts)
+
+
+# Environments whose launches count calls instead of taking times.
+
+
+ENVIRONMENTS_PLAN_WITNESSED = """
+[[environment]]
+name = "default"
+[[environment]]
+name = "counted"
+witness = true
+[[environment]]
+name = "off"
+setting = "single_copy_off"
+[[environment]]
+name = "off, counted"
+setting = "single_copy_off"
+witness = true
+"""
+CELLS = """
+[[cells]]
+name = "long"
+experiment = "p2p"
+environment = {environments}
+[cells.parameters]
+message_bytes = ["1KiB", "1MiB"]
+"""
+CONTRAST = """
+[[contrast]]
+name = "x"
+question = "?"
+cells = "long"
+axis = "{axis}"
+a = "{a}"
+b = "{b}"
+metric = "half_round_trip_latency_s"
+"""
+ALL = CELLS.format(environments='"*"')
+
+
+def test_a_witnessed_cell_counts_for_its_equal(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(ENVIRONMENTS_PLAN_WITNESSED + ALL)
+    twins = twins_of(plan)
+    by_number = {cell.cell: cell for cell in plan.cells}
+    assert len(twins.witnessed) == 4
+    assert not twins.stand_alone
+    for timed, counting in twins.counted_by.items():
+        (other,) = (by_number[number] for number in counting)
+        assert other.key == by_number[timed].key
+        assert other.environment == {"default": "counted", "off": "off, counted"}[by_number[timed].environment]
+
+
+def test_only_the_first_rounds_are_witnessed(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(ENVIRONMENTS_PLAN_WITNESSED + ALL, rounds=5)
+    rounds = [launch.round for launch in plan.launches if launch.environment == "counted"]
+    assert rounds == list(range(1, WITNESSED_ROUNDS + 1))
+    assert sum(launch.environment == "default" for launch in plan.launches) == 5
+
+
+def test_to_count_changes_nothing_for_timed_launches(plan_of: Callable[..., Plan]) -> None:
+    """Two groups that share launches go on sharing them when one of them is witnessed, too."""
+    other = ALL.replace('"long"', '"more"').replace('"*"', '["default", "off"]')
+    plan = plan_of(ENVIRONMENTS_PLAN_WITNESSED + CELLS.format(environments='["default", "off", "counted"]') + other)
+    assert {len(launch.cells) for launch in plan.launches if launch.environment == "default"} == {4}
+
+
+def test_contrasts_leave_witnessed_cells_out(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(ENVIRONMENTS_PLAN_WITNESSED + ALL + CONTRAST.format(axis="message_bytes", a="1KiB", b="1MiB"))
+    sides = {side.cell for contrast in plan.contrasts for side in (contrast.a, contrast.b)}
+    assert len(plan.contrasts) == 2
+    assert not sides & twins_of(plan).witnessed
+
+
+# [[cells]] with design = "screening": few combinations, each factor as often at either level.
+
+
+GROUP = """
+[[cells]]
+name = "many"
+experiment = "p2p"
+design = "screening"
+[cells.parameters]
+pattern = "one_way"
+overalloc_bytes = "4KiB"
+message_bytes = ["8", "64", "4KiB"]
+"""
+FACTORS = """
+offset_bytes = ["0:0", "1:0", "0:1", "1:1"]
+order = ["forward", "shuffled"]
+other_bytes = ["none", "8"]
+direction = ["forward", "reverse"]
+"""
+
+
+def test_a_screening_takes_a_fraction_of_all_combinations(plan_of: Callable[..., Plan]) -> None:
+    cells = plan_of(GROUP + FACTORS).cells
+    assert len(cells) == 3 * 16, "five factors in 16 runs, for each of three lengths"
+    for length in ("8", "64", "4096"):
+        here = [cell.parameters for cell in cells if cell.parameters["message_bytes"] == length]
+        for name, values in (("order", 2), ("other_bytes", 2), ("direction", 2), ("offset_bytes", 4)):
+            assert sorted(Counter(p[name] for p in here).values()) == [16 // values] * values, name
+        pairs = Counter((p["order"], p["direction"], p["other_bytes"]) for p in here)
+        assert sorted(pairs.values()) == [2] * 8, "any three of five factors meet in all ways"
+    usual = cells[0].parameters
+    assert (usual["offset_bytes"], usual["order"], usual["other_bytes"], usual["direction"]) == (
+        "0",
+        "forward",
+        "none",
+        "forward",
+    )
+    assert len({cell.label for cell in cells}) == len(cells)
+
+
+def test_the_survey_screens_the_same_factors_at_three_lengths() -> None:
+    groups = tomllib.loads((data_folder("campaigns") / "survey.toml").read_text())["cells"]
+    screenings = [group for group in groups if group.get("design") == "screening"]
+    assert [group["parameters"]["message_bytes"] for group in screenings] == ["64KiB", "1KiB", "1MiB"]
+    varied = [{n for n, v in group["parameters"].items() if isinstance(v, list)} for group in screenings]
+    always = {"offset_bytes", "order", "other_bytes", "idle_s", "direction", "completion"}
+    assert varied == [always | {"memory"}, always | {"source"}, always | {"open_receive"}]
+    completions = {one for group in screenings for one in group["parameters"]["completion"]}
+    assert completions == {"blocking", "wait", "waitall", "test"}

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's line on what carries messages inside this node."""
+"""What the doctor says of the batch system; which one it is, is tested in tests/unit/mpi."""
 
 from __future__ import annotations
 
+import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,114 @@ import pytest
 
 from slowpath.core.run_results import MessagePath
 from slowpath.doctor import registry
-from slowpath.doctor.registry import asked, conclusion
+from slowpath.doctor.registry import allocation, asked, blas_check, conclusion, own_settings_check, quantum_ns, unbuilt
 from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.own_settings import OwnSetting, own_settings
+from slowpath.run.engine.build import BlasInSight
 from slowpath.run.process import Outcome
+
+
+@pytest.mark.parametrize(
+    ("environ", "value"),
+    [
+        ({}, "none"),
+        ({"JOB_ID": "7"}, "none"),
+        ({"SLURM_JOB_ID": "7"}, "Slurm job 7, 1 node"),
+        ({"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-3]"}, "Slurm job 7, 3 nodes"),
+        ({"PBS_JOBID": "7.server"}, "PBS job 7.server, 1 node"),
+        ({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": "a 2 b 2"}, "LSF job 7, 2 nodes"),
+        ({"FLUX_URI": "x", "FLUX_JOB_NNODES": "2", "FLUX_JOB_ID": "f3"}, "Flux job f3, 2 nodes"),
+        ({"FLUX_URI": "x", "FLUX_JOB_NNODES": "2"}, "Flux, 2 nodes"),
+        ({"JOB_ID": "7", "SGE_TASK_ID": "undefined"}, "Grid Engine job 7, 1 node"),
+        ({"COBALT_JOBID": "7", "COBALT_JOBSIZE": "8"}, "Cobalt job 7, 8 nodes"),
+    ],
+)
+def test_each_batch_system_by_its_name(environ: dict[str, str], value: str) -> None:
+    found = allocation(environ)
+    assert (found.value, found.status) == (value, "ok")
+
+
+# The doctor's estimate of the clock's quantum, with clocks whose quantum is known.
+
+
+def readings(quantum: float, seed: int = 1) -> list[int]:
+    """A clock that advances in ticks, rounded to ns, read every 60 to 90 ns with a rare long pause."""
+    rng = random.Random(seed)
+    now, reads = 0.0, []
+    for _ in range(20000):
+        now += rng.uniform(60, 90) + (5000 if rng.random() < 1e-3 else 0)
+        reads.append(round(now // quantum * quantum))
+    return reads
+
+
+@pytest.mark.parametrize("quantum", [10, 25, 41.67, 100])
+def test_the_quantum_of_a_ticking_clock_is_found(quantum: float) -> None:
+    assert quantum_ns(readings(quantum)) == pytest.approx(quantum, abs=1)
+
+
+def test_a_fine_clock_has_no_steps_to_be_seen() -> None:
+    assert quantum_ns(readings(1)) == 1
+
+
+# What the doctor says of the user's settings.
+
+
+def test_none() -> None:
+    assert own_settings_check(own_settings({"PATH": "/bin", "PMI_RANK": "0"}), "mpich").value == "none"
+
+
+def test_each_with_its_place_and_those_of_another_library() -> None:
+    found = own_settings_check([OwnSetting("UCX_TLS", "tcp"), OwnSetting("OMPI_MCA_btl", "tcp", "/a", 3)], "openmpi")
+    assert (found.status, found.value) == ("ok", "UCX_TLS=tcp, OMPI_MCA_btl=tcp (line 3 of /a)")
+    found = own_settings_check(own_settings({"I_MPI_FABRICS": "shm", "UCX_TLS": "tcp"}), "mpich")
+    assert found.status == "warn"
+    assert found.means == "I_MPI_FABRICS: ignored: Intel MPI reads it, and this is MPICH"
+
+
+# What the doctor says of the BLAS.
+
+
+OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
+FAULTY = Path(__file__).parents[3] / "engine" / "studies" / "cannon" / "tests" / "faulty_blas.c"
+
+
+def test_a_variable_that_chooses_the_code_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = blas_check(OPENBLAS, {"OPENBLAS_CORETYPE": "Haswell"})
+    assert check.status == "warn"
+    assert "OPENBLAS_CORETYPE=Haswell" in check.means
+    assert check.do == "unset OPENBLAS_CORETYPE"
+    monkeypatch.setenv("BLIS_ARCH_TYPE", "0")
+    monkeypatch.setattr(registry, "_plugin", lambda: None)
+    monkeypatch.setattr(
+        registry, "blas_in_sight", lambda environ: BlasInSight((Path("/usr/lib/libblis.so"),), None, "")
+    )
+    found = registry.blas()
+    assert found.status == "warn"
+    assert "BLIS_ARCH_TYPE=0" in found.means
+
+
+def test_before_the_engine_is_built() -> None:
+    assert unbuilt(BlasInSight((Path("/usr/lib/libopenblas.so"),), None, ""), {}).value == "/usr/lib/libopenblas.so"
+    package = unbuilt(BlasInSight((), Path("/x/scipy_openblas32"), ""), {})
+    assert package.status == "ok"
+    assert "scipy-openblas32" in (package.value or "")
+    nothing = unbuilt(BlasInSight((), None, ""), {})
+    assert nothing.status == "missing"
+    assert "pip install 'slowpath[blas]'" in (nothing.do or "")
+
+
+def test_the_engines_own_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = tmp_path / "libslowpath-toolchain.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(plugin), str(FAULTY)], check=True)
+    for name in registry.STEERING:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(registry, "_plugin", lambda: plugin)
+    assert registry.blas().value == "loops, faulty_blas.c"
+    plugin.write_text("no library")
+    assert registry.blas().status == "missing"
+
+
+# The doctor's line on what carries messages inside this node.
 
 
 def row(**changes: Any) -> MessagePath:
