@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from selenium import webdriver
 
-from slowpath.diagnose.page.files import page
+from slowpath.diagnose.page import page
 from slowpath.report.run_page import render_html
 from slowpath.watch.report.page import render_watch_html
 from support import checkup, diagnosed, report_studies, watch_results

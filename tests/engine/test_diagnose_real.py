@@ -11,15 +11,11 @@ from ranks import Ranks
 
 from slowpath.analyse.build import build_results
 from slowpath.diagnose.bench import Bench
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.ranks import survey as all_ranks
-from slowpath.diagnose.ranks.job import A_PAIR, Job
-from slowpath.diagnose.ranks.parts import Part
-from slowpath.diagnose.records import read_diagnosis
-from slowpath.diagnose.start import begin, resume
+from slowpath.diagnose.ranks import A_PAIR, Job, Part
+from slowpath.diagnose.session import begin, resume
 from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.steps import survey
-from slowpath.diagnose.tasks import SurveyTask
+from slowpath.diagnose.steps.order import conclude
+from slowpath.diagnose.tasks import SurveyTask, read_diagnosis
 from slowpath.mpi.mpi import Mpi
 from slowpath.plan.campaign import decode
 from slowpath.run.engine.cache import Engine
@@ -116,8 +112,10 @@ def bench_of(mpi: Mpi, engine: Engine, job: Job = A_PAIR) -> Bench:
 def test_a_window_s_memory_is_found_and_its_remedy_proven(
     mpi: Mpi, engine: Engine, ranks: Ranks, blankless: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(SURVEY, "survey"))
-    monkeypatch.setattr(all_ranks, "parts", lambda *_: [])
+    monkeypatch.setattr(
+        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, own, gpus: decode(SURVEY, "survey")
+    )
+    monkeypatch.setattr("slowpath.diagnose.ranks.parts", lambda *_: [])
     (blankless / "slow.c").write_text(SLOW)
     monkeypatch.setenv("LD_PRELOAD", str(ranks.compiled(blankless / "slow.c")))
     bench, folder = bench_of(mpi, engine), tmp_path / "diagnosis"
@@ -143,8 +141,10 @@ def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
     """Of a job of four ranks on two cores two are timed, and each cell says with how many it was measured."""
     ways = {"collective": "bcast", "message_bytes": "8", "way": ["library", "scatter+allgather"]}
     timed = Part("bcast by other calls", ways, effort={"samples": "10", "time_limit_s": "0.002"})
-    monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey"))
-    monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
+    monkeypatch.setattr(
+        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey")
+    )
+    monkeypatch.setattr("slowpath.diagnose.ranks.parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=2)), BUDGET_S, tmp_path / "diagnosis", name_only=True).run()
     task = made.steps[0].task
     assert isinstance(task, SurveyTask)
@@ -166,8 +166,10 @@ def test_four_ranks_have_a_launch_of_their_own(
 ) -> None:
     ways = {"collective": "allreduce", "message_bytes": "8"}
     timed = Part("allreduce", ways, effort={"samples": "10", "time_limit_s": "0.002"})
-    monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey"))
-    monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
+    monkeypatch.setattr(
+        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey")
+    )
+    monkeypatch.setattr("slowpath.diagnose.ranks.parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=None)), BUDGET_S, tmp_path / "diagnosis", name_only=True).run()
     results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)
     places = {one.name: (one.ranks, len(one.observed)) for one in results.run.placements}

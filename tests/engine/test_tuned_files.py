@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from ranks import Ranks
 
+from slowpath.diagnose.tune.cells import TuneRequest
 from slowpath.diagnose.tune.files import written
-from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.mpi import tuning
 from slowpath.mpi.tuning import ALGORITHMS, Pick
 

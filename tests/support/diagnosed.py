@@ -17,9 +17,8 @@ from slowpath.core.results import (
     Results,
     Snippet,
 )
-from slowpath.diagnose.records import Diagnosis, DiagnosisStep
-from slowpath.diagnose.tasks import SurveyTask, Task, TrialTask, WitnessTask
-from slowpath.diagnose.trials.fast_side import EFFECT
+from slowpath.diagnose.tasks import Diagnosis, DiagnosisStep, SurveyTask, Task, TrialTask, WitnessTask
+from slowpath.diagnose.trials import EFFECT
 from support import checkup
 from support.results import a_finding, a_leg
 

@@ -11,9 +11,8 @@ import slowpath
 from slowpath.cli.main import exit_code
 from slowpath.compare.read import read_source
 from slowpath.core.errors import RecordError
-from slowpath.diagnose.page.files import contrasts_csv
-from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
-from slowpath.diagnose.tasks import SurveyTask, WitnessTask
+from slowpath.diagnose.page import contrasts_csv
+from slowpath.diagnose.tasks import SCHEMA, Diagnosis, DiagnosisStep, SurveyTask, WitnessTask, write_diagnosis
 from slowpath.record.imports.choose import import_files
 from slowpath.report.api import DiagnosisRun as Opened
 

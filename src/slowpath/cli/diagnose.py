@@ -25,8 +25,8 @@ from slowpath.cli.options import (
 
 if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
-    from slowpath.diagnose.program import ProgramUse
-    from slowpath.diagnose.ranks.job import Job
+    from slowpath.diagnose.ranks import Job
+    from slowpath.diagnose.tasks import ProgramUse
     from slowpath.run.prepare import Library
 
 GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so long
@@ -101,13 +101,12 @@ def diagnose_command(
     begun_s = time.monotonic()
     from slowpath.cli.options import exit_code_of
     from slowpath.core.errors import UsageError
-    from slowpath.diagnose.page.files import write_derived
-    from slowpath.diagnose.page.text import render, render_brief
-    from slowpath.diagnose.program import with_program
-    from slowpath.diagnose.ranks.job import PAIR, crowded_lines
-    from slowpath.diagnose.records import FILE
-    from slowpath.diagnose.start import begin, behind_place, own_mpi, ranks_of, require_resumable, resume, wrong_place
-    from slowpath.diagnose.start import dry_run as planned
+    from slowpath.diagnose.page import render, render_brief, write_derived
+    from slowpath.diagnose.ranks import PAIR, crowded_lines
+    from slowpath.diagnose.session import begin, behind_place, own_mpi, ranks_of, require_resumable, resume
+    from slowpath.diagnose.session import dry_run as planned
+    from slowpath.diagnose.session import place_faults as wrong_place
+    from slowpath.diagnose.tasks import FILE, with_program
     from slowpath.run.ownership import owned
 
     if watch is not None and (only or resumed is not None):
@@ -168,7 +167,7 @@ def _program(watch: Path) -> ProgramUse:
 
 def _job(ranks: int | None, dry: bool) -> Job:
     """Return the ranks of the job and where they can run here.  Raises: UsageError: too many ranks to diagnose."""
-    from slowpath.diagnose.ranks.job import PAIR, Job, require_possible
+    from slowpath.diagnose.ranks import PAIR, Job, require_possible
     from slowpath.mpi.place import processor_groups
     from slowpath.run.prepare import allocated_nodes, allowed_cores
 
@@ -197,8 +196,8 @@ def _bench(
     from slowpath.core.machine import format_cpu_list
     from slowpath.core.plan import AS_ESTIMATED
     from slowpath.diagnose.bench import Bench
-    from slowpath.diagnose.gpu_survey import GPU_PACE
     from slowpath.diagnose.state import NodeProcessors
+    from slowpath.diagnose.steps.survey import GPU_PACE
     from slowpath.run.engine.describe import describe
     from slowpath.run.machine import others_now
     from slowpath.run.prepare import granted_processors, inherited_processors

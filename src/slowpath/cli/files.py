@@ -63,8 +63,7 @@ def _watch(folder: Path, format: str) -> int:
 def _diagnosis(folder: Path, format: str) -> int:
     """Rebuild the reports of a diagnosis and of its steps, print the first, and return the exit code."""
     from slowpath.cli.options import exit_code_of
-    from slowpath.diagnose.page.files import contrasts_csv, rebuild
-    from slowpath.diagnose.page.text import render
+    from slowpath.diagnose.page import contrasts_csv, rebuild, render
 
     diagnosis, results = rebuild(folder)
     if format == "csv":

@@ -16,7 +16,7 @@ import msgspec
 from slowpath.cli.options import DURATION, RANKS, cell_timeout_option, dry_run_option, quiet_option, teller
 
 if TYPE_CHECKING:
-    from slowpath.diagnose.tune.request import TuneRequest
+    from slowpath.diagnose.tune.cells import TuneRequest
     from slowpath.diagnose.tune.session import Session
     from slowpath.mpi.mpi import Mpi
     from slowpath.run.engine.build import Tell
@@ -73,12 +73,10 @@ def tune_command(
     away.
     """
     from slowpath.core.files import write_atomically
-    from slowpath.diagnose.tune.promise import FILE as PROMISES
-    from slowpath.diagnose.tune.promise import promises, promises_text
-    from slowpath.diagnose.tune.request import load, save
+    from slowpath.diagnose.tune.cells import PROMISES_FILE as PROMISES
+    from slowpath.diagnose.tune.cells import Shares, load, promises, promises_text, save
+    from slowpath.diagnose.tune.install import crowded, lines
     from slowpath.diagnose.tune.session import Session, found_preload
-    from slowpath.diagnose.tune.shares import Shares
-    from slowpath.diagnose.tune.text import crowded, lines
     from slowpath.mpi.find import find_mpi
     from slowpath.run.measure import new_folder
 
@@ -131,11 +129,11 @@ def _request(
 ) -> TuneRequest:
     """Return the request that the options make.  Raises: UsageError."""
     from slowpath.core.units import expand_values
-    from slowpath.diagnose.tune import request as requests
+    from slowpath.diagnose.tune.cells import DEFAULT_BYTES, DEFAULT_COLLECTIVES, TuneRequest, require_known
 
-    names = collectives.replace(" ", "").split(",") if collectives else requests.DEFAULT_COLLECTIVES
-    sizes = expand_values(lengths) if lengths else requests.DEFAULT_BYTES
-    made = requests.TuneRequest(
+    names = collectives.replace(" ", "").split(",") if collectives else DEFAULT_COLLECTIVES
+    sizes = expand_values(lengths) if lengths else DEFAULT_BYTES
+    made = TuneRequest(
         library=found.name,
         identity=f"{found.name}-{found.version or 'unknown'}",
         mpi=mpi,
@@ -144,7 +142,7 @@ def _request(
         bytes=tuple(sorted(set(sizes))),
         rounds=rounds,
     )
-    requests.require_known(made)
+    require_known(made)
     return made
 
 
@@ -154,7 +152,7 @@ def _for_program(
     """Return what the program of a watch uses.  Raises: RecordError.  UsageError: nothing that can be tuned."""
     from slowpath.core.errors import UsageError
     from slowpath.core.units import format_time
-    from slowpath.diagnose.tune import request as requests
+    from slowpath.diagnose.tune.cells import TuneRequest, most_of
     from slowpath.watch.messages import collective_uses
     from slowpath.watch.results import read_watch_results
 
@@ -164,12 +162,12 @@ def _for_program(
     uses, left = collective_uses(results, found.name)
     for call, seconds in left.items():
         tell(f"{call}: {format_time(seconds)} of a rank, can't be tuned under {found.name}")
-    kept = requests.most_of(uses)
+    kept = most_of(uses)
     if not kept:
         raise UsageError(f"--for {watch}: no blocking collective that can be tuned was recorded; watch it again")
     if len(kept) < len(uses):
         tell(f"{len(kept)} of {len(uses)} kinds of calls, in which the program works most")
-    return requests.TuneRequest(
+    return TuneRequest(
         library=found.name,
         identity=f"{found.name}-{found.version or 'unknown'}",
         mpi=mpi,
@@ -196,8 +194,9 @@ def _for_a_site(
 ) -> int:
     """Install or take away.  Args: others: options were given that choose what is measured."""
     from slowpath.core.errors import UsageError
-    from slowpath.diagnose.tune import install as site
-    from slowpath.diagnose.tune.promise import read_promises
+    from slowpath.diagnose.tune.cells import read_promises
+    from slowpath.diagnose.tune.install import install, installation
+    from slowpath.diagnose.tune.install import remove as remove_files
     from slowpath.mpi.find import find_mpi
 
     if others or (folder is None) != remove:
@@ -205,15 +204,15 @@ def _for_a_site(
     below = (prefix or Path.home() / ".local").expanduser().absolute()
     if folder is None:
         found = find_mpi(mpi) if mpi is not None else None
-        removed = site.remove(below, None if found is None else f"{found.name}-{found.version or 'unknown'}")
+        removed = remove_files(below, None if found is None else f"{found.name}-{found.version or 'unknown'}")
         click.echo(f"{len(removed.files)} files taken away below {below}")
         for path in removed.left:
             click.echo(f"left, since it was changed: {path}")
         return 0
     promised, found = read_promises(folder), find_mpi(mpi)
     preload = _preload(found, tell) if any(pick.kind == "mockup" for pick in promised.picks) else None
-    wanted = site.installation(promised, below, found, found.environ(os.environ), preload)
-    new = site.install(wanted)
+    wanted = installation(promised, below, found, found.environ(os.environ), preload)
+    new = install(wanted)
     click.echo(f"{wanted.identity}: {len(wanted.files)} files below {below}, {len(new)} of them written now")
     click.echo("To use it, one of:")
     click.echo(f"  module use {shlex.quote(str(wanted.modules))} && module load {wanted.module}")

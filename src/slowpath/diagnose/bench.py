@@ -18,11 +18,9 @@ from slowpath.core.errors import UsageError
 from slowpath.core.machine import Others
 from slowpath.core.plan import AS_ESTIMATED, Pace, Size
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.program import ProgramUse
-from slowpath.diagnose.ranks.job import A_PAIR, Job
-from slowpath.diagnose.ranks.survey import survey_s
-from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, NodeProcessors, State
+from slowpath.diagnose.ranks import A_PAIR, Job, survey_s
+from slowpath.diagnose.state import EVERYTHING, Asked, LibraryFacts, MeasuredStep, NodeProcessors, State
+from slowpath.diagnose.tasks import ProgramUse
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.mpi import as_library_is, listed_by, settings_of
 from slowpath.report.write import write_all

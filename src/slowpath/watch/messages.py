@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from slowpath.diagnose.program import ProgramSpent, ProgramUse
-from slowpath.diagnose.tune.request import Use, tunable
+from slowpath.diagnose.tasks import ProgramSpent, ProgramUse
+from slowpath.diagnose.tune.cells import Use, tunable
 from slowpath.findings.facts import HUGE_PAGE_BYTES
 from slowpath.findings.slow_path import When
 from slowpath.watch.results import CallCount, MessageClass, WatchResults

@@ -16,7 +16,7 @@ import numpy as np
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
-from slowpath.diagnose.places import LaunchPlace, named_places
+from slowpath.diagnose.sides import LaunchPlace, named_places
 from slowpath.findings.slow_path import DEFAULTS, FIRST_METRICS
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.libraries import named_in

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import Observation
 from slowpath.findings.slow_path import SlowPath
 
 

@@ -15,8 +15,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.machine import Others
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.state import EVERYTHING, Asked, LibraryFacts, MeasuredStep, State
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run.schedule import Against
 

@@ -29,8 +29,7 @@ from slowpath.core.results import (
     Snippet,
     Verdict,
 )
-from slowpath.diagnose.records import DiagnosisStep
-from slowpath.diagnose.tasks import Task, WitnessTask
+from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.stats.contrast import judge, paired
 
 METRIC = "half_round_trip_latency_s"

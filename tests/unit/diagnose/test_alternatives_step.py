@@ -13,13 +13,12 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import MetricResult
 from slowpath.core.results import Finding, Results, SkippedRow
-from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
+from slowpath.diagnose.state import Asked, LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.alternatives import (
     CELLS,
     propose,
 )
+from slowpath.diagnose.steps.order import conclude
 from slowpath.diagnose.steps.trial import propose_alternative
 from slowpath.diagnose.tasks import AlternativesTask, SurveyTask
 from slowpath.experiments.registry import ROLES

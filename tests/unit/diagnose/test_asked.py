@@ -8,12 +8,9 @@ from made_results import cell
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
-from slowpath.diagnose.asked import GROUPS, Asked, asked_for
-from slowpath.diagnose.ranks.job import Job
-from slowpath.diagnose.ranks.parts import parts
-from slowpath.diagnose.ranks.shipped import shipped_parts
-from slowpath.diagnose.ranks.survey import with_ranks
+from slowpath.diagnose.ranks import Job, parts, shipped_parts, with_ranks
 from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.state import GROUPS, Asked, asked_for
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.plan.campaign import load

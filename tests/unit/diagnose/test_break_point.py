@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.diagnose.limits.break_point import narrow
-from slowpath.diagnose.limits.points import MOST_STEPS_TO_THE_BYTE, around, points
-from slowpath.diagnose.steps.refine import has_anchors
+from slowpath.diagnose.limits import MOST_STEPS_TO_THE_BYTE, around, narrow, points
+from slowpath.diagnose.steps.limits import has_anchors
 from slowpath.stats.laws.choose import is_exact
 from slowpath.stats.laws.law import Bracket
 

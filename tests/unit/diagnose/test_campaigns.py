@@ -12,10 +12,10 @@ import pytest
 from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
-from slowpath.diagnose.limits import points
+from slowpath.diagnose.limits import points, points_campaign
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_campaign
-from slowpath.diagnose.trials.design import Trial, design
+from slowpath.diagnose.trials import Trial, design
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
@@ -154,6 +154,6 @@ def test_a_remedy_that_leads_to_the_fast_side_needs_no_other(description: Json) 
 
 def test_a_refinement_expands(description: Json) -> None:
     slow = cell(description, pattern="ping_pong", message_bytes="65536")
-    campaign = points.campaign(Bracket("message_bytes", 65536.0, 131072.0), slow, DEFAULT, 2)
+    campaign = points_campaign(Bracket("message_bytes", 65536.0, 131072.0), slow, DEFAULT, 2)
     lengths = sorted(int(c.parameters["message_bytes"]) for c in made(campaign, description).cells)
-    assert tuple(lengths) == points.points(Bracket("message_bytes", 65536.0, 131072.0))
+    assert tuple(lengths) == points(Bracket("message_bytes", 65536.0, 131072.0))

@@ -17,12 +17,12 @@ from planted_switch import CELL, CMA, asked, state
 
 from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, LimitBracket, Results
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.limits.attribution import AND, TOGETHER, attribution
-from slowpath.diagnose.page.words import limit_words
+from slowpath.diagnose.limits import AND, TOGETHER, attribution
+from slowpath.diagnose.page import limit_words
 from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.steps.attribute import propose as propose_moves
-from slowpath.diagnose.steps.attribute import propose_other_limits as propose_others
+from slowpath.diagnose.steps.limits import attribute_other_limits as propose_others
+from slowpath.diagnose.steps.limits import propose_attribute as propose_moves
+from slowpath.diagnose.steps.order import conclude
 from slowpath.diagnose.steps.trial import propose_attributed
 from slowpath.diagnose.tasks import AttributeTask, SurveyTask
 

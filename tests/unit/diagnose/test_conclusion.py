@@ -10,11 +10,9 @@ from msgspec.structs import replace
 from slowpath.core.cell_results import CallCounts, RoleWitness
 from slowpath.core.plan import Roles
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose import user_states
-from slowpath.diagnose.conclusion import advance, conclude
 from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.steps.kind import StepConclusion
-from slowpath.diagnose.steps.witness import with_counts
+from slowpath.diagnose.steps.kind import StepConclusion, with_counts
+from slowpath.diagnose.steps.order import advance, conclude
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER, UserState
@@ -72,7 +70,7 @@ def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch
         seen.append(user_state)
         return [finding("SP009", affects_default=False)]
 
-    monkeypatch.setattr(user_states, "findings", rules)
+    monkeypatch.setattr("slowpath.diagnose.own_settings.findings", rules)
     environments = [*survey.run.environments, environment(WITHOUT_USER, unset=["X"])]
     survey = replace(survey, run=replace(survey.run, environments=environments))
     forced = [Forced("single_copy_off", "X", "0")]

@@ -21,16 +21,20 @@ from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.cell_results import MetricResult
 from slowpath.core.plan import AS_ESTIMATED, Pace, Plan, Size
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose import session
-from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import known_patterns
-from slowpath.diagnose.clock import BudgetClock
-from slowpath.diagnose.gpu_survey import GPU_PACE, GPU_SURVEY_S, GPUS_SURVEY_S, GROUPS, LAST_ROUND, OWN, SIDES
-from slowpath.diagnose.records import SCHEMA, Diagnosis
 from slowpath.diagnose.session import Session
-from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
-from slowpath.diagnose.steps.survey import within_budget
-from slowpath.diagnose.tasks import TrialTask
+from slowpath.diagnose.state import EVERYTHING, Asked, BudgetClock, LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.steps.survey import (
+    GPU_PACE,
+    GPU_SURVEY_S,
+    GPUS_SURVEY_S,
+    GROUPS,
+    LAST_ROUND,
+    OWN,
+    SIDES,
+    within_budget,
+)
+from slowpath.diagnose.tasks import SCHEMA, Diagnosis, TrialTask
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
@@ -195,7 +199,9 @@ def test_padding_is_tried_right_after_the_survey_and_fits(
     survey, found = first_use(description, "0")
     machine = Machine(survey, description=description, gpus=gpus, real=real, settings=own)
     machine.now_s[0] = START_UP_S
-    monkeypatch.setattr(session, "measured_s", lambda folder: machine.took_s[folder.name.partition("-")[2]])
+    monkeypatch.setattr(
+        "slowpath.diagnose.session.measured_s", lambda folder: machine.took_s[folder.name.partition("-")[2]]
+    )
     diagnosis = Diagnosis(
         schema=SCHEMA, slowpath="0", command=[], started="now", budget_s=BUDGET_S, mpi="openmpi 5.0.11"
     )

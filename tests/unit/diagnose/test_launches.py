@@ -14,9 +14,8 @@ from planted_switch import state
 
 from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Results
-from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.steps import launches
+from slowpath.diagnose.state import Asked, MeasuredStep
+from slowpath.diagnose.steps.again import LAUNCH_ROUNDS, LENGTHS
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.tasks import SurveyTask
 
@@ -42,8 +41,8 @@ def test_launches_that_several_cells_call_slow_are_started_again() -> None:
     assert kinds(survey([2])) == ["launches"]
     text = campaign_toml(next(proposals(state([], [MeasuredStep(step(1, SurveyTask()), survey([2]))]))).campaign)
     campaign = tomllib.loads(text)
-    assert campaign["campaign"]["rounds"] == launches.ROUNDS
-    assert campaign["cells"][0]["parameters"]["message_bytes"] == list(launches.LENGTHS)
+    assert campaign["campaign"]["rounds"] == LAUNCH_ROUNDS
+    assert campaign["cells"][0]["parameters"]["message_bytes"] == list(LENGTHS)
 
 
 def test_who_asks_for_the_rule_gets_its_launches() -> None:

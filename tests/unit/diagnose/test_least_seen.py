@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
-from slowpath.diagnose.page.text import NOTHING, unseen_paragraph, unseen_rows
+from slowpath.diagnose.page import NOTHING, unseen_paragraph, unseen_rows
 from slowpath.findings.facts import ratio_of
 from slowpath.findings.finding import LeastSeen, least_seen
 

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from planted_switch import state
 
 from slowpath.core.results import MessagePath, Results
-from slowpath.diagnose.own_settings.listing import OWN_WITNESSED
+from slowpath.diagnose.own_settings import OWN_WITNESSED
 from slowpath.diagnose.state import MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.steps.path import PATH, paths_of, without_effect
+from slowpath.diagnose.steps.settings import PATH, paths_of, without_effect
 from slowpath.diagnose.tasks import PathTask, SurveyTask
 from slowpath.mpi.message_path import Layer
 from slowpath.mpi.own_settings import own_settings

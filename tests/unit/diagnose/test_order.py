@@ -13,12 +13,10 @@ from planted_switch import state
 
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
-from slowpath.diagnose.steps import single
-from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.steps.registry import KINDS
+from slowpath.diagnose.steps.order import KINDS, proposals
 from slowpath.diagnose.steps.trial import pooled
 from slowpath.diagnose.tasks import RepeatTask, SingleTask, SurveyTask, Task, TrialTask
-from slowpath.diagnose.trials.verdict import judge_trial
+from slowpath.diagnose.trials import judge_trial
 from slowpath.findings.facts import WITHOUT_USER
 
 
@@ -79,7 +77,7 @@ def test_a_fault_that_was_screened_is_measured_alone_before_a_remedy_of_another_
     alone = Proposal(
         SingleTask(factors=["source"]), next(proposals(after(small_pages, [finding("SP008")]))).campaign, ""
     )
-    monkeypatch.setattr(single, "propose", lambda _: iter([alone]))
+    monkeypatch.setattr("slowpath.diagnose.steps.again.propose_single", lambda _: iter([alone]))
     pages = finding("SP008", 1e-3, number=2, kind="opportunity")
     screened = replace(finding("SP065", 1e-6, number=3, kind=kind), needs_cause=True)
     tasks = [one.task for one in proposals(after(small_pages, [pages, screened]))]

@@ -13,17 +13,11 @@ from msgspec.structs import replace
 from slowpath.core.campaign import recorded
 from slowpath.core.machine import OtherProcess, Others
 from slowpath.core.results import RankPlace, Results, SkippedRow
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.own_settings.named import named
-from slowpath.diagnose.own_state import first_by_cost, set_aside
-from slowpath.diagnose.ranks.job import Job
+from slowpath.diagnose.own_settings import first_by_cost, named, set_aside
+from slowpath.diagnose.ranks import Job
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, NodeProcessors, State
-from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.steps.own_state import (
-    EVERYWHERE,
-    STARTED,
-    state_campaign,
-)
+from slowpath.diagnose.steps.order import conclude, proposals
+from slowpath.diagnose.steps.settings import EVERYWHERE, STARTED, state_campaign
 from slowpath.diagnose.tasks import SettingsTask, StateTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER

@@ -9,12 +9,10 @@ from made_results import METRIC, MPICH, cell, contrast, finding, remedy, results
 from msgspec.structs import replace
 
 from slowpath.core.results import PlacementResult, RankPlace, Results, Snippet, Verdict
-from slowpath.diagnose.page.files import page, sections_of, trials_of
-from slowpath.diagnose.page.text import render, render_brief
-from slowpath.diagnose.records import Diagnosis
-from slowpath.diagnose.tasks import SurveyTask, TrialTask
-from slowpath.diagnose.trials.fast_side import EFFECT
-from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
+from slowpath.diagnose.page import page, render, render_brief, sections_of, trials_of
+from slowpath.diagnose.tasks import Diagnosis, SurveyTask, TrialTask
+from slowpath.diagnose.trials import EFFECT
+from slowpath.diagnose.trials import FAST as FAST_SIDE
 from slowpath.report.figure import Block, Card, Copied, Plot, Row, Rows
 from support.blocks import every
 

@@ -9,9 +9,9 @@ import pytest
 from made_results import cell, finding, results
 
 from slowpath.core.plan import Cell
-from slowpath.diagnose.asked import with_groups_alone
-from slowpath.diagnose.program import ProgramSpent, ProgramUse, priced, with_groups
+from slowpath.diagnose.state import with_groups_alone
 from slowpath.diagnose.steps.survey import survey_campaign
+from slowpath.diagnose.tasks import ProgramSpent, ProgramUse, priced, with_groups
 from slowpath.findings.conclude import RunFacts, conclude
 from slowpath.findings.finding import by_cost
 from slowpath.plan.campaign import load

@@ -14,13 +14,20 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.diagnose.bench import known_patterns
-from slowpath.diagnose.places import LaunchPlace
-from slowpath.diagnose.ranks import parts as table
-from slowpath.diagnose.ranks.job import A_PAIR, Job, require_possible
-from slowpath.diagnose.ranks.parts import parts
-from slowpath.diagnose.ranks.shipped import GROUPS, shipped_parts
-from slowpath.diagnose.ranks.survey import survey_s, with_ranks, within
-from slowpath.diagnose.start import STATED
+from slowpath.diagnose.ranks import (
+    A_PAIR,
+    BRIEF,
+    GROUPS,
+    Job,
+    parts,
+    require_possible,
+    shipped_parts,
+    survey_s,
+    with_ranks,
+    within,
+)
+from slowpath.diagnose.session import STATED
+from slowpath.diagnose.sides import LaunchPlace
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import Nodes, load
@@ -156,4 +163,4 @@ def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
     names = [one.name for one in plan.environments]
     assert len(set(names)) == len(names)
     mine = next(one for one in plan.cells if one.group == "collectives: lengths")
-    assert mine.parameters["samples"] == table.BRIEF["samples"]
+    assert mine.parameters["samples"] == BRIEF["samples"]

@@ -13,8 +13,8 @@ from fake_bench import Bench
 from made_results import finding, results
 
 from slowpath.analyse.build import build_results
-from slowpath.diagnose.records import FILE, SCHEMA
-from slowpath.diagnose.start import resume
+from slowpath.diagnose.session import resume
+from slowpath.diagnose.tasks import FILE, SCHEMA
 
 pytestmark = pytest.mark.needs("minutes")
 

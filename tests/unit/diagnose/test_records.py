@@ -10,16 +10,14 @@ from made_results import finding, law, remedy, step
 
 from slowpath.core.errors import RecordError
 from slowpath.core.results import Snippet
-from slowpath.diagnose.records import (
+from slowpath.diagnose.tasks import (
     FILE,
     SCHEMA,
     Diagnosis,
     DiagnosisStep,
+    SurveyTask,
     read_diagnosis,
     write_diagnosis,
-)
-from slowpath.diagnose.tasks import (
-    SurveyTask,
 )
 
 CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"

@@ -15,7 +15,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.session import replaced_words
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.trial import replaceable
-from slowpath.diagnose.trials.design import design
+from slowpath.diagnose.trials import design
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import MpiInUse, expand

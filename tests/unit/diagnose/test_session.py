@@ -15,15 +15,11 @@ from msgspec.structs import replace
 
 from slowpath.core.errors import Interrupted
 from slowpath.core.results import Legs, Results
-from slowpath.diagnose import session, start
-from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.clock import BudgetClock
-from slowpath.diagnose.own_settings.named import named
-from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
-from slowpath.diagnose.session import Session
-from slowpath.diagnose.start import resume
-from slowpath.diagnose.steps.own_state import MOST_S
-from slowpath.diagnose.tasks import SurveyTask
+from slowpath.diagnose.own_settings import named
+from slowpath.diagnose.session import Session, own_mpi, resume
+from slowpath.diagnose.state import Asked, BudgetClock
+from slowpath.diagnose.steps.settings import MOST_S
+from slowpath.diagnose.tasks import SCHEMA, Diagnosis, SurveyTask, read_diagnosis, write_diagnosis
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run import reopen
@@ -37,8 +33,8 @@ def bench(survey: Results, monkeypatch: pytest.MonkeyPatch) -> Bench:
     explained = Legs(observed=leg("shown"), explained=leg("shown"), proven=leg())  # no witness is needed
     found = finding("SP008", status="explained", legs=explained)
     made = Bench(replace(survey, cells=[slow, survey.cells[1]], findings=[found]))
-    monkeypatch.setattr(session, "measured_s", lambda folder: made.cost_s)
-    monkeypatch.setattr(session, "build_results", made.results)
+    monkeypatch.setattr("slowpath.diagnose.session.measured_s", lambda folder: made.cost_s)
+    monkeypatch.setattr("slowpath.diagnose.session.build_results", made.results)
     return made
 
 
@@ -84,7 +80,7 @@ def test_from_the_survey_on_a_setting_that_slows_down_everything_is_set_aside(
     bench.settings = [OwnSetting("UCX_TLS", "tcp"), OwnSetting("UCX_LOG_LEVEL", "info")]
     bench.environ = {"UCX_TLS": "tcp", "UCX_LOG_LEVEL": "info", "HOME": "/"}
     own = named(replace(finding("SP035"), run="01-state", text="With your settings."), [[bench.settings[0]]], [])
-    monkeypatch.setattr("slowpath.diagnose.steps.own_state.judged", lambda *_: [own])
+    monkeypatch.setattr("slowpath.diagnose.steps.settings.judged", lambda *_: [own])
     seen: dict[str, set[str]] = {}
     monkeypatch.setattr(
         Bench, "prepare", lambda self, campaign, kind: seen.update({kind: set(self.environ)}) or Prepared(Cost(3.0))
@@ -182,7 +178,7 @@ def test_a_fault_of_the_user_s_own_state_is_said_as_soon_as_it_is_measured(
     bench.settings, bench.cost_s = [OwnSetting("UCX_TLS", "tcp")], 3.0
     own = named(replace(finding("SP035"), run="01-state", text="With UCX_TLS=tcp."), [[bench.settings[0]]], [])
     load = finding("SP048", number=1, text="Others keep 2.0 of 2 cores busy.", run="01-state")
-    monkeypatch.setattr("slowpath.diagnose.steps.own_state.judged", lambda *_: [load, own] if slowed else [])
+    monkeypatch.setattr("slowpath.diagnose.steps.settings.judged", lambda *_: [load, own] if slowed else [])
     begun(bench, tmp_path).run()
     said = [line for line in bench.told if line.startswith("Fault: ")]
     assert said == ([f"Fault: {load.text}", f"Fault: {own.text}"] if slowed else [])
@@ -205,8 +201,8 @@ def test_resume_takes_the_mpi_of_the_folder_whatever_else_is_here_by_now(
         return SimpleNamespace(mpiexec=Path("/here/mpich/bin/mpiexec"))
 
     monkeypatch.setattr(reopen, "mpi_again", again)
-    assert start.own_mpi(tmp_path, {"PATH": "/opt/openmpi/bin"}) == "/here/mpich/bin/mpiexec"
+    assert own_mpi(tmp_path, {"PATH": "/opt/openmpi/bin"}) == "/here/mpich/bin/mpiexec"
     assert asked == [("mpich", "5.0.2", tmp_path / "01-survey")]
     (tmp_path / "empty").mkdir()
     write_diagnosis(tmp_path / "empty", begun(bench, tmp_path / "empty").diagnosis)
-    assert start.own_mpi(tmp_path / "empty", {}) is None
+    assert own_mpi(tmp_path / "empty", {}) is None

@@ -7,7 +7,7 @@ from made_results import cell, contrast, environment, results, step
 from msgspec.structs import replace
 
 from slowpath.core.results import LibraryVariable, Results
-from slowpath.diagnose.own_settings.listing import OWN_WITNESSED, lines
+from slowpath.diagnose.own_settings import OWN_WITNESSED, lines
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
 from slowpath.findings.facts import WITHOUT_USER

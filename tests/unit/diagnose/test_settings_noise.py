@@ -16,10 +16,11 @@ from test_settings_step import settings, surveyed
 
 from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.own_settings.shares import again
+from slowpath.diagnose.own_settings import again
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
-from slowpath.diagnose.steps.settings import MOST_STEPS, propose
+from slowpath.diagnose.steps.order import conclude
+from slowpath.diagnose.steps.settings import MOST_STEPS
+from slowpath.diagnose.steps.settings import propose_settings as propose
 from slowpath.findings.conclude import group_of
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.stats.estimate import Floats

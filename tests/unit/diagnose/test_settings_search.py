@@ -9,8 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from slowpath.diagnose.own_settings.search import Outcome, Responsible, Set, ToTry, search
-from slowpath.diagnose.own_settings.shares import rounds_for, share
+from slowpath.diagnose.own_settings import Outcome, Responsible, Set, ToTry, rounds_for, search, share
 
 Oracle = Callable[[Set], Outcome]
 

@@ -15,10 +15,11 @@ from msgspec.structs import replace
 from slowpath.core.campaign import campaign_toml
 from slowpath.core.finding_results import SettingsWords
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.own_settings.named import remedies_of
+from slowpath.diagnose.own_settings import remedies_of
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
-from slowpath.diagnose.steps.settings import MOST_STEPS, propose
+from slowpath.diagnose.steps.order import conclude
+from slowpath.diagnose.steps.settings import MOST_STEPS
+from slowpath.diagnose.steps.settings import propose_settings as propose
 from slowpath.diagnose.steps.trial import propose_unset
 from slowpath.diagnose.tasks import SettingsTask, SurveyTask
 from slowpath.findings.facts import WITHOUT_USER

@@ -15,12 +15,9 @@ from planted_switch import state
 
 from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.state import MeasuredStep, Proposal
+from slowpath.diagnose.state import Asked, MeasuredStep, Proposal
 from slowpath.diagnose.steps.kind import StepConclusion
-from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.steps.registry import kind_of
+from slowpath.diagnose.steps.order import conclude, kind_of, proposals
 from slowpath.diagnose.tasks import SingleTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.plan.campaign import decode

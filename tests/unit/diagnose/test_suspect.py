@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from planted_switch import CMA, LIMIT, asked, proposed, state, times
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.state import MeasuredStep, State
 from slowpath.diagnose.steps.kind import StepConclusion
-from slowpath.diagnose.steps.registry import kind_of
+from slowpath.diagnose.steps.order import conclude, kind_of
 from slowpath.diagnose.tasks import RefineTask, SurveyTask
 
 

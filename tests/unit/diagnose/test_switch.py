@@ -8,13 +8,11 @@ from msgspec.structs import replace
 from planted_switch import CMA, LIMIT, asked, law_of, proposed, state, times
 
 from slowpath.core.results import LimitBracket, Results
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.limits.attribution import attribution
-from slowpath.diagnose.limits.variables import suspects
+from slowpath.diagnose.limits import attribution, suspects
 from slowpath.diagnose.sides import sides_of
 from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.steps.attribute import campaign_for, task_for
-from slowpath.diagnose.steps.registry import kind_of
+from slowpath.diagnose.steps.limits import campaign_for, task_for
+from slowpath.diagnose.steps.order import conclude, kind_of
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask, TrialTask
 from slowpath.mpi.settings import switches_of
 

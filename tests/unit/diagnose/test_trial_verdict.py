@@ -16,7 +16,7 @@ from slowpath.core.results import ContrastResult, Legs
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.trial import apply
 from slowpath.diagnose.tasks import FastSide, TrialTask
-from slowpath.diagnose.trials.verdict import Gap, TrialOutcome, judge_trial
+from slowpath.diagnose.trials import Gap, TrialOutcome, judge_trial
 from slowpath.findings.finding import cost
 
 TASK = TrialTask(

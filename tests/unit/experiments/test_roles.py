@@ -8,7 +8,7 @@ import pytest
 from slowpath.compare.comparison import differing_parts
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import is_effort
-from slowpath.diagnose.limits.points import SHORT_EFFORT, shortened
+from slowpath.diagnose.limits import SHORT_EFFORT, shortened
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.laws import sweeps
 from support.results import a_cell, a_metric, an_estimate

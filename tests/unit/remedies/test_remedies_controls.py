@@ -13,9 +13,7 @@ from msgspec.structs import replace
 
 from slowpath.core.plan import Plan
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.trials.design import AGAIN, CONTROL, Trial, design
-from slowpath.diagnose.trials.fast_side import EFFECT, FAST
-from slowpath.diagnose.trials.verdict import judge_trial
+from slowpath.diagnose.trials import AGAIN, CONTROL, EFFECT, FAST, Trial, design, judge_trial
 from slowpath.mpi.settings import resolver
 from slowpath.plan.expand import MpiInUse, expand
 from support.remedies import find_remedy

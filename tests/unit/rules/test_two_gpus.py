@@ -11,7 +11,7 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.tasks import TrialTask
-from slowpath.diagnose.trials.verdict import judge_trial
+from slowpath.diagnose.trials import judge_trial
 
 pytestmark = pytest.mark.needs("minutes")
 

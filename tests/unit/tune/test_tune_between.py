@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from slowpath.diagnose.tune.choose import CollectiveCell, WayTrial
-from slowpath.diagnose.tune.factors import CellFactor
-from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.diagnose.tune.cells import CellFactor, CollectiveCell, TuneRequest, WayTrial
+from slowpath.diagnose.tune.install import lines
 from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, joined, measured_of
-from slowpath.diagnose.tune.text import lines
 from slowpath.mpi.tuning import Pick
 
 KIB = 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.diagnose.tune.choose import CollectiveCell, WayTrial, picks
+from slowpath.diagnose.tune.cells import CollectiveCell, WayTrial, picks
 
 CELL = CollectiveCell("bcast", 2, 1024)
 

@@ -6,14 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.diagnose.tune.choose import CollectiveCell
-from slowpath.diagnose.tune.factors import (
-    CellFactor,
-    geometric_mean,
-    pooled,
-    proven,
-    to_go,
-)
+from slowpath.diagnose.tune.cells import CellFactor, CollectiveCell, geometric_mean, pooled, proven, to_go
 from slowpath.mpi.tuning import Pick
 
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.diagnose.tune.campaigns import VIEWS, choosing, whole
-from slowpath.diagnose.tune.choose import CollectiveCell
-from slowpath.diagnose.tune.factors import CellFactor
-from slowpath.diagnose.tune.request import TuneRequest, Use, load, most_of, save
+from slowpath.diagnose.tune.cells import (
+    VIEWS,
+    CellFactor,
+    CollectiveCell,
+    TuneRequest,
+    Use,
+    choosing,
+    load,
+    most_of,
+    save,
+    whole,
+)
+from slowpath.diagnose.tune.install import lines
 from slowpath.diagnose.tune.session import Tuned
-from slowpath.diagnose.tune.text import lines
 from slowpath.mpi.tuning import Pick, ranges
 
 USES = (

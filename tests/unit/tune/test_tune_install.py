@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.diagnose.tune.choose import CollectiveCell
-from slowpath.diagnose.tune.factors import CellFactor
+from slowpath.diagnose.tune.cells import CellFactor, CollectiveCell, promises, promises_text, read_promises
 from slowpath.diagnose.tune.install import MANIFEST, Installation, install, installation, remove
-from slowpath.diagnose.tune.promise import promises, promises_text, read_promises
 from slowpath.mpi.tuning import Kind, Pick
 
 OPEN_MPI: Any = SimpleNamespace(name="openmpi", version="5.0.11", mpiexec="/opt/bin/mpiexec")

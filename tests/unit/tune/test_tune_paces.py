@@ -13,8 +13,17 @@ import pytest
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import recorded
 from slowpath.core.plan import AS_ESTIMATED, Pace, Plan
-from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing, grid_of, whole
-from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
+from slowpath.diagnose.tune.cells import (
+    AT_ONCE,
+    DEFAULT_BYTES,
+    VIEWS,
+    TuneRequest,
+    choosing,
+    comparing,
+    grid_of,
+    tunable,
+    whole,
+)
 from slowpath.experiments import coll
 from slowpath.mpi.tuning import Pick
 from slowpath.plan.campaign import Nodes

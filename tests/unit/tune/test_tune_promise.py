@@ -10,13 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slowpath.diagnose.tune.campaigns import TOGETHER, VIEWS, comparing, view_of, whole
-from slowpath.diagnose.tune.choose import CollectiveCell
-from slowpath.diagnose.tune.factors import CellFactor, with_picks
-from slowpath.diagnose.tune.promise import broken, promises
-from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.diagnose.tune.cells import (
+    TOGETHER,
+    VIEWS,
+    CellFactor,
+    CollectiveCell,
+    TuneRequest,
+    broken,
+    comparing,
+    promises,
+    view_of,
+    whole,
+    with_picks,
+)
+from slowpath.diagnose.tune.install import promised_table
 from slowpath.diagnose.tune.session import Session
-from slowpath.diagnose.tune.text import promised_table
 from slowpath.mpi.tuning import Pick
 
 REQUEST = TuneRequest("mpich", "mpich-5.0.2", None, ("bcast",), (2,), (8, 1024), 8)

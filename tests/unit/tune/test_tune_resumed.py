@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from slowpath.diagnose.tune import session as module
 from slowpath.diagnose.tune.session import Session
 
 OWN = {"SLOWPATH_COLL": "/tuned/candidates/tuning.json"}
@@ -25,7 +24,7 @@ class Stopped(Exception):
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     """One whose runs are read as interrupted, whatever they hold."""
     interrupted: Any = SimpleNamespace(run=SimpleNamespace(status="interrupted"))
-    monkeypatch.setattr(module, "rebuild", lambda run: interrupted)
+    monkeypatch.setattr("slowpath.diagnose.tune.session.rebuild", lambda run: interrupted)
     request: Any = SimpleNamespace(mpi=None, ranks=(2,))
     preload = Path("/cache/libslowpath-coll.so")
     return Session(tmp_path, request, None, {}, lambda _: None, True, (), 2, preload=preload)  # type: ignore[arg-type]
@@ -38,7 +37,7 @@ def test_a_step_is_continued_with_the_variables_that_the_tuning_itself_sets(
     run.mkdir()
     (run / "run.json").write_text(json.dumps({}))
     asked: list[Any] = []
-    monkeypatch.setattr(module, "resume", lambda *words: asked.append(words[-1]))
+    monkeypatch.setattr("slowpath.diagnose.tune.session.resume", lambda *words: asked.append(words[-1]))
     session._measured("prove-1-2", TEXT, 2, OWN)  # type: ignore[arg-type]
     (terms,) = asked
     assert dict(terms.own) == {**OWN, "LD_PRELOAD": "/cache/libslowpath-coll.so"}

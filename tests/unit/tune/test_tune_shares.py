@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.diagnose.tune.shares import Shares
+from slowpath.diagnose.tune.cells import Shares
 
 
 def test_each_step_gets_its_share_of_what_is_left() -> None:

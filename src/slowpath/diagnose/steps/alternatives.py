@@ -17,12 +17,10 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, Snippet
-from slowpath.diagnose.records import AlternativesOutcome, ScreenedSuspect
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
-from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.steps.witness import judged
-from slowpath.diagnose.tasks import AlternativesTask
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, judged
+from slowpath.diagnose.tasks import AlternativesOutcome, AlternativesTask, ScreenedSuspect
 from slowpath.findings.facts import CLEAR_RATIO, INSTEAD
 from slowpath.findings.finding import legs_missing
 from slowpath.findings.slow_path import Remedy, modulefile_lines, of_environment, shell_lines

@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of step is: how its results change the conclusion, and how it sums itself up."""
+"""Kinds of steps, and what all witness runs counted for the rules. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+import msgspec.structs
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable
+from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.records import DiagnosisStep
-from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.tasks import Task
+from slowpath.diagnose.own_settings import findings_under
+from slowpath.diagnose.sides import Condition, condition, placements_of
+from slowpath.diagnose.state import MeasuredStep, Proposal, State
+from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.mpi.settings import Forced
 from slowpath.run.schedule import Against
+
+# What a kind of step is: how its results change the conclusion, and how it sums itself up.
 
 T = TypeVar("T", bound=Task)
 
@@ -78,3 +88,155 @@ class StepKind(Generic[T]):
     most_s: float | None = None
     numbers: Callable[[Results], str | None] = lambda _: None
     against: Callable[[T], Against | None] = lambda _: None
+
+
+# Witness: library calls are counted in the cells that findings rest on, each in its environment with a witness.
+
+AS_FOUND = "default"  # the survey's environment that leaves the user's as it is
+ROUNDS = 2  # counts are the same in every launch; the second confirms it
+MOST_CELLS = 4  # of one finding: two slow and two fast ones
+
+
+def propose_witness(state: State) -> Iterator[Proposal]:
+    """One run for all findings that lack a witness; none for findings that later steps bring."""
+    if state.tasks(WitnessTask):
+        return
+    campaign = witness_campaign(state)
+    if campaign is not None:
+        yield Proposal(WitnessTask(), campaign, "count library calls in the cells that findings rest on")
+
+
+def summary_witness(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:
+    """`5 of 7 findings are explained`."""
+    explained = sum(finding.legs.explained.state == "shown" for finding in after.findings)
+    return f"{explained} of {len(after.findings)} findings are explained"
+
+
+WITNESS = StepKind(WitnessTask, unchanged, summary_witness, adds_evidence=True)
+
+
+def witness_campaign(state: State) -> Campaign | None:
+    """None when every finding is explained, or none has cells."""
+    wanted: dict[str, tuple[CellResult, Condition]] = {}
+    for finding in state.findings:
+        if finding.legs.explained.state != "missing":
+            continue
+        half = MOST_CELLS // 2
+        results = state.seen_in(finding)
+        cells = {cell.cell: cell for cell in results.cells}
+        for number in [*finding.slow_cells[:half], *finding.fast_cells[:half]]:
+            if number in cells:
+                cell = cells[number]
+                wanted[f"{cell.key} {cell.environment}"] = cell, condition(cell, results)
+    if state.removable and not any(cell.environment == AS_FOUND for cell, _ in wanted.values()):
+        wanted |= _plain(state.survey)  # its control variables show which of the user's settings are read
+    if not wanted:
+        return None
+    environments: dict[str, EnvironmentTable] = {}
+    groups = []
+    for number, (cell, here) in enumerate(wanted.values(), start=1):
+        environments[here.environment] = EnvironmentTable(here.environment, here.variables, here.unset)
+        witnessed = _witnessed(here)
+        environments[witnessed.name] = witnessed
+        names = [here.environment, witnessed.name]
+        groups.append(CellsTable(f"cell {number}", cell.experiment, cell.parameters, names, [here.placement]))
+    return Campaign(
+        name="witness",
+        title="What the library calls",
+        ranks=[state.ranks],
+        rounds=ROUNDS,
+        environments=list(environments.values()),
+        placements=placements_of([here for _, here in wanted.values()]),
+        cells=groups,
+        contrasts=[],
+        why="Calls are counted in separate launches, whose times are not used.",
+    )
+
+
+def _plain(survey: Results) -> dict[str, tuple[CellResult, Condition]]:
+    """A cell in the user's own environment."""
+    found = next((cell for cell in survey.cells if cell.environment == AS_FOUND and cell.experiment == "p2p"), None)
+    return {f"{found.key} {found.environment}": (found, condition(found, survey))} if found else {}
+
+
+def _witnessed(under: Condition) -> EnvironmentTable:
+    """The same environment with the witness."""
+    return EnvironmentTable(f"{under.environment}, witnessed"[:80], under.variables, under.unset, witness=True)
+
+
+def judged(results: Results, history: StepHistory) -> list[Finding]:
+    """What the rules see in a run, with what all witness runs counted in its cells."""
+    counted = results
+    for one in history.measured:
+        if isinstance(one.step.task, WitnessTask):
+            counted = with_counts(counted, one.results)
+    if counted is results and not history.forced:
+        return list(results.findings)  # the rules were asked when the results were built
+    return findings_under(counted, history.forced)
+
+
+def with_counts(results: Results, witnessed: Results) -> Results:
+    """Results with what another run counted in its cells (the same key is the same cell); what it has itself stays."""
+    counting = {environment.name for environment in witnessed.run.environments if environment.witness}
+    there = {cell.key: cell for cell in witnessed.cells if cell.witness and cell.environment not in counting}
+    cells = [_with_witness(cell, there[cell.key]) if cell.key in there else cell for cell in results.cells]
+    run = results.run
+    if any(mpi.control_variables for mpi in witnessed.run.mpis):
+        run = msgspec.structs.replace(run, mpis=witnessed.run.mpis)
+    return msgspec.structs.replace(results, cells=cells, run=run)
+
+
+def _with_witness(cell: CellResult, other: CellResult) -> CellResult:
+    mine, more = cell.witness or {}, other.witness or {}
+    phases = {
+        phase: {
+            role: _both(mine.get(phase, {}).get(role), more.get(phase, {}).get(role))
+            for role in (*mine.get(phase, {}), *more.get(phase, {}))
+        }
+        for phase in (*more, *mine)
+    }
+    return msgspec.structs.replace(cell, witness=phases)
+
+
+def _both(mine: RoleWitness | None, other: RoleWitness | None) -> RoleWitness | None:
+    """Counts of two runs: `mine`, with what only `other` has; counts and times per operation are those of both."""
+    if mine is None or other is None:
+        return other if mine is None else mine
+    calls = {kind: _filled(one, (other.calls or {}).get(kind)) for kind, one in (mine.calls or {}).items()}
+    filled = msgspec.structs.replace(_filled(mine, other), calls={**(other.calls or {}), **calls} or None)
+    if not (mine.operations and other.operations):
+        return filled
+    weights = mine.operations, other.operations
+    return msgspec.structs.replace(
+        filled,
+        operations=sum(weights),
+        involuntary_switches=_sum(mine.involuntary_switches, other.involuntary_switches),
+        minor_faults_per_op=_average(mine.minor_faults_per_op, other.minor_faults_per_op, weights),
+        major_faults_per_op=_average(mine.major_faults_per_op, other.major_faults_per_op, weights),
+        system_time_s_per_op=_average(mine.system_time_s_per_op, other.system_time_s_per_op, weights),
+        user_time_s_per_op=_average(mine.user_time_s_per_op, other.user_time_s_per_op, weights),
+    )
+
+
+S = TypeVar("S", bound=Struct)
+
+
+def _filled(mine: S, other: S | None) -> S:
+    """`mine`, with what only `other` has."""
+    if other is None:
+        return mine
+    missing = {name: value for name, value in asdict(other).items() if getattr(mine, name) is None}
+    return msgspec.structs.replace(mine, **missing)
+
+
+def _average(one: float | None, other: float | None, weights: tuple[int, int]) -> float | None:
+    """None where neither is known."""
+    if one is None or other is None:
+        return other if one is None else one
+    return float(np.average([one, other], weights=weights))
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    """None where neither is known."""
+    known = [value for value in (one, other) if value is not None]
+    return sum(known) if known else None

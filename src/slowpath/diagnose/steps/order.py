@@ -1,41 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to measure next, the most valuable first. Pure: what is known in, proposals out.
-
-What the survey shows of a fault together with other things is measured alone before anything else: whether something
-is wrong is the first question. What costs most and has a remedy is tried then, so that a default diagnosis proves
-something in its first minute. A finding of the user's own goes before one of a state that nobody chose, what may be a
-fault or an opportunity before a property of the library, and of these the one that costs most. Of one finding, the
-limit is refined before it is attributed, and attributed before further remedies are tried.
-"""
+"""All kinds of steps, what they conclude together, and what to measure next, the most valuable first. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.results import Finding
-from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
-from slowpath.diagnose.own_state import first_by_cost
-from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps import (
-    alternatives,
-    attribute,
-    launches,
-    own_state,
-    path,
-    refine,
-    repeat,
-    separate,
-    settings,
-    single,
-    survey,
-    suspect,
-    trial,
-    witness,
+from slowpath.diagnose.limits import limits_of, maybe_set_by_user
+from slowpath.diagnose.own_settings import first_by_cost
+from slowpath.diagnose.state import MeasuredStep, Proposal, State
+from slowpath.diagnose.steps import alternatives, trial
+from slowpath.diagnose.steps.again import (
+    LAUNCHES,
+    REPEAT,
+    SINGLE,
+    propose_faults,
+    propose_launches,
+    propose_own_settings,
+    propose_repeat,
+    propose_single,
 )
-from slowpath.diagnose.tasks import TrialTask
+from slowpath.diagnose.steps.alternatives import ALTERNATIVES
+from slowpath.diagnose.steps.kind import WITNESS, StepConclusion, StepHistory, StepKind, propose_witness
+from slowpath.diagnose.steps.limits import (
+    ATTRIBUTE,
+    REFINE,
+    SEPARATE,
+    SUSPECT,
+    attribute_other_limits,
+    propose_attribute,
+    propose_refine,
+    propose_separate,
+    propose_suspect,
+    refine_other_limits,
+)
+from slowpath.diagnose.steps.settings import PATH, SETTINGS, STATE, propose_own_state, propose_path, propose_settings
+from slowpath.diagnose.steps.survey import SURVEY, propose_survey
+from slowpath.diagnose.steps.trial import TRIAL
+from slowpath.diagnose.tasks import Task, TrialTask
 from slowpath.findings.finding import cost
 from slowpath.findings.slow_path import on_gpu
+from slowpath.mpi.settings import Forced
+from slowpath.slowpaths.evaluate import without_split_medians
+
+# All kinds of steps, one line each; `order` has their proposals in the order of their value.
+
+KINDS: tuple[StepKind[Any], ...] = (
+    STATE,
+    SURVEY,
+    PATH,
+    SETTINGS,
+    ALTERNATIVES,
+    REPEAT,
+    SUSPECT,
+    LAUNCHES,
+    SINGLE,
+    WITNESS,
+    SEPARATE,
+    ATTRIBUTE,
+    TRIAL,
+    REFINE,
+)
+
+
+def kind_of(task: Task) -> StepKind[Any]:
+    """The kind of step that decides it."""
+    return next(kind for kind in KINDS if kind.task is type(task))
+
+
+# What follows from the steps of a diagnosis, in order: the same folders give the same findings.
+
+
+def conclude(measured: Sequence[MeasuredStep], forced: Sequence[Forced]) -> StepConclusion:
+    """From all steps, the survey first.
+
+    Args: forced: variables of the user's that force a slow state.
+    """
+    concluded = StepConclusion()
+    for one in measured:
+        concluded = _applied(concluded, one, measured, forced)
+    return concluded
+
+
+def advance(before: StepConclusion, measured: Sequence[MeasuredStep], forced: Sequence[Forced]) -> StepConclusion:
+    """`conclude(measured)`, from what it was without the last step."""
+    if kind_of(measured[-1].step.task).adds_evidence:
+        return conclude(measured, forced)
+    return _applied(before, measured[-1], measured, forced)
+
+
+def _applied(
+    before: StepConclusion, one: MeasuredStep, measured: Sequence[MeasuredStep], forced: Sequence[Forced]
+) -> StepConclusion:
+    task = one.step.task
+    after = kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
+    return replace(after, findings=without_split_medians(after.findings))
+
+
+# What to measure next, the most valuable first. Pure: what is known in, proposals out.
+#
+# What the survey shows of a fault together with other things is measured alone before anything else: whether something
+# is wrong is the first question. What costs most and has a remedy is tried then, so that a default diagnosis proves
+# something in its first minute. A finding of the user's own goes before one of a state that nobody chose, what may be a
+# fault or an opportunity before a property of the library, and of these the one that costs most. Of one finding, the
+# limit is refined before it is attributed, and attributed before further remedies are tried.
 
 Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
@@ -43,27 +114,27 @@ ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 FIRST_TRIED = 3  # findings of which one remedy each is tried before anything is explained
 
 # What the user's own settings do: nothing that is tried under them means much before that is known.
-USER_NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, settings.propose)
+USER_NAMING: tuple[Propose, ...] = (propose_own_settings, propose_settings)
 # What may name another slow path.
 NAMING: tuple[Propose, ...] = (
-    single.propose,
-    suspect.propose,
-    launches.propose,
+    propose_single,
+    propose_suspect,
+    propose_launches,
 )
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
-    separate.propose,
-    attribute.propose,
+    propose_separate,
+    propose_attribute,
     trial.propose_attributed,
     trial.propose_unset,
     trial.propose_alternative,
-    refine.propose,
+    propose_refine,
     trial.propose,
 )
 # What noise left open.
-OPEN: tuple[Propose, ...] = (repeat.propose, trial.propose_again)
+OPEN: tuple[Propose, ...] = (propose_repeat, trial.propose_again)
 # After all that findings themselves need.
-OTHER_LIMITS: tuple[ProposeFor, ...] = (attribute.propose_other_limits, refine.propose_other_limits)
+OTHER_LIMITS: tuple[ProposeFor, ...] = (attribute_other_limits, refine_other_limits)
 
 
 def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
@@ -85,23 +156,23 @@ def _on_gpu(campaign: Campaign) -> bool:
 
 def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     if not state.is_surveyed:
-        yield from own_state.propose(state)
+        yield from propose_own_state(state)
         yield from _of_own_state(state, name_only)
-        yield from survey.propose(state)
+        yield from propose_survey(state)
         return
     state = state.for_what_was_asked
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     if state.gpus and not name_only and not state.tasks(TrialTask):
         yield from _first_trials(ordered, state)  # what the survey left time for, before anything else takes it
-    yield from path.propose(state)
+    yield from propose_path(state)
     yield from _each(USER_NAMING, state)
-    yield from single.propose_faults(state)
+    yield from propose_faults(state)
     if not name_only:
         yield from _first_trials(ordered, state)
     yield from _each(NAMING, state)
     if name_only:
         return
-    yield from witness.propose(state)
+    yield from propose_witness(state)
     for finding in ordered:
         yield from _each_for(OF_A_FINDING, finding, state)
     yield from _each(OPEN, state)
@@ -135,7 +206,7 @@ def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal
 
 def _of_own_state(state: State, name_only: bool) -> Iterator[Proposal]:
     """Which setting it is, and the proof: before a survey, which such a state would slow down as well."""
-    yield from settings.propose(state)
+    yield from propose_settings(state)
     for finding in () if name_only else first_by_cost(state.findings, state.measured):
         yield from trial.propose_unset(finding, state)
         yield from trial.propose(finding, state)

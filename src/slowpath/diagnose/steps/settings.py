@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: which of the user's own makes messages slower? Sets of them are taken away, in interleaved launches.
-
-Nothing is named before these launches, which hold the same cells with and without the settings, show the slowdown
-again: what a survey saw may be noise of the one contrast in ten that was looked at for being slow.
-"""
+"""Steps about the user's own state: settings, inherited processors, and what carries messages. Pure."""
 
 from __future__ import annotations
 
@@ -12,30 +8,323 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable
-from slowpath.core.results import ContrastResult, Finding, Results
-from slowpath.diagnose.own_settings.listing import unread
-from slowpath.diagnose.own_settings.named import (
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
+from slowpath.core.results import MOST_ACTIONS, ContrastResult, Finding, MessagePath, Results, Verdict
+from slowpath.diagnose.own_settings import (
+    MOST_TRIES,
+    OWN_WITNESSED,
+    Again,
+    Responsible,
+    Set,
     Sets,
+    Share,
+    ToTry,
+    again,
+    findings_under,
     named,
+    named_if_only,
     only_words,
+    responsible,
+    rounds_for,
+    search,
+    share,
     suspected,
+    unread,
     without_twins,
     without_unread,
 )
-from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
-from slowpath.diagnose.own_settings.shares import MOST_TRIES, Again, Share, again, rounds_for, share
-from slowpath.diagnose.places import LaunchPlace, named_places
-from slowpath.diagnose.sides import condition
+from slowpath.diagnose.sides import LaunchPlace, condition, named_places
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
-from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import SettingsCell, SettingsTask
-from slowpath.findings.facts import WITHOUT_USER
-from slowpath.mpi.own_settings import OwnSetting, removable, without
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, judged, unchanged
+from slowpath.diagnose.tasks import PathTask, SettingsCell, SettingsTask, StateTask, SurveyTask
+from slowpath.findings.conclude import kinds_words
+from slowpath.findings.facts import CLEAR_RATIO, DECIDED, WITHOUT_USER
+from slowpath.findings.observed import CAMPAIGN, GIVEN_UP_RATIO
+from slowpath.mpi.launchers import INHERITED, WIDENED
+from slowpath.mpi.own_settings import LAYER_TITLES, OwnSetting, idle_settings, removable, what_chooses, without
+from slowpath.run.schedule import Against
 from slowpath.slowpaths.registry import codes_refined_by
+from slowpath.stats.contrast import rank_sum_p as p_value
+from slowpath.stats.contrast import rank_sum_shift as shift
 from slowpath.stats.estimate import Floats
 
+# State: three short cells as the user has them against a clean state, before any survey. Some seconds.
+#
+# The user's settings, and the processors that a launcher inherits, are taken away one at a time, in interleaved
+# launches that ask the launcher for nothing. A launch that takes many times as long as a clean one is ended: that it
+# does is the evidence, and no bad luck.
+
 AS_IT_IS = "default"
+STARTED, EVERYWHERE = "as you start it", "all processors"
+ROUNDS, ROUNDS_OF_MANY = 5, 4  # of two states, and of more
+FEWEST_RANKED, LEVEL = 4, 0.95  # pairs, so that launches that lie apart are an interval at this level
+MOST_S = 16.0  # of the whole step, where launches take many times as long as clean ones
+LEAST_S, UNKNOWN_S = 2.0, 4.0  # of a launch, where no clean one has ended yet
+
+_EFFORT: dict[str, Values] = {"time_limit_s": 0.02, "warmup_s": 0.002}
+_CELLS = (
+    CellsTable("short messages", "p2p", {**_EFFORT, "pattern": "ping_pong", "message_bytes": "8", "samples": 60}),
+    CellsTable("long messages", "p2p", {**_EFFORT, "pattern": "ping_pong", "message_bytes": "1MiB", "samples": 20}),
+    CellsTable("barrier", "coll", {**_EFFORT, "collective": "barrier", "message_bytes": "0", "samples": 40}),
+)
+_METRICS = {"p2p": "half_round_trip_latency_s", "coll": "collective_work_s"}
+
+
+def propose_own_state(state: State) -> Iterator[Proposal]:
+    """Where nothing was measured yet and there is something to take away, or others take the cores of the ranks."""
+    settings, processors = removable(state.settings), state.processors
+    is_masked = processors is not None and processors.is_narrowed
+    if state.measured or state.asked or not (settings or is_masked or state.is_loaded):
+        return
+    task = StateTask(
+        settings=list(state.settings),
+        ranks=state.job.ranks,
+        inherited=processors.inherited if processors and is_masked else None,
+        granted=processors.granted if processors and is_masked else None,
+        others=state.others if state.is_loaded else None,
+    )
+    yield Proposal(task, state_campaign(settings, is_masked, state.job.timed_ranks, state.gpus > 0), _why(task))
+
+
+def _why(task: StateTask) -> str:
+    count = len(removable(task.settings))
+    found = [f"{count} setting{'s' * (count > 1)} of yours"] if count else []
+    found += [f"processors {task.inherited} of {task.granted}"] if task.inherited else []
+    if not found:
+        return "do other processes take the ranks' cores?"
+    return f"is it slower with {' and '.join(found)} than in a clean state?"
+
+
+def state_campaign(settings: Sequence[OwnSetting], is_masked: bool, ranks: int, with_gpus: bool = False) -> Campaign:
+    """The campaign. Each contrast differs in one thing, with all else as in the clean state.
+
+    Args: with_gpus: launches of an MPI that takes GPU memory start slowly, and time is to be left for a trial.
+    """
+    environments, placements = [EnvironmentTable(AS_IT_IS)], [PlacementTable(STARTED, INHERITED)]
+    if settings:
+        bare = without(settings, settings)
+        environments.append(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset))
+    if is_masked:
+        placements.append(PlacementTable(EVERYWHERE, WIDENED))
+    return Campaign(
+        name=CAMPAIGN,
+        title="Is it slower with your settings than in a clean state?",
+        ranks=[ranks],
+        rounds=ROUNDS if len(environments) + len(placements) < 4 and not with_gpus else ROUNDS_OF_MANY,
+        environments=environments,
+        placements=placements,
+        cells=[
+            replace(one, environment=[e.name for e in environments], placement=[p.name for p in placements])
+            for one in _CELLS
+        ],
+        contrasts=list(_contrasts(len(settings), environments[-1].name, placements[-1].name)),
+        why="Written by slowpath diagnose.",
+    )
+
+
+def _contrasts(settings: int, clean: str, everywhere: str) -> Iterator[ContrastTable]:
+    """Args: clean, everywhere: environment and placement of the clean state."""
+    for name, metric in ((cells.name, _METRICS[cells.experiment]) for cells in _CELLS):
+        if clean != AS_IT_IS:
+            what = f"your {settings} settings" if settings > 1 else "your setting"
+            yield ContrastTable(
+                f"{name}, settings",
+                f"Is it slower than without {what}?",
+                name,
+                "environment",
+                clean,
+                AS_IT_IS,
+                metric,
+                where={"placement": everywhere},
+            )
+        if everywhere != STARTED:
+            yield ContrastTable(
+                f"{name}, processors",
+                "Is it slower than on all processors?",
+                name,
+                "placement",
+                everywhere,
+                STARTED,
+                metric,
+                where={"environment": clean},
+            )
+
+
+def against(task: StateTask) -> Against | None:
+    """What launches are held against; None: there is no clean state."""
+    if not removable(task.settings) and task.inherited is None:
+        return None
+    clean = WITHOUT_USER if removable(task.settings) else AS_IT_IS
+    everywhere = EVERYWHERE if task.inherited is not None else STARTED
+    return Against(clean, everywhere, GIVEN_UP_RATIO, LEAST_S, UNKNOWN_S)
+
+
+def apply_own_state(before: StepConclusion, task: StateTask, results: Results, history: StepHistory) -> StepConclusion:
+    """What is slower by a clear margin; the only setting is the responsible one."""
+    settings, codes = removable(task.settings), codes_refined_by("state")
+    contrasts = [only_clear(by_ranks(one)) for one in results.contrasts]
+    decided = contrasts != list(results.contrasts)
+    every = (
+        findings_under(replace(results, contrasts=contrasts), history.forced) if decided else judged(results, history)
+    )
+    found = [one for one in every if one.rule in codes and _is_clear(one)]
+    if settings:
+        found = [named_if_only(one, settings) for one in found]
+    return before.with_findings([replace(one, run=history.step.folder) for one in found])
+
+
+def by_ranks(contrast: ContrastResult) -> ContrastResult:
+    """A contrast that its pairs leave open, decided by ranks where its sides lie apart; else as it is.
+
+    On a busy machine some clean launches take a thousand times as long as others, and an interval that takes logarithms
+    for normal reaches from here to nowhere. That all of one side lie beyond all of the other is no chance even so.
+    """
+    if contrast.verdict in DECIDED or len(contrast.pairs) < FEWEST_RANKED:
+        return contrast
+    logs = np.log(np.array(contrast.pairs, dtype=np.float64))
+    found = shift(logs[:, 0], logs[:, 1], LEVEL)
+    interval = found.interval.exp() if found.interval else None
+    if interval is None or interval.low < CLEAR_RATIO:
+        return contrast
+    return replace(
+        contrast,
+        ratio=float(np.exp(found.value)),
+        interval=(interval.low, interval.high),
+        interval_kind="rank-sum 95 %, launches not paired",
+        level=interval.level,
+        verdict="slower",
+        reason="the interval lies above 1 and the minimum effect",
+        p=p_value(logs[:, 0], logs[:, 1]),
+    )
+
+
+def only_clear(contrast: ContrastResult) -> ContrastResult:
+    """A contrast that is slower without a margin is left open: where several are one finding, that of the largest
+    excess speaks, and a long message that is 1.1 times slower would hide a barrier that takes 14 times as long.
+    """
+    if contrast.verdict != "slower" or contrast.interval is None or contrast.interval[0] >= CLEAR_RATIO:
+        return contrast
+    return replace(contrast, verdict="undecided", reason="the interval leaves no clear margin")
+
+
+def _is_clear(finding: Finding) -> bool:
+    """Whether its interval leaves a margin; what has no ratio at all was counted, or ended."""
+    return finding.ratio is None or (finding.interval is not None and finding.interval[0] >= CLEAR_RATIO)
+
+
+def summary_own_state(task: StateTask, _: StepConclusion, after: StepConclusion) -> str:
+    """`2 faults (SP048, SP035)`, whose sentences stand before it, or that nothing differs."""
+    if after.findings:
+        return kinds_words(after.findings)
+    if task.others is not None and against(task) is None:
+        return f"others keep {task.others.cores:.1f} cores busy, but the ranks kept theirs"
+    return f"nothing takes {CLEAR_RATIO:g} times as long as in a clean state"
+
+
+STATE = StepKind(StateTask, apply_own_state, summary_own_state, most_s=MOST_S, against=against)
+
+
+# Path: one launch, never timed, in which the library says what carries messages: module, transport and device.
+#
+# And which of the user's settings are for another layer.
+
+WHY = "what carries the messages: module, transport, device"
+MOST_PATH_S = 10.0  # of its launch, which takes less than one of the survey
+# All ranks send to all, since a library may choose for each pair, and only at the first message.
+_PATH_EFFORT: dict[str, Values] = {"time_limit_s": 0.01, "warmup_s": 0.001, "samples": 10}
+_PATH_CELLS = (
+    ("p2p", {**_PATH_EFFORT, "pattern": "ping_pong", "message_bytes": ["8", "1MiB"]}),
+    ("coll", {**_PATH_EFFORT, "collective": "alltoall", "message_bytes": "8"}),
+)
+
+
+def propose_path(state: State) -> Iterator[Proposal]:
+    """Once, where the engine's library that counts can be preloaded: its launches are those that are asked."""
+    if state.is_witnessed and not state.tasks(PathTask):
+        yield Proposal(PathTask(), path_campaign(state.job.timed_ranks), WHY)
+
+
+def path_campaign(ranks: int) -> Campaign:
+    """The campaign of one launch."""
+    return Campaign(
+        name="path",
+        title="What carries the messages?",
+        ranks=[ranks],
+        rounds=1,
+        environments=[EnvironmentTable(OWN_WITNESSED, {}, [], witness=True)],
+        placements=[PlacementTable("as you start it", INHERITED)],
+        cells=[
+            CellsTable(experiment, experiment, parameters, [OWN_WITNESSED], ["as you start it"])
+            for experiment, parameters in _PATH_CELLS
+        ],
+        contrasts=[],
+        why="Written by slowpath diagnose.",
+    )
+
+
+def summary_path(_: PathTask, __: StepConclusion, ___: StepConclusion) -> str:
+    """Nothing of its own: `numbers` says it."""
+    return ""
+
+
+PATH = StepKind(
+    PathTask,
+    unchanged,
+    summary_path,
+    most_s=MOST_PATH_S,
+    numbers=lambda results: (
+        "; ".join(path.words for path in paths_in(results)) or "the launch that was asked said nothing"
+    ),
+)
+
+
+def paths_in(results: Results) -> Sequence[MessagePath]:
+    """What carries messages in the user's own environment, as a run recorded it."""
+    return [path for path in results.run.mpi.paths or () if path.environment == OWN_WITNESSED]
+
+
+def paths_of(measured: Sequence[MeasuredStep]) -> Sequence[MessagePath]:
+    """The same of the step that asked; empty: no step did, or its launch failed."""
+    return next((paths_in(one.results) for one in measured if isinstance(one.step.task, PathTask)), ())
+
+
+def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding], library: str) -> list[str]:
+    """One sentence for each layer that the user has settings of and that carries no message, with the evidence.
+
+    Nothing where the path was asked for without a setting that was set aside: with it, it may be another one.
+
+    Args: findings: a setting that one of them names as what makes something slower is left out.  library: the MPI.
+    """
+    tasks = (one.step.task for one in measured)
+    if any(isinstance(task, SurveyTask) and task.aside for task in tasks):
+        return []
+    paths = paths_of(measured)
+    blamed = {name for finding in findings for name in responsible(finding)}
+    said = []
+    for layer, settings in idle_settings(settings_of(measured), paths, blamed).items():
+        words, title = " and ".join(setting.words for setting in settings), LAYER_TITLES[layer]
+        verb, them = ("have", "them") if len(settings) > 1 else ("has", "it")
+        ways = "; ".join(path.words for path in paths)
+        chosen = what_chooses(library, layer)
+        more = f", or have {title} carry messages ({chosen})" if chosen else ""
+        said.append(
+            f"{words} {verb} no effect on messages here, because {title} carries none: {ways}. Unset {them}{more}."
+        )
+    return said
+
+
+def with_settings_without_effect(verdict: Verdict, said: Sequence[str]) -> Verdict:
+    """The verdict that names them. They cost nothing, so what does comes first, but one of few lines is theirs."""
+    if not said:
+        return verdict
+    return replace(verdict, actions=[*verdict.actions[: MOST_ACTIONS - 1], " ".join(said)])
+
+
+# Settings: which of the user's own makes messages slower? Sets of them are taken away, in interleaved launches.
+#
+# Nothing is named before these launches, which hold the same cells with and without the settings, show the slowdown
+# again: what a survey saw may be noise of the one contrast in ten that was looked at for being slow.
+
 MOST_STEPS = 8
 FEWEST_SETS = 2  # of a campaign
 _ALL = "without all"
@@ -43,7 +332,7 @@ _ALL = "without all"
 Shares = Mapping[Set, Share]
 
 
-def propose(state: State) -> Iterator[Proposal]:
+def propose_settings(state: State) -> Iterator[Proposal]:
     """What the search asks for, of all findings that name no setting yet, in one campaign."""
     settings = state.removable
     steps = [one for one in state.measured if isinstance(one.step.task, SettingsTask)]
@@ -66,10 +355,10 @@ def propose(state: State) -> Iterator[Proposal]:
     # All sets at once take the fewest launches; where these do not fit the budget, the first ones do at least.
     for sets in dict.fromkeys((tuple(wanted), tuple(wanted)[:FEWEST_SETS])) if cells else ():
         task, campaign = _campaign(cells, sets, settings, state.ranks)
-        yield Proposal(task, campaign, _why(settings))
+        yield Proposal(task, campaign, _settings_why(settings))
 
 
-def _why(settings: Sequence[OwnSetting]) -> str:
+def _settings_why(settings: Sequence[OwnSetting]) -> str:
     if len(settings) == 1:
         return f"does {settings[0].name} make messages slower in separate launches, too?"
     return f"which of your {len(settings)} settings makes messages slower?"
@@ -151,7 +440,7 @@ def _campaign(
     return SettingsTask(cells=[cell for cell, _, _ in cells], taken=numbers), campaign
 
 
-def apply(before: StepConclusion, _: SettingsTask, results: Results, history: StepHistory) -> StepConclusion:
+def apply_settings(before: StepConclusion, _: SettingsTask, results: Results, history: StepHistory) -> StepConclusion:
     """Findings name their settings as soon as the search of all their cells is over."""
     steps = [
         one
@@ -282,7 +571,7 @@ def _pairs(results: Results, name: str) -> Floats | None:
     return np.array(found.pairs, dtype=np.float64)
 
 
-def summary(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> str:
+def summary_settings(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> str:
     """`MPIR_CVAR_CH4_CMA_ENABLE=0 makes messages slower`."""
     known = {finding.id: finding.cause for finding in before.findings}
     fresh = [
@@ -306,4 +595,4 @@ def summary(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> s
     return " ".join(reported) or "not down to one yet"
 
 
-SETTINGS = StepKind(SettingsTask, apply, summary)
+SETTINGS = StepKind(SettingsTask, apply_settings, summary_settings)

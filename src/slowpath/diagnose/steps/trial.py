@@ -16,17 +16,24 @@ import msgspec
 import numpy as np
 
 from slowpath.core.results import ContrastResult, Finding, RemedyResult, Results, SideEffect, Snippet
-from slowpath.diagnose.limits.attribution import movers_of, remedies_of
-from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
-from slowpath.diagnose.own_settings.named import remedies_of as own_remedies
+from slowpath.diagnose.limits import MOST_HEADER_BYTES, limits_of, movers_of, remedies_of
+from slowpath.diagnose.own_settings import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.alternatives import remedies_of as alternative_remedies
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, LeftOut, Task, TrialTask
-from slowpath.diagnose.trials.design import design
-from slowpath.diagnose.trials.refuted import refutation, removes_cause, was_applied, without_cause
-from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome, judge_trial, judged_by
+from slowpath.diagnose.trials import (
+    FEWEST_PAIRS,
+    TrialOutcome,
+    design,
+    judge_trial,
+    judged_by,
+    refutation,
+    removes_cause,
+    was_applied,
+    without_cause,
+)
 from slowpath.diagnose.tune.files import PRELOAD
 from slowpath.findings.finding import legs_missing, with_trial
 from slowpath.findings.slow_path import Control, Remedy, snippet

@@ -11,7 +11,7 @@ from typing import Final
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
-from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.diagnose.tune.cells import TuneRequest
 from slowpath.mpi import tuning
 from slowpath.mpi.mpi import Mpi, library_file
 from slowpath.mpi.tuning import FILE_VARIABLE, Measured, Pick, Range, ranges, tuning_text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tuning from its request to verified files: choose, prove, verify, each in launches of its own."""
+"""What the runs of a tuning show: ways of a cell with their times, and factors of the files. Pure."""
 
 from __future__ import annotations
 
@@ -12,26 +12,35 @@ from pathlib import Path
 from typing import Final
 
 from slowpath.core.campaign import Campaign
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
-from slowpath.diagnose.tune.campaigns import (
+from slowpath.diagnose.tune.cells import (
     AT_ONCE,
+    TOGETHER,
+    TUNED,
     VIEWS,
+    CellFactor,
+    CollectiveCell,
     Grid,
+    Shares,
+    TuneRequest,
+    WayTrial,
+    broken,
     choosing,
     comparing,
     grid_of,
+    picks,
+    pooled,
+    proven,
+    to_go,
+    view_of,
     whole,
+    with_picks,
 )
-from slowpath.diagnose.tune.choose import CollectiveCell, picks
-from slowpath.diagnose.tune.factors import CellFactor, pooled, proven, to_go, with_picks
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside, written
-from slowpath.diagnose.tune.promise import broken
-from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.diagnose.tune.shares import Shares
-from slowpath.diagnose.tune.shown import factors, trials
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.tuning import Measured, Pick
+from slowpath.mpi.tuning import Measured, Pick, environments
 from slowpath.report.write import rebuild
 from slowpath.run.engine.build import Tell
 from slowpath.run.measure import create, measure_prepared, resume
@@ -39,6 +48,60 @@ from slowpath.run.prepare import PreparedRun, allocated_nodes, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms
 from slowpath.run.schedule import Paces, RunLimits
+
+
+def trials(results: Results, request: TuneRequest, ranks: int) -> dict[CollectiveCell, list[WayTrial]]:
+    """Of the run that chooses: the ways of each cell that were measured."""
+    forced = {
+        f"forced {n + 1}": chosen for n, (chosen, _) in enumerate(environments(request.library, request.collectives))
+    }
+    found: dict[CollectiveCell, list[WayTrial]] = {}
+    for cell in results.cells:
+        time_s = _time_s(cell)
+        if time_s is None:
+            continue
+        place, way = cell_of(cell, ranks), cell.parameters["way"]
+        algorithm = forced.get(cell.environment, {}).get(place.collective)
+        if way != "library":
+            found.setdefault(place, []).append(WayTrial("mockup", way, time_s))
+        elif algorithm is not None:
+            found.setdefault(place, []).append(WayTrial("algorithm", algorithm, time_s))
+        else:
+            found.setdefault(place, []).append(WayTrial(None, "", time_s))
+    return found
+
+
+def factors(results: Results, ranks: int) -> tuple[list[CellFactor], dict[tuple[CollectiveCell, str], CellFactor]]:
+    """Of a run with contrasts: those of the file as a whole, and those of mock-ups by their names."""
+    cells = {cell.cell: cell for cell in results.cells}
+    by_file: list[CellFactor] = []
+    by_way: dict[tuple[CollectiveCell, str], CellFactor] = {}
+    for contrast in results.contrasts:
+        cell = cells[contrast.b.cell]
+        view = view_of(cell.parameters, contrast.metric)
+        if view is None or not contrast.pairs:
+            continue
+        place = cell_of(cell, ranks)
+        factor = CellFactor(place, tuple((a_s, b_s) for a_s, b_s in contrast.pairs), view=view.name)
+        if contrast.axis == "environment" and contrast.b.value == TUNED:
+            by_file.append(factor)
+        elif contrast.axis == "way":
+            by_way[place, contrast.b.value] = factor
+    return by_file, by_way
+
+
+def cell_of(cell: CellResult, ranks: int) -> CollectiveCell:
+    """Where a cell stands in the grid."""
+    return CollectiveCell(cell.parameters["collective"], ranks, int(cell.parameters["message_bytes"]))
+
+
+def _time_s(cell: CellResult) -> float | None:
+    metric = cell.metrics.get(TOGETHER.metric)
+    estimate = metric.phases.get("steady") if metric is not None else None
+    return None if estimate is None else estimate.value
+
+
+# A tuning from its request to verified files: choose, prove, verify, each in launches of its own.
 
 NEAR_RATIO: Final = 2.0  # so close may neighbours choose differently
 MOST_STEPS: Final = 5  # each halves the octaves between two lengths: enough for any two below 4 GiB

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Limits of laws: where times break, to the byte, and which variable of the library sets the place. Pure."""

@@ -1,0 +1,514 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is derived from the folder of a diagnosis: its text, its page and the files of its steps."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from slowpath.analyse.build import build_results
+from slowpath.analyse.source import read_results
+from slowpath.core.errors import RecordError
+from slowpath.core.files import inside, step_folders, write_atomically
+from slowpath.core.finding_results import LimitBracket, RemedyResult
+from slowpath.core.guard import cleaned, text
+from slowpath.core.results import Brief, ContrastResult, Finding, Leg, Results, SideEffect, Verdict
+from slowpath.core.units import format_bytes, format_ratio, format_time, more_words, share_words
+from slowpath.diagnose.limits import limits_of
+from slowpath.diagnose.tasks import (
+    AlternativesOutcome,
+    Diagnosis,
+    DiagnosisStep,
+    Status,
+    TrialTask,
+    program_line,
+    program_words,
+    read_diagnosis,
+    survey_step,
+)
+from slowpath.diagnose.trials import EFFECT, FAST
+from slowpath.findings.conclude import kinds_words
+from slowpath.findings.finding import LeastSeen
+from slowpath.report import format as fmt
+from slowpath.report.cards import Sources, Trial, findings_section, rival_lines, side_row, with_proven
+from slowpath.report.figure import (
+    Axis,
+    Block,
+    Copied,
+    Facts,
+    Fold,
+    Heading,
+    Items,
+    Mark,
+    Page,
+    Row,
+    Rows,
+    Section,
+    numbers,
+)
+from slowpath.report.format import plural
+from slowpath.report.page import render as render_page
+from slowpath.report.run_page import command_line, counted, date, environment_section, place, profile, profile_section
+from slowpath.report.write import rebuild as rebuild_run
+
+# Words that log, text and page of a diagnosis share.
+
+
+def limit_words(limit: LimitBracket) -> str:
+    """`message_bytes: limit exactly at 50020 B, set by UCX_RNDV_THRESH`."""
+    name = limit.covariate
+    low, high = (_value(name, one) for one in (limit.above, limit.up_to))
+    if limit.unclear:
+        return f"{name}: no limit shows between {low} and {high}"
+    exact = limit.up_to - limit.above <= 1
+    by = (
+        f", set by {'the lower of ' if len(limit.each_moves) > 1 else ''}{limit.attributed_to}"
+        if limit.attributed_to
+        else ""
+    )
+    was = (
+        f" (at first seen between {' and '.join(_value(name, one) for one in limit.first_seen)})"
+        if limit.first_seen
+        else ""
+    )
+    return f"{name}: limit {f'exactly at {low}' if exact else f'between {low} and {high}'}{was}{by}"
+
+
+def _value(name: str, value: float) -> str:
+    return format_bytes(int(value)) if name.endswith(("_bytes", "length")) else f"{value:.12g}"
+
+
+def leg_words(leg: Leg, status: str) -> str:
+    """A leg's text, in a diagnosis of this status: one without a trial gives the reason."""
+    if not leg.untried:
+        return leg.text
+    if status == "settled":
+        return "no remedy that a trial can toggle is known"
+    return "no remedy was tried yet; continue with slowpath diagnose --resume and more --budget"
+
+
+# A diagnosis in words, for a terminal. Pure: diagnosis in, text out.
+
+_MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
+_STATUS: Mapping[Status, str] = {
+    "settled": "settled: more measuring would decide nothing",
+    "named": "named, but nothing tried; continue with slowpath diagnose --resume",
+    "budget": "stopped at the budget",
+    "interrupted": "interrupted",
+    "running": "not finished",
+}
+
+
+@cleaned
+def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
+    """What is wrong and what to do, on one screen; `render` has all of it."""
+    none = f"Diagnosis of {diagnosis.mpi}"
+    verdict = diagnosis.verdict or Verdict(headline=none, lines=[], state="not measured", answer=none)
+    open_ways = []
+    if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
+        steps = plural(len(diagnosis.next), "step")
+        open_ways.append(f"{steps} not made; continue with: slowpath diagnose --resume {folder} --budget 5m.")
+    if diagnosis.launches_left_out:
+        open_ways.append(left_out_words(diagnosis))
+    if diagnosis.program is not None:
+        open_ways.insert(0, f"Only what {program_words(diagnosis.program)} does was asked about.")
+    brief = Brief.of(verdict, f"{folder}/report.html", open_ways)
+    return "\n".join(brief.lines(width)) + "\n"
+
+
+@cleaned
+def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
+    """The whole text."""
+    return "\n".join(_lines(diagnosis, folder, width)) + "\n"
+
+
+def left_out_words(diagnosis: Diagnosis) -> str:
+    """What a survey can't say whose budget was over, or whose launches took so long that they were ended."""
+    launches = plural(diagnosis.launches_left_out, "launch")
+    return f"The survey ended {launches} short, so some cells were not measured: allow a longer --budget."
+
+
+def _scope(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    """What alone was looked into."""
+    if diagnosis.program is not None:
+        yield from _wrapped(program_line(diagnosis.program), width, "")
+    if diagnosis.only:
+        yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
+
+
+def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
+    verdict = diagnosis.verdict
+    if verdict is not None:
+        for line in (verdict.answer, *verdict.actions, verdict.still_open, verdict.place, verdict.count):
+            yield from _wrapped(line, width, "") if line else ()
+    else:
+        yield f"Diagnosis of {diagnosis.mpi}"
+    yield from _scope(diagnosis, width)
+    yield ""
+    for finding in diagnosis.findings:
+        yield from _finding(finding, diagnosis.status, width)
+        yield ""
+    if diagnosis.alternatives:
+        yield from [*_alternatives(diagnosis.alternatives, width), ""]
+    yield from _own_settings(diagnosis, width)
+    yield from _paths(diagnosis, width)
+    yield "Steps"
+    for step in diagnosis.steps:
+        wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
+        yield from _wrapped(f"{step.folder} ({wall}): {step.why}", width, "  ")
+        if step.summary:
+            yield from _wrapped(f"-> {step.summary}", width, "     ")
+    for left in diagnosis.not_tried:
+        yield from _wrapped(f"not tried: {left.remedy} against {left.rule}: {left.why}", width, "  ")
+    if (unseen := unseen_paragraph(diagnosis.least)) is not None:
+        yield ""
+        yield from _wrapped(unseen, width, "")
+    yield ""
+    yield f"{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s; {_STATUS[diagnosis.status]}"
+    for line in diagnosis.next[:5]:
+        yield from _wrapped(f"next: {line}", width, "  ")
+    yield f"folder: {folder}"
+
+
+def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
+    """What the screening of the library's own choices showed."""
+    yield (
+        f"Library defaults: {outcome.rows} other choices measured; {len(outcome.left_out)} others have no effect here"
+    )
+    for one in outcome.suspects:
+        shown = ", ".join(f"{cell} {ratio:.2f}x" for cell, ratio in zip(one.cells, one.ratios, strict=True))
+        yield from _wrapped(f"looked faster: {one.name}: {shown}", width, "  ")
+    for name, reason in outcome.failed.items():
+        yield from _wrapped(f"does not work here: {name}: {reason}", width, "  ")
+    if outcome.slower:
+        yield from _wrapped(f"slower in a cell: {', '.join(outcome.slower)}", width, "  ")
+
+
+def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    if diagnosis.own_settings:
+        yield "Your settings"
+        for line in diagnosis.own_settings:
+            yield from _wrapped(line, width, "  ")
+        yield ""
+
+
+def _paths(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    if diagnosis.paths:
+        yield "Paths"
+        for line in diagnosis.paths:
+            yield from _wrapped(line, width, "  ")
+        yield ""
+
+
+def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
+    yield from _wrapped(f"{finding.rule} {finding.title} [{finding.status}]", width, "")
+    yield from _wrapped(finding.text, width, "  ")
+    if finding.where:
+        yield from _wrapped(f"where: {finding.where}", width, "  ")
+    for name, leg in finding.legs.named():
+        yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
+        for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
+            yield from _wrapped(line, width, "    ")
+    for words in rival_lines(finding.rivals):
+        yield from _wrapped(words, width, "    ")
+    for limit in limits_of(finding):
+        yield f"  {limit_words(limit)}"
+    if finding.cause:
+        yield from _wrapped(f"cause: {finding.cause}", width, "  ")
+    for remedy in finding.remedies:
+        if remedy.verdict != "not tried":
+            yield from _remedy(remedy, width)
+
+
+def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
+    share = ""
+    if remedy.removed_ratio and remedy.removed_ratio.interval:
+        removed = remedy.removed_ratio
+        share = f", removes {share_words(removed.value, removed.interval)}{more_words(removed.beyond_s)}"
+    yield from _wrapped(f"remedy: {remedy.name}: {remedy.verdict}{share}", width, "  ")
+    for effect in remedy.side_effects:
+        words = _side_effect(effect) if isinstance(effect, SideEffect) else f"to watch: {effect}"
+        yield from _wrapped(words, width, "    ")
+    for lines in (remedy.snippet.shell, remedy.snippet.code) if remedy.verdict == "proven" else ():
+        for line in (lines or "").splitlines():
+            yield f"    {line}"
+
+
+def _side_effect(effect: SideEffect) -> str:
+    return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x the time"
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]
+
+
+MOST = 6  # groups that a paragraph names, the coarsest first
+NOTHING_FROM = 10.0  # times: launches that differ so much let nothing be seen, and a ratio would be a number alone
+NOTHING = "nothing: its launches differ too much"
+UNSEEN_TITLE = "What this diagnosis could not have seen"
+UNSEEN_LEAD = (
+    "Based on this run's own spread: 95 of 100 such runs detect differences of medians from these values on. "
+    "Delays of less than half of the messages do not change the median."
+)
+
+
+def unseen_rows(found: Sequence[LeastSeen]) -> list[tuple[str, str]]:
+    """Group and what is decided in it from where on, the coarsest first."""
+    ordered = sorted(found, key=lambda one: -one.ratio)
+    return [
+        (_group(one), NOTHING if _is_blind(one) else f"{format_ratio(one.ratio)}x ({format_time(one.excess_s)})")
+        for one in ordered
+    ]
+
+
+def unseen_paragraph(found: Sequence[LeastSeen]) -> str | None:
+    """The coarsest groups in one sentence; None: nothing has a spread."""
+    blind = [_group(one) for one in found if _is_blind(one)]
+    listed = unseen_rows([one for one in found if not _is_blind(one)])
+    none = f"Its launches differ too much to see anything in {_listed(blind)}." if blind else None
+    if not listed:
+        return none
+    named = "; ".join(f"{words} in {group}" for group, words in listed[:MOST])
+    rest = listed[MOST:]
+    others = f"; {rest[0][1].partition(' ')[0]} or less in {len(rest)} other groups" if rest else ""
+    least = f"Given its spread, this diagnosis could not detect medians that differ by less than {named}{others}."
+    return f"{least} {none}" if none else least
+
+
+def _is_blind(one: LeastSeen) -> bool:
+    return one.ratio >= NOTHING_FROM
+
+
+def _listed(groups: Sequence[str]) -> str:
+    more = len(groups) - MOST
+    return "; ".join([*groups[:MOST], *([f"{more} other groups"] if more > 0 else [])])
+
+
+def _group(one: LeastSeen) -> str:
+    return f"{one.group}, first messages" if one.phase == "first" else one.group
+
+
+# What is derived from the folder of a diagnosis: its text, its page and the files of its steps. All of it can be
+# deleted and made again.
+
+Runs = Mapping[str, Results]  # folder of a step -> its results
+STATUS = {
+    "settled": "settled: more measuring would decide nothing",
+    "named": "named, but nothing tried; continue with slowpath diagnose --resume",
+    "budget": "stopped at the budget; continue with slowpath diagnose --resume",
+    "interrupted": "interrupted; slowpath diagnose --resume goes on",
+    "running": "not finished",
+}
+_TRIALS_LEAD = (
+    "One remedy at a time, toggled alone in interleaved pairs. Proven needs at least half of the gap removed and a "
+    "control that stayed."
+)
+
+
+def page(diagnosis: Diagnosis, runs: Runs) -> str:
+    """Return the whole page.  Args: runs: results of its steps, if available; pictures of others are left out."""
+    step, verdict = survey_step(diagnosis), diagnosis.verdict
+    headline = verdict.answer if verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
+    foot = f"Slowpath {diagnosis.slowpath}. One file, no network; the numbers are in diagnosis.json and in the steps' "
+    return render_page(
+        Page(
+            f"Slowpath diagnosis: {headline}",
+            "Diagnosis",
+            headline,
+            f"{foot}folders.",
+            sections_of(diagnosis, runs),
+            actions=verdict.actions if verdict else (),
+            warnings=[verdict.still_open] if verdict and verdict.still_open else (),
+            place=_place(diagnosis, runs.get(step.folder) if step else None),
+            numbers=_numbers(diagnosis),
+        )
+    )
+
+
+def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
+    """Return the sections of the page."""
+    step = survey_step(diagnosis)
+    survey = runs.get(step.folder) if step else None
+    findings = [
+        with_proven(finding, leg_words(finding.legs.proven, diagnosis.status)) for finding in diagnosis.findings
+    ]
+
+    def sources(finding: Finding) -> Sources:
+        results = runs.get(finding.run or (step.folder if step else ""))
+        limits = [limit_words(limit) for limit in limits_of(finding)]
+        return Sources(results, trials_of(finding, diagnosis.steps, runs), limits)
+
+    return [
+        *profile_section(profile(diagnosis.findings, survey), by_library=False),
+        *findings_section(kinds_words(diagnosis.findings), findings, sources),
+        *_trials_section(diagnosis),
+        _steps_section(diagnosis),
+        _environment_section(diagnosis, survey),
+    ]
+
+
+def _place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
+    """Return where, when, and whether it is over."""
+    where = place(survey) if survey else [diagnosis.mpi or "an MPI", date(diagnosis.started) or ""]
+    return [*filter(None, where), STATUS[diagnosis.status]]
+
+
+def _numbers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """Return the few numbers under the headline."""
+    counts = [
+        (str(sum(finding.status == word for finding in diagnosis.findings)), word) for word in ("proven", "explained")
+    ]
+    spent = f"{fmt.duration(diagnosis.spent_s)} of {fmt.duration(diagnosis.budget_s)}"
+    steps = (spent, f"spent in {fmt.plural(len(diagnosis.steps), 'step')}")
+    return [*(counted(diagnosis.verdict) if diagnosis.verdict else ()), *counts, steps]
+
+
+def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Runs) -> list[Trial]:
+    """Return a picture's rows for each remedy that was tried, in the order in which the finding lists them; of a remedy
+    that was tried twice, the last trial.
+    """
+    trials: dict[str, Trial] = {}
+    verdicts = {remedy.name: remedy.verdict for remedy in finding.remedies}
+    for step in steps:
+        task, results = step.task, runs.get(step.folder)
+        if isinstance(task, TrialTask) and task.finding == finding.id and results is not None:
+            rows, metric = _trial_rows(task, results)
+            if len(rows) > 1:
+                verdict = verdicts.get(task.remedy, "not tried")
+                trials[task.remedy] = Trial(task.remedy, verdict, metric, rows)
+    return [trials[remedy.name] for remedy in finding.remedies if remedy.name in trials]
+
+
+def _trial_rows(task: TrialTask, results: Results) -> tuple[list[Row], str]:
+    """Return the rows, and their metric; [] where the trial has no pairs."""
+    cells = {cell.cell: cell for cell in results.cells}
+    effect, fast = _named(results, EFFECT), _named(results, FAST)
+    if effect is None:
+        return [], ""
+    sides = [(effect.b.cell, effect.metric, task.phase, "as it is", "slow"),
+             (effect.a.cell, effect.metric, task.phase, "with the remedy", "remedy")]  # fmt: skip
+    if fast is not None:
+        sides.append((fast.b.cell, fast.metric, fast.b.phase, "the fast side", "fast"))
+        if task.fast_side == "toggled":
+            sides.append((fast.a.cell, fast.metric, fast.a.phase, "the fast side with it", "fast"))
+    rows = [side_row(cells[cell], metric, phase, label, style)
+            for cell, metric, phase, label, style in sides if cell in cells]  # fmt: skip
+    return [row for row in rows if row], effect.metric
+
+
+def _named(results: Results, group: str) -> ContrastResult | None:
+    return next((contrast for contrast in results.contrasts if contrast.group == group), None)
+
+
+def _trials_section(diagnosis: Diagnosis) -> list[Section]:
+    """Return what each remedy that was tried removed of its gap."""
+    rows, table = [], []
+    for finding in diagnosis.findings:
+        for remedy in finding.remedies:
+            if remedy.verdict == "not tried":
+                continue
+            share, name = remedy.removed_ratio, f"{remedy.name} ({finding.rule})"
+            shown: str = remedy.verdict
+            marks, ends = list[Mark](), f"{fmt.MISSING} not measured"
+            if share is not None:
+                shown = fmt.percent(share.value, 0)
+                style = {"proven": "remedy", "worse": "slower"}.get(remedy.verdict, "undecided")
+                marks.append(Mark("bar", style, (0, share.value)))
+                if share.interval:
+                    marks.append(Mark("line", "plain", share.interval))
+                    ends = f"[{', '.join(fmt.percent(end, 0) for end in share.interval)}]"
+            rows.append(Row(name, marks, shown, remedy.verdict if share else "", words=f"{remedy.verdict}, {shown}"))
+            table.append([name, shown, ends, remedy.reason])
+    if not rows:
+        return []
+    axis = Axis("share of the gap that the remedy removed", "%", log=False, ends=(-0.3, 1.3), ticks=(0.0, 0.5, 1.0))
+    figure = Rows("What each remedy removed", "", axis, rows, numbers(["Remedy", "Removed", "Interval", "Why"], table))
+    return [Section("trials", "Trials", "Trials", [figure], _TRIALS_LEAD)]
+
+
+def _steps_section(diagnosis: Diagnosis) -> Section:
+    """Return the steps on one axis of time, each a link to its report, and what each asked and found."""
+    begin_s, rows, asked = 0.0, [], []
+    for step in diagnosis.steps:
+        wall_s = step.wall_s or 0.0
+        wall = "not finished" if step.wall_s is None else fmt.duration(step.wall_s)
+        mark = Mark("bar", _STEPS.get(step.task.kind, "s6"), (begin_s, begin_s + wall_s))
+        rows.append(Row(step.folder, [mark], wall, href=f"{step.folder}/report.html"))
+        asked.append((step.folder, [step.why, step.summary] if step.summary else step.why))
+        begin_s += wall_s
+    axis = Axis("time since the diagnosis began", "wall", log=False, ends=(0.0, max(begin_s, 1e-3)))
+    blocks: list[Block] = [Rows("", "", axis, rows, narrow=True, height=20)]
+    blocks.append(Fold("What each step asked and found", [Facts(asked)]))
+    unseen = unseen_rows(diagnosis.least)
+    blocks += [Fold(UNSEEN_TITLE, [Items([UNSEEN_LEAD]), Facts(unseen)])] if unseen else []
+    blocks += [Heading("What would be measured next"), Items(diagnosis.next)] if diagnosis.next else []
+    return Section("steps", "Steps", "Steps", blocks, "Each is a run of its own, with its own report.")
+
+
+_STEPS = {
+    "survey": "s1",
+    **dict.fromkeys(("trial", "combined"), "s3"),
+    **dict.fromkeys(("refine", "attribute", "suspect"), "s4"),
+    **dict.fromkeys(("witness", "path", "separate"), "s5"),
+}
+
+
+def _environment_section(diagnosis: Diagnosis, survey: Results | None) -> Section:
+    before: list[Block] = []
+    for title, lines in (("Paths", diagnosis.paths), ("Your settings", diagnosis.own_settings)):
+        before += [Heading(title), Items(lines)] if lines else []
+    command = command_line(diagnosis.command or [])
+    after = [Copied(command, "The whole diagnosis:")] if command else []
+    return environment_section(survey, after, before)
+
+
+def write_derived(folder: Path, diagnosis: Diagnosis) -> None:
+    """report.txt and report.html.  Raises: EnvironmentFailure when the disk refuses."""
+    write_atomically(folder / "report.txt", render(diagnosis, str(folder)))
+    write_atomically(folder / "report.html", page(diagnosis, _runs(folder, diagnosis)))
+
+
+def _runs(folder: Path, diagnosis: Diagnosis) -> dict[str, Results]:
+    """Results of the steps that pictures are drawn from, where they can be read."""
+    shown = {finding.run for finding in diagnosis.findings}
+    wanted = [step for step in diagnosis.steps if step.number == 1 or step.task.kind == "trial" or step.folder in shown]
+    found = {one.folder: _results(inside(folder, one.folder)) for one in wanted}
+    return {name: results for name, results in found.items() if results is not None}
+
+
+def _results(folder: Path) -> Results | None:
+    """As the step has written them, else analysed anew; None where its record is damaged or missing."""
+    with contextlib.suppress(RecordError):
+        return read_results(folder / "results.json")
+    try:
+        return build_results(folder)
+    except RecordError:
+        return None
+
+
+def rebuild(folder: Path) -> tuple[Diagnosis, list[Results]]:
+    """Write the derived files of each step, and report.txt and report.html of the whole.
+
+    Returns: the diagnosis as its last step left it, and the results of its steps.
+    Raises:  RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
+    """
+    diagnosis = read_diagnosis(folder)
+    results = [rebuild_run(step) for step in step_folders(folder)]
+    write_derived(folder, diagnosis)
+    return diagnosis, results
+
+
+def contrasts_csv(folder: Path) -> str:
+    """contrasts.csv of all steps in one table, the step's folder in the first column."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for number, step in enumerate(step_folders(folder)):
+        head, *rows = csv.reader(io.StringIO((step / "contrasts.csv").read_text(encoding="utf-8"), newline=""))
+        if number == 0:
+            writer.writerow(["step", *head])
+        writer.writerows([text(step.name), *row] for row in rows)
+    return out.getvalue()

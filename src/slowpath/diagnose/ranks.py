@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A diagnosis of more than two ranks: its job, and the parts of its survey. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values, scalars
+from slowpath.core.errors import UsageError
+from slowpath.core.result import MOST_RANKS
+from slowpath.core.units import expand_values
+from slowpath.diagnose.sides import LaunchPlace
+from slowpath.mpi.guidelines import COMPARED, GUIDELINES
+
+# The ranks that a diagnosis is about, and where they can go: cores of a node, nodes of the allocation.
+
+PAIR = 2
+MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
+FEWEST_COUNTED, MOST_COUNTED = 8, 64  # fewer ranks give no law over their number; one of so many predicts more
+
+
+@dataclass(frozen=True)
+class Job:
+    """ranks: as asked for.  cores: of one node; None: not known, and nothing is called too many.  nodes: at hand.
+
+    spreads: levels of a node with two groups of processors or more, the widest last: core_group, numa, socket.
+    """
+
+    ranks: int = PAIR
+    cores: int | None = None
+    nodes: int = 1
+    spreads: tuple[str, ...] = ()
+
+    @property
+    def all_cores(self) -> int | None:
+        """Of all nodes."""
+        return None if self.cores is None else self.cores * self.nodes
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether ranks share cores, so that their times are the scheduler's."""
+        return self.all_cores is not None and self.ranks > self.all_cores
+
+    @property
+    def timed_ranks(self) -> int:
+        """Ranks of cells whose times are used: all, or as many as there are cores."""
+        if self.all_cores is None or not self.is_crowded:
+            return self.ranks
+        return max(PAIR, self.all_cores)
+
+    @property
+    def counted_ranks(self) -> int:
+        """Ranks of cells that are counted: all, and enough for a law, since they need no cores."""
+        return min(max(self.ranks, FEWEST_COUNTED), MOST_COUNTED)
+
+    @property
+    def timed_places(self) -> Mapping[str, LaunchPlace]:
+        """Where these go, by the name of the placement; the first is where a job of so many would run."""
+        return _places(self.timed_ranks, self)
+
+    @property
+    def counted_place(self) -> tuple[str, LaunchPlace]:
+        """Where ranks go to be counted: a count is the same on any number of cores."""
+        ranks = self.counted_ranks
+        if not self.is_crowded and ranks == self.ranks:
+            return next(iter(self.timed_places.items()))
+        return f"{ranks} ranks, counted", self._anywhere(ranks)
+
+    @property
+    def crowded_place(self) -> tuple[str, LaunchPlace]:
+        """Where ranks go to share cores, as many as asked for."""
+        ranks = min(self.ranks, MOST_COUNTED)
+        if ranks == self.counted_ranks:
+            return self.counted_place
+        return f"{ranks} ranks, crowded", self._anywhere(ranks)
+
+    def _anywhere(self, ranks: int) -> LaunchPlace:
+        nodes = self.nodes if self.nodes > 1 and ranks % self.nodes == 0 else None
+        return LaunchPlace("none", ranks, nodes, ranks // nodes if nodes else None)
+
+
+A_PAIR = Job()
+
+
+def _places(ranks: int, job: Job) -> dict[str, LaunchPlace]:
+    name = f"{ranks} ranks"
+    if job.nodes > 1:
+        fitting = [count for count in range(1, job.nodes + 1) if ranks % count == 0 and _holds(job, ranks // count)]
+        over = {count: LaunchPlace("core", ranks, count, ranks // count) for count in (*fitting[-1:], *fitting[:1])}
+        return {f"{name}, {count} node{'s' * (count > 1)}": one for count, one in over.items()} or {
+            name: LaunchPlace("core", ranks)
+        }
+    found = {name: LaunchPlace("core", ranks)}
+    if job.spreads and ranks > PAIR and _holds(job, ranks + 1):
+        widest = job.spreads[-1]
+        found[f"{name}, over {widest.replace('_', ' ')}s"] = LaunchPlace("core", ranks, spread=widest)
+    return found
+
+
+def _holds(job: Job, each: int) -> bool:
+    return job.cores is None or each <= job.cores
+
+
+def require_possible(job: Job, on_paper: bool = False) -> None:
+    """Args:   on_paper: nothing is to be started: the cost of any number can be stated.
+    Raises: UsageError: no diagnosis of so many ranks can be made here.
+    """
+    if job.ranks < PAIR:
+        raise UsageError(f"--ranks {job.ranks}: a diagnosis needs at least {PAIR} ranks, a sender and a receiver")
+    if job.ranks > MOST_RANKS:
+        raise UsageError(f"--ranks {job.ranks}: a run can hold at most {MOST_RANKS}")
+    if not on_paper and (too_many := why_too_many(job)) is not None:
+        raise UsageError(f"--ranks {job.ranks}: {too_many}")
+
+
+def why_too_many(job: Job) -> str | None:
+    """What is wrong with so many ranks here; None: nothing."""
+    if job.all_cores is None or job.ranks <= job.all_cores * MOST_PER_CORE:
+        return None
+    return (
+        f"{_cores(job)} hold at most {job.all_cores * MOST_PER_CORE} ranks, {MOST_PER_CORE} a core, and only to "
+        "count messages; use fewer ranks or an allocation of more nodes"
+    )
+
+
+def crowded_lines(job: Job) -> list[str]:
+    """What more ranks than cores mean for a diagnosis; []: there are not more."""
+    if not job.is_crowded:
+        return []
+    refused = why_too_many(job)
+    return [
+        f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so the scheduler determines their times",
+        f"skipped: times of collectives and of first use with {job.ranks} ranks; they are measured with "
+        f"{job.timed_ranks}",
+        f"kept with {job.counted_ranks} ranks: counts of messages, bytes and rounds, which do not depend on the "
+        "number of cores",
+        *([f"more than can be started here: {refused}"] if refused else []),
+    ]
+
+
+def _cores(job: Job) -> str:
+    here = f"{job.all_cores} core{'' if job.all_cores == 1 else 's'}"
+    return f"{here} of {job.nodes} nodes" if job.nodes > 1 else here
+
+
+# What a survey measures with all ranks, in the order of its worth: what comes last is left out first.
+#
+# Cells of the experiments coll and first_use, short ones. Which collective is held against which other calls says
+# slowpath.mpi.guidelines.
+
+WORK = "collective_work_s"
+BRIEF = {"samples": "24", "time_limit_s": "0.006", "warmup_s": "0.001"}
+LENGTHS = ("8", "8192", "262144")
+_PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
+
+
+DEFAULT, EVERY_ENVIRONMENT = ("default",), (EVERY,)
+
+
+@dataclass(frozen=True)
+class RankPair:
+    """A contrast along one axis: b, each of several, is held against a."""
+
+    name: str
+    question: str
+    axis: str
+    a: str
+    b: tuple[str, ...]
+    phase: str = "steady"
+    metric: str = WORK
+    explains: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A group of cells. counted: its calls are counted, and no time of it is used.
+
+    environments: of the survey; EVERY_ENVIRONMENT: all of it, whose launches it shares.
+    own_environments: of this group alone, next to the others.
+    everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
+    it would take too long.  least_ranks: with fewer there is nothing to see.
+    crowded: of all ranks where they share cores, and else left out.
+    is_early: it goes before most others.
+    """
+
+    name: str
+    parameters: Mapping[str, Values]
+    pairs: tuple[RankPair, ...] = ()
+    environments: tuple[str, ...] = DEFAULT
+    experiment: str = "coll"
+    counted: bool = False
+    everywhere: bool = False
+    most_ranks: int | None = None
+    least_ranks: int = 2
+    crowded: bool = False
+    is_early: bool = False
+    own_environments: tuple[EnvironmentTable, ...] = ()
+    effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
+
+    @property
+    def needs(self) -> str:
+        """What the engine has to know: an experiment and a pattern of it."""
+        return f"{self.experiment} {scalars(self.parameters.get('pattern', 'calls'))[0]}"
+
+    @property
+    def grows_with_ranks(self) -> bool:
+        """Whether each rank has a block for each other one."""
+        return bool(_PER_RANK & set(scalars(self.parameters.get("collective", ()))))
+
+
+def held_against(collective: str) -> Part | None:
+    """The collective against what the library's other calls make of it; None: nothing is known that makes it."""
+    ways = list(dict.fromkeys(g.mockup for g in GUIDELINES if g.collective == collective and g.mockup is not None))
+    if not ways:
+        return None
+    lengths = {} if collective == "barrier" else {"message_bytes": list(LENGTHS)}
+    pairs = tuple(
+        RankPair(
+            f"{collective} <= {way.replace('+', ' and ')}",
+            f"Is the library's {collective} slower than {way}?",
+            "way",
+            way,
+            ("library",),
+        )
+        for way in ways
+    )
+    return Part(
+        f"{collective} by other calls",
+        {"collective": collective, **lengths, "way": ["library", *ways]},
+        pairs,
+    )
+
+
+def counted(ranks: int) -> Part:
+    """Messages, bytes and rounds inside collectives over 4 ranks to as many as there are; nothing of it is timed."""
+    members = sorted({*(one for one in _MEMBERS if one <= ranks), ranks})
+    grid = {
+        "pattern": "messages",
+        "collective": ["barrier", "scan", "exscan", "bcast"],
+        "message_bytes": "8",
+        "members": [str(member) for member in members],
+    }
+    under = (
+        EnvironmentTable("by sockets", witness=True, setting="messages_by_sockets"),
+        EnvironmentTable("logarithmic", witness=True, setting="logarithmic_by_sockets"),
+    )
+    return Part(
+        "rounds over ranks",
+        grid,
+        environments=(),
+        own_environments=under,
+        counted=True,
+        least_ranks=3,
+        effort={},
+    )
+
+
+_MEMBERS = (4, 5, 6, 7, 8, 12, 16)
+# What can happen only once in a process has one sample a launch.
+FIRST_USE = (
+    Part(
+        "windows by length",
+        {
+            "pattern": ["window", "shared_window"],
+            "window_bytes": ["1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "32MiB"],
+            "memory": ["library", "program"],
+            "uses": "2",
+        },
+        experiment="first_use",
+        effort={},
+    ),
+    *(
+        Part(
+            f"peers, {order}",
+            {"pattern": "peer", "order": order},
+            environments=(),
+            own_environments=(EnvironmentTable(f"peers {order}", {"SLOWPATH_FIRST_PEERS": order}),),
+            experiment="first_use",
+            effort={},
+            least_ranks=4,
+        )
+        for order in ("ascending", "xor")
+    ),
+)
+
+
+def parts(
+    ranks: int = 2,
+    all_ranks: int | None = None,
+    shipped: Sequence[Part] = (),
+) -> list[Part]:
+    """All of them, the most valuable first.
+
+    Args: ranks: of what is timed.  all_ranks: of what is counted; None: as many.  shipped: of campaigns/coll.toml.
+    """
+    held = [part for one in COMPARED if (part := held_against(one)) is not None]
+    early = [one for one in shipped if one.is_early]
+    later = [one for one in shipped if not one.is_early]
+    every = [*held[:2], *early, counted(all_ranks or ranks), *held[2:4], *FIRST_USE, *later, *held[4:]]
+    of_all = all_ranks or ranks
+    return [one for one in every if one.least_ranks <= (of_all if one.counted or one.crowded else ranks)]
+
+
+# Groups of campaigns/coll.toml as parts of a survey: the cells that rules were made for, in less time.
+
+# Groups of the campaign, the most valuable first; slow paths name them among their probes.
+SERIES = "long series"  # of which each call counts
+EARLY = (
+    "roots",
+    "reductions in place",
+    SERIES,
+    "numbered calls",
+    "numbered barriers",
+    "numbered communicators",
+    "waits",
+)
+GROUPS = (
+    *EARLY,
+    "thread level",
+    "ops",
+    "starts",
+    "counts",
+    "lengths",
+    "arrivals",
+    "counts of what is not reduced",
+    "lengths of reductions in order",
+)
+MANY_RANKS = 64  # with so many no group is left out
+EVERYWHERE = "lengths"  # also asks what a place costs
+MOST_RANKS_OF_MANY = 16  # communicators one after the other take too long with more
+CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
+
+
+def group_names() -> frozenset[str]:
+    """Return the names of all groups of cells that a survey measures with all ranks, however many there are."""
+    return frozenset([*(part.name for part in parts(MANY_RANKS)), *(_name(group) for group in GROUPS)])
+
+
+def _name(group: str) -> str:
+    return f"collectives: {group}"
+
+
+def shipped_parts(campaign: Campaign, known: Sequence[str]) -> list[Part]:
+    """Parts of a campaign.
+
+    Args: known: environments that the survey has already, by name.
+    """
+    groups = {group.name: group for group in campaign.cells}
+    environments = {
+        environment.name: environment for environment in campaign.environments if environment.name not in known
+    }
+    contrasts = campaign.contrasts
+    return [_part(groups[name], contrasts, environments) for name in GROUPS if name in groups]
+
+
+def _part(
+    group: CellsTable,
+    contrasts: Sequence[ContrastTable],
+    environments: Mapping[str, EnvironmentTable],
+) -> Part:
+    names = scalars(group.environment or "default")
+    pattern = group.parameters.get("pattern", "calls")
+    brief = BRIEF if pattern == "calls" and group.name != SERIES else {}  # of the others each number counts
+    return Part(
+        _name(group.name),
+        {name: _words(value) for name, value in group.parameters.items() if name not in brief},
+        tuple(_pair(contrast) for contrast in contrasts if contrast.cells == group.name),
+        environments=tuple(name for name in names if name not in environments),
+        own_environments=tuple(environments[name] for name in names if name in environments),
+        experiment=group.experiment,
+        effort=brief,
+        most_ranks=MOST_RANKS_OF_MANY if pattern == "communicators" else None,
+        is_early=group.name in EARLY,
+        crowded=group.name == CROWDED,
+        everywhere=group.name == EVERYWHERE,
+    )
+
+
+def _pair(contrast: ContrastTable) -> RankPair:
+    return RankPair(
+        f"collectives: {contrast.name}",
+        contrast.question,
+        contrast.axis,
+        scalars(contrast.a)[0],
+        tuple(scalars(contrast.b)),
+        metric=contrast.metric,
+        explains=contrast.explains,
+    )
+
+
+def _words(value: Values) -> str | list[str]:
+    words = scalars(value)
+    return words[0] if isinstance(value, str | int | float) else words
+
+
+# The survey's part with all ranks: as a campaign, and as much of it as the budget holds.
+
+MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer messages are left out
+# Of a diagnosis' budget: with more ranks than two they are what was asked about.
+SHARE_OF_A_PAIR, SHARE_OF_MORE = 0.5, 0.75
+BOUND = "bound"  # the survey's own placement of a pair
+
+Estimate = Callable[[Campaign], float]  # seconds that it takes
+
+
+@dataclass(frozen=True)
+class Kept:
+    """campaign: the whole survey.  left_out: names of groups that the budget does not hold, the most valuable first."""
+
+    campaign: Campaign
+    left_out: tuple[str, ...] = ()
+
+
+def survey_s(budget_s: float, ranks: int) -> float:
+    """That a survey may take of a diagnosis' budget, seconds."""
+    return budget_s * (SHARE_OF_A_PAIR if ranks == PAIR else SHARE_OF_MORE)
+
+
+def within(
+    pairs: Campaign,
+    job: Job,
+    known: Collection[str],
+    estimate: Estimate | None,
+    budget_s: float,
+    shipped: Campaign | None = None,
+    wanted: Collection[str] | None = None,
+) -> Kept:
+    """The survey of pairs and behind it the part with all ranks, thinned from its end.
+
+    Args: pairs: the survey of two ranks.  known: experiments of the engine with each of their patterns.
+          estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
+          shipped: campaigns/coll.toml.  wanted: groups with all ranks that may be of use; None: all.
+    """
+    ranks = job.timed_ranks
+    more = shipped_parts(shipped, [environment.name for environment in pairs.environments]) if shipped else []
+    table = parts(ranks, job.counted_ranks, more)
+    every = [one for one in table if one.needs in known and _fits(one, job) and (wanted is None or one.name in wanted)]
+    if estimate is None:
+        return Kept(with_ranks(pairs, job, every))
+    low, high = 0, len(every)  # groups from the begin that fit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if estimate(with_ranks(pairs, job, every[:middle])) <= budget_s:
+            low = middle
+        else:
+            high = middle - 1
+    chosen = every[:low]
+    for one in every[low + 1 :]:  # a dear group does not keep cheap ones out
+        if estimate(with_ranks(pairs, job, [*chosen, one])) <= budget_s:
+            chosen.append(one)
+    return Kept(with_ranks(pairs, job, chosen), tuple(one.name for one in every if one not in chosen))
+
+
+def _fits(part: Part, job: Job) -> bool:
+    if part.crowded:
+        return job.is_crowded
+    return job.timed_ranks <= (part.most_ranks or job.timed_ranks)
+
+
+def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
+    """The whole survey with these groups."""
+    if not chosen:
+        return pairs
+    of_pairs = [environment.name for environment in pairs.environments]
+    used = {name: place for part in chosen for name, place in _survey_places(part, job).items()}
+    own_environments: dict[str, EnvironmentTable] = {}
+    for part in chosen:
+        for environment in part.own_environments:
+            own_environments.setdefault(environment.name, environment)
+    return msgspec.structs.replace(
+        pairs,
+        environments=[*pairs.environments, *own_environments.values()],
+        placements=[*pairs.placements, *(place.named(name) for name, place in used.items() if name != BOUND)],
+        cells=[*_named(pairs), *(_cells(part, job, of_pairs) for part in chosen)],
+        contrasts=[*pairs.contrasts, *(contrast for part in chosen for contrast in _contrasts(part))],
+    )
+
+
+def _cells(part: Part, job: Job, of_pairs: Sequence[str]) -> CellsTable:
+    places = _survey_places(part, job)
+    own = shortened(part, next(iter(places.values())).ranks or PAIR)
+    environments = list(of_pairs if part.environments == EVERY_ENVIRONMENT else part.environments)
+    environments += [environment.name for environment in part.own_environments]
+    return CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, list(places))
+
+
+def _survey_places(part: Part, job: Job) -> Mapping[str, LaunchPlace]:
+    """Where it is measured: counts and shared cores need none for each rank, times do."""
+    if part.counted or part.crowded:
+        return dict([job.counted_place if part.counted else job.crowded_place])
+    timed = {BOUND: LaunchPlace("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
+    return timed if part.everywhere else dict(list(timed.items())[:1])
+
+
+def _named(pairs: Campaign) -> list[CellsTable]:
+    """The cells of pairs with their own environments and placements in place of all that there are."""
+    environments = [environment.name for environment in pairs.environments]
+    placements = [placement.name for placement in pairs.placements]
+    return [
+        msgspec.structs.replace(
+            cells,
+            environment=environments if cells.environment == EVERY else cells.environment,
+            placement=placements if cells.placement == EVERY else cells.placement,
+        )
+        for cells in pairs.cells
+    ]
+
+
+def _contrasts(part: Part) -> list[ContrastTable]:
+    return [
+        ContrastTable(
+            f"{pair.name}: {b}" if len(pair.b) > 1 else pair.name,
+            pair.question,
+            part.name,
+            pair.axis,
+            pair.a,
+            b,
+            pair.metric,
+            pair.phase,
+            explains=pair.explains,
+        )
+        for pair in part.pairs
+        for b in pair.b
+    ]
+
+
+def shortened(part: Part, ranks: int) -> Part:
+    """Without messages that are too long for so many ranks; at least the shortest remains."""
+    given = part.parameters.get("message_bytes")
+    if given is None:
+        return part
+    lengths = [length for written in scalars(given) for length in expand_values(written)]
+    most = MOST_BYTES // (ranks**2 if part.grows_with_ranks else ranks)
+    kept = [length for length in lengths if length <= most] or [min(lengths)]
+    if len(kept) == len(lengths):
+        return part
+    return replace(part, parameters={**part.parameters, "message_bytes": [str(one) for one in kept]})

@@ -1,0 +1,780 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials of remedies: what is toggled, the campaign, its verdict, and causes that it refutes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+import msgspec.structs
+import numpy as np
+
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import ContrastResult, Finding, Leg, RemovedRatio, Results, SideEffect
+from slowpath.core.units import format_time, more_words, of_ratio, ratio_words, share_words
+from slowpath.diagnose.sides import Condition, LaunchPlace, Sides, named_places
+from slowpath.diagnose.tasks import FastSide, TrialTask
+from slowpath.experiments.p2p import P2P
+from slowpath.experiments.registry import experiment_named
+from slowpath.findings.finding import legs_missing, removed_ratio
+from slowpath.findings.slow_path import Control, Remedy
+from slowpath.findings.witness import pages_seen
+from slowpath.mpi.launchers import INHERITED, WIDENED
+from slowpath.slowpaths.registry import known
+from slowpath.stats.contrast import Word, judge, paired, removed
+from slowpath.stats.estimate import Floats
+
+# What a remedy changes in a cell: one axis, its value as it is and remedied, and the conditions of both.
+
+_ALL = "all processors"
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """axis, slow, remedied: what differs, as it is and with the remedy.  parameters: with the remedy.
+
+    environments: by name, the one as it is first.  placements: the one as it is first.
+    """
+
+    axis: str
+    slow: str
+    remedied: str
+    parameters: Mapping[str, str]
+    environments: tuple[EnvironmentTable, ...]
+    placements: Mapping[str, LaunchPlace]
+
+    def leads_to(self, cell: CellResult, under: Condition) -> bool:
+        """Whether the cell with the remedy is this one: the same parameters, variables and binding."""
+        here, place = self.environments[-1], list(self.placements.values())[-1]
+        mine = (dict(self.parameters), dict(here.variables), set(here.unset), place)
+        return mine == (dict(cell.parameters), dict(under.variables), set(under.unset), under.place)
+
+
+def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: frozenset[str]) -> Toggle | str:
+    """What the remedy changes in a cell, or why it changes nothing there.
+
+    Args: environ: names of the user's variables.
+    """
+    parameters = dict(cell.parameters)
+    here = EnvironmentTable(under.environment, under.variables, under.unset)
+    places = {under.placement: under.place}
+    if remedy.parameter is not None and remedy.change is not None:
+        changed = remedy.change(parameters)
+        if changed is None:
+            return f"it does not apply: {remedy.parameter} already has this value, or this experiment lacks it"
+        name = remedy.parameter
+        return Toggle(name, parameters[name], changed[name], changed, (here,), places)
+    if remedy.bind is not None:
+        if under.bind == remedy.bind:
+            return f"it does not apply: ranks are already bound to a {remedy.bind}"
+        if remedy.bind == WIDENED and under.bind != INHERITED:
+            return "it does not apply: these launches do not start where ranks run"
+        names = under.placement, _ALL if remedy.bind == WIDENED else f"bound to {remedy.bind}"
+        return Toggle(
+            "placement", *names, parameters, (here,), {**places, names[1]: replace(under.place, bind=remedy.bind)}
+        )
+    other = _remedied(under, remedy, environ)
+    if other is None:
+        return "it does not apply: the environment already has these values"
+    return Toggle("environment", here.name, other.name, parameters, (here, other), places)
+
+
+def _remedied(under: Condition, remedy: Remedy, environ: frozenset[str]) -> EnvironmentTable | None:
+    """The environment with the remedy; None: it would be the same."""
+    variables = {k: v for k, v in under.variables.items() if k not in remedy.unset} | dict(remedy.variables)
+    unset = tuple(dict.fromkeys([*under.unset, *(name for name in remedy.unset if name in environ)]))
+    unset = tuple(name for name in unset if name not in variables)
+    if (variables, unset) == (dict(under.variables), under.unset):
+        return None
+    return EnvironmentTable(f"remedied: {remedy.name}"[:80], variables, unset)
+
+
+def cells_at(
+    name: str,
+    experiment: str,
+    parameters: Mapping[str, str | list[str]] | Mapping[str, str],
+    toggle: Toggle,
+    values: Sequence[str],
+    copies: int = 1,
+) -> CellsTable:
+    """Cells at each of `values` of the toggle's axis."""
+    environments, placements = [toggle.environments[0].name], [next(iter(toggle.placements))]
+    chosen: dict[str, Values] = dict(parameters)
+    if toggle.axis == "environment":
+        environments = list(values)
+    elif toggle.axis == "placement":
+        placements = list(values)
+    else:
+        chosen[toggle.axis] = list(values)
+    return CellsTable(name, experiment, chosen, environments, placements, copies)
+
+
+# The fast side in a trial: as it is, and with the remedy where that changes anything there.
+#
+# A remedy goes on both sides. What counts is the gap between them as they are and as they would be: one that speeds up
+# both alike is worth having and leaves the gap where it was.
+
+EFFECT = "remedy"
+FAST, FAST_AGAIN = "fast side", "fast side again"
+_QUESTION = "How fast is the fast side with the remedy?"
+
+
+@dataclass(frozen=True)
+class FastCells:
+    """kind: as TrialTask.fast_side.  groups, contrasts, environments: what the campaign needs for it.
+
+    Contrasts have the remedied cell as `a` and the one as it is as `b`; where the remedy changes nothing, two copies.
+    """
+
+    kind: FastSide
+    groups: tuple[CellsTable, ...] = ()
+    contrasts: tuple[ContrastTable, ...] = ()
+    environments: tuple[EnvironmentTable, ...] = ()
+    placements: tuple[tuple[str, LaunchPlace], ...] = ()
+
+
+def fast_cells(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[str]) -> FastCells:
+    """How the fast side is measured in the trial of this remedy.  Args: environ: names of the user's variables."""
+    if sides.fast is None or sides.fast_under is None:
+        return FastCells("none")
+    metric, phase = sides.fast_metric or sides.metric, sides.fast_phase
+    if sides.axis == "phase":
+        pairs = [_pair(EFFECT, name, toggle, metric, phase, copy) for name, copy in ((FAST, "1"), (FAST_AGAIN, "2"))]
+        return FastCells("toggled", contrasts=tuple(pairs))
+    if toggle.leads_to(sides.fast, sides.fast_under):
+        return FastCells("remedied")
+    experiment, parameters = sides.fast.experiment, dict(sides.fast.parameters)
+    there = toggle_of(sides.fast, sides.fast_under, remedy, environ)
+    if isinstance(there, str):
+        return _unchanged(sides.fast_under, experiment, parameters, metric, phase, toggle)
+    there = _named(there, toggle)
+    group = cells_at(FAST, experiment, parameters, there, [there.slow, there.remedied], copies=2)
+    pairs = [_pair(FAST, name, there, metric, phase, copy) for name, copy in ((FAST, "1"), (FAST_AGAIN, "2"))]
+    return FastCells("toggled", (group,), tuple(pairs), there.environments, tuple(there.placements.items()))
+
+
+def _unchanged(
+    under: Condition, experiment: str, parameters: dict[str, str], metric: str, phase: str, toggle: Toggle
+) -> FastCells:
+    """Two copies of the fast cell: the remedy is about what the slow side alone has."""
+    here = _own_name(EnvironmentTable(under.environment, under.variables, under.unset), toggle.environments)
+    group = CellsTable(FAST, experiment, parameters, [here.name], [under.placement], copies=2)
+    alike = ContrastTable(FAST, _QUESTION, FAST, "copy", "1", "2", metric, phase, explains=True)
+    return FastCells("unchanged", (group,), (alike,), (here,), ((under.placement, under.place),))
+
+
+def _pair(group: str, name: str, toggle: Toggle, metric: str, phase: str, copy: str) -> ContrastTable:
+    where = {"copy": copy}
+    a, b = toggle.remedied, toggle.slow
+    return ContrastTable(name, _QUESTION, group, toggle.axis, a, b, metric, phase, where, explains=True)
+
+
+def _named(there: Toggle, here: Toggle) -> Toggle:
+    """The fast side's toggle with environments that no other one of the campaign is called by."""
+    environments = tuple(_own_name(environment, here.environments) for environment in there.environments)
+    renamed = {old.name: new.name for old, new in zip(there.environments, environments, strict=True)}
+    if there.axis != "environment":
+        return replace(there, environments=environments)
+    return replace(there, slow=renamed[there.slow], remedied=renamed[there.remedied], environments=environments)
+
+
+def _own_name(one: EnvironmentTable, taken: Sequence[EnvironmentTable]) -> EnvironmentTable:
+    """Equal environments share a name, others never do."""
+    for other in taken:
+        if (dict(one.variables), set(one.unset)) == (dict(other.variables), set(other.unset)):
+            return other
+    names = {other.name for other in taken}
+    return replace(one, name=f"{one.name[:70]} (fast side)") if one.name in names else one
+
+
+# A trial: a campaign that toggles one remedy and nothing else, in interleaved pairs.
+#
+# It holds the slow cell as it is and remedied, each twice; the fast side likewise (trials.fast_side); a negative
+# control; and cells in which a side effect would show. The second copies are an A/A control, and the fast side where
+# the remedy leads to it.
+
+ROUNDS = 10
+AGAIN = "remedy again"
+CONTROL, ALIKE, SIDE = "negative control", "a/a", "side effect"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """axis, slow, remedied: what differs and its values.  fast_side: as TrialTask has it.
+
+    constant_s: the law's constant part, where there is no fast side at all.
+    """
+
+    remedy: Remedy
+    axis: str
+    slow: str
+    remedied: str
+    fast_side: FastSide
+    metric: str
+    phase: str
+    campaign: Campaign
+    constant_s: float | None = None
+
+    def task(self, finding: str) -> TrialTask:
+        """What judging needs besides the results.  Args: finding: its id."""
+        return TrialTask(
+            finding=finding,
+            remedy=self.remedy.name,
+            axis=self.axis,
+            slow=self.slow,
+            remedied=self.remedied,
+            fast_side=self.fast_side,
+            metric=self.metric,
+            phase=self.phase,
+            constant_s=self.constant_s,
+            control=self.remedy.control.why if self.remedy.control else None,
+            uncontrolled=self.remedy.uncontrolled,
+        )
+
+
+def design(
+    sides: Sides,
+    remedy: Remedy,
+    environ: frozenset[str],
+    ranks: int,
+    rounds: int = ROUNDS,
+    constant_s: float | None = None,
+    why: str = "",
+) -> Trial | str:
+    """The trial of `remedy` on the slow side, or why there is none.
+
+    Args: environ: names of the user's variables.  ranks: of the run in which the finding was observed.
+          constant_s: the law's constant part, seconds; None: it has none.
+    """
+    if remedy.untried is not None:
+        return remedy.untried
+    toggle = toggle_of(sides.slow, sides.slow_under, remedy, environ)
+    if isinstance(toggle, str):
+        return toggle
+    fast = fast_cells(sides, toggle, remedy, environ)
+    groups, contrasts = _main(sides, toggle)
+    groups += fast.groups
+    contrasts += fast.contrasts
+    for made in (_control(sides, toggle, remedy.control), _side_effects(sides, toggle)):
+        groups += made[0]
+        contrasts += made[1]
+    campaign = Campaign(
+        name="trial",
+        title=f"Trial: {remedy.name}"[:80],
+        ranks=[ranks],
+        rounds=rounds,
+        environments=list({one.name: one for one in (*toggle.environments, *fast.environments)}.values()),
+        placements=named_places({**dict(fast.placements), **toggle.placements}),
+        cells=groups,
+        contrasts=contrasts,
+        why=why,
+    )
+    return Trial(
+        remedy, toggle.axis, toggle.slow, toggle.remedied, fast.kind, sides.metric, sides.phase, campaign, constant_s
+    )
+
+
+def _main(sides: Sides, toggle: Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
+    values = [toggle.slow, toggle.remedied]
+    group = cells_at(EFFECT, sides.slow.experiment, sides.slow.parameters, toggle, values, copies=2)
+    metric, phase = sides.metric, sides.phase
+    question = "Does the remedy make it faster?"
+
+    def pair(name: str, copy: str, explains: bool = False) -> ContrastTable:
+        where = {"copy": copy}
+        return ContrastTable(
+            name, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric, phase, where, explains=explains
+        )
+
+    alike = ContrastTable(
+        ALIKE,
+        "Do two measurements of the slow cell agree?",
+        EFFECT,
+        "copy",
+        "1",
+        "2",
+        metric,
+        phase,
+        {toggle.axis: toggle.slow},
+        control=True,
+    )
+    return [group], [pair(EFFECT, "1"), pair(AGAIN, "2", explains=True), alike]
+
+
+def _control(sides: Sides, toggle: Toggle, control: Control | None) -> tuple[list[CellsTable], list[ContrastTable]]:
+    if control is None:
+        return [], []
+    question = f"Does it leave the rest unchanged? {control.why[:1].upper()}{control.why[1:]}."[:390]
+    metric, phase = control.metric or sides.metric, "steady"
+    if control.phase is not None:
+        where = {"copy": "1"}
+        made = ContrastTable(
+            CONTROL,
+            question,
+            EFFECT,
+            toggle.axis,
+            toggle.remedied,
+            toggle.slow,
+            metric,
+            control.phase,
+            where,
+            explains=True,
+        )
+        return [], [made]
+    without = control.without or toggle.slow
+    if control.parameters is not None:
+        experiment = control.experiment
+        parameters = {**experiment_named(experiment).brief, **control.parameters}
+    else:
+        experiment, parameters = sides.slow.experiment, sides.slow.parameters
+        phase = sides.phase
+    group = cells_at(CONTROL, experiment, parameters, toggle, [without, toggle.remedied])
+    return [group], [
+        ContrastTable(CONTROL, question, CONTROL, toggle.axis, toggle.remedied, without, metric, phase, explains=True)
+    ]
+
+
+def _side_effects(sides: Sides, toggle: Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
+    values = [toggle.slow, toggle.remedied]
+    known = [experiment_named(sides.slow.experiment), P2P]  # a job that is slower sends slower messages too
+    found = next(((one, effect) for one in known if (effect := one.side_effect(toggle.axis)) is not None), None)
+    if found is None or toggle.remedied in found[1].safe_values:
+        return [], []
+    experiment, effect = found
+    group = cells_at(SIDE, experiment.name, {**experiment.brief, **effect.parameters}, toggle, values)
+    question, metric = "Does it make anything else slower?", effect.metric
+    return [group], [
+        ContrastTable(SIDE, question, SIDE, toggle.axis, toggle.slow, toggle.remedied, metric, explains=True)
+    ]
+
+
+# What a trial shows of its remedy. Pure: results in, verdict out; nothing is measured here.
+#
+# The gap that counts is slow minus fast, as both are and as both would be with the remedy (`Gap`). Proven: the remedied
+# cell is faster than the slow one beyond the minimum effect, what was removed of the gap is at least half at the lower
+# end of its interval, and the negative control stayed: all that its interval leaves open is less than half of the
+# effect. A remedy that speeds up the fast side as much is named as a gain for both. Anything less names what is
+# missing.
+
+_LEAST_GAIN = 0.03  # of the fast side: less is no speed-up of its own
+Again = Literal["shown", "gone", "open"]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Times of rounds, seconds, shape (pairs,) each; the i-th values belong to one round.
+
+    fast_remedied: the fast side with the remedy; the same as `fast` where it changes nothing there.
+    """
+
+    slow: Floats
+    remedied: Floats
+    fast: Floats
+    fast_remedied: Floats
+
+    @cached_property
+    def removed(self) -> RemovedRatio | None:
+        """1 - (remedied - fast_remedied) / (slow - fast) of medians over pairs; 95 % interval by bootstrap over pairs.
+
+        None where slow is not slower than fast in nearly every resample: there is no gap then.
+        """
+        found = removed(self.slow, self.remedied, self.fast, self.fast_remedied)
+        return None if found is None else removed_ratio(found.value, found.interval, found.excess_s)
+
+    @property
+    def again(self) -> Again:
+        """Whether the trial's own pairs show the gap that the finding is about: beyond the least gain, surely within
+        it, or neither.
+        """
+        found = paired(self.fast, self.slow, _LEAST_GAIN)
+        words: Mapping[Word, Again] = {"slower": "shown", "faster": "gone", "same": "gone", "undecided": "open"}
+        return words[judge(found, found.p).word]
+
+    @property
+    def least_ratio(self) -> float | None:
+        """Lower end of slow over fast; None: there is no interval."""
+        found = paired(self.fast, self.slow, _LEAST_GAIN)
+        return found.low if found.level is not None else None
+
+    @property
+    def excess_s(self) -> float:
+        """Of the medians; negative: slow was faster."""
+        return float(np.median(self.slow) - np.median(self.fast))
+
+    @property
+    def fast_gains(self) -> bool:
+        """Whether the remedy speeds up the fast side, too: its interval lies beyond the least gain."""
+        found = paired(self.fast_remedied, self.fast, _LEAST_GAIN)
+        return found.level is not None and found.low is not None and found.low > 1 + _LEAST_GAIN
+
+    @property
+    def both_words(self) -> str:
+        """`speeds up both sides, the slow one by 18.5 ns and the fast one by 17.6 ns`."""
+        slow, remedied, fast, there = (
+            float(np.median(one)) for one in (self.slow, self.remedied, self.fast, self.fast_remedied)
+        )
+        return (
+            f"speeds up both sides, the slow one by {format_time(slow - remedied)} and the fast one by "
+            f"{format_time(fast - there)}"
+        )
+
+    @property
+    def fast_words(self) -> str:
+        """`the fast side takes 18.9 ns in place of 36.5 ns`."""
+        fast, there = (float(np.median(one)) for one in (self.fast, self.fast_remedied))
+        return f"the fast side takes {format_time(there)} in place of {format_time(fast)}"
+
+
+FEWEST_PAIRS = 8
+LEAST_REMOVED_RATIO = 0.5
+CONTROL_WITHIN_RATIO = 0.10
+OPEN_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
+
+TrialVerdict = Literal["proven", "partial", "both sides", "not tried", "no effect", "worse"]
+LegState = Literal["shown", "missing", "refuted"]
+
+
+@dataclass(frozen=True)
+class TrialOutcome:
+    """leg: "proven" of the finding.  removed_ratio: share of the gap, interval 95 % by bootstrap over pairs.
+
+    ratio, interval, pairs: slow over remedied.  control: the negative one; None: not measured.
+    gap: between slow and fast; None: no fast side was measured.  copies_agree: whether the slow cell's two copies do.
+    """
+
+    remedy: str
+    verdict: TrialVerdict
+    leg: Leg
+    removed_ratio: RemovedRatio | None = None
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    pairs: int = 0
+    control: ContrastResult | None = None
+    side_effects: Sequence[SideEffect] = ()
+    gap: Gap | None = None
+    copies_agree: bool = True
+
+    @property
+    def reason(self) -> str:
+        """Why it is this verdict."""
+        return self.leg.text
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more pairs may decide what these left open: something looked clear, and noise hid it."""
+        if self.verdict != "partial" or self.control is None or self.pairs < FEWEST_PAIRS:
+            return False
+        removed = self.removed_ratio
+        closes = removed is None or removed.value >= LEAST_REMOVED_RATIO
+        hopeful = self.ratio is not None and self.ratio > OPEN_RATIO and closes
+        return hopeful and self.control.verdict in ("same", "undecided")
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """contrast: slow over remedied, its pairs the faster ones of `copies`.  copies: of both cells, where both were
+    measured, seconds, shape (pairs, 2) each."""
+
+    contrast: ContrastResult
+    copies: tuple[Floats, Floats] | None
+
+    @property
+    def low(self) -> float:
+        """Lower end of its interval; 1 where there is none."""
+        return self.contrast.interval[0] if self.contrast.interval else 1.0
+
+
+def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
+    """The outcome.  Args: results: of the trial's run, or of it pooled with earlier ones."""
+    contrasts = _by_name(results.contrasts)
+    side_effects = _verdict_side_effects(contrasts.get(SIDE, []))
+    effect = _effect(contrasts)
+    if effect is None or effect.contrast.ratio is None:
+        why = effect.contrast.reason if effect and effect.contrast.reason else "the trial measured nothing"
+        leg = Leg(state="missing", text=f"the trial gave no pairs: {why}", evidence=[])
+        return TrialOutcome(
+            task.remedy, "not tried", leg, pairs=effect.contrast.launches if effect else 0, side_effects=side_effects
+        )
+    gap = _gap(task, contrasts, effect)
+    removed = gap.removed if gap else None
+    control, alike = _first(contrasts, CONTROL), _first(contrasts, ALIKE)
+    verdict, state, reason = _verdict(task, effect, gap, control, alike)
+    evidence = [_effect_words(task, effect.contrast), *([_removed_words(removed)] if removed else [])]
+    evidence += [f"with '{task.remedy}' {gap.fast_words}"] if gap and task.fast_side == "toggled" else []
+    evidence += [_control_words(task, control, effect)] if control else []
+    return TrialOutcome(
+        remedy=task.remedy,
+        verdict=verdict,
+        leg=Leg(state=state, text=reason, evidence=evidence),
+        removed_ratio=removed,
+        ratio=effect.contrast.ratio,
+        interval=effect.contrast.interval,
+        pairs=effect.contrast.launches,
+        control=control,
+        side_effects=side_effects,
+        gap=gap,
+        copies_agree=_agree(alike),
+    )
+
+
+def _verdict(
+    task: TrialTask,
+    effect: _Effect,
+    gap: Gap | None,
+    control: ContrastResult | None,
+    alike: ContrastResult | None,
+) -> tuple[TrialVerdict, LegState, str]:
+    """The remedy's verdict, the state of the leg, and why."""
+    contrast = effect.contrast
+    low, high = contrast.interval or (0.0, float("inf"))
+    least = contrast.minimum_effect
+    if contrast.verdict == "faster" and high < 1 / (1 + least):
+        return "worse", "refuted", f"{task.remedy} makes it slower"
+    if contrast.verdict == "same":
+        return "no effect", "refuted", f"{task.remedy} changes nothing"
+    if contrast.verdict != "slower" or low <= 1 + least:
+        return "partial", "missing", "its effect is undecided; measure more rounds"
+    if contrast.launches < FEWEST_PAIRS:
+        return "partial", "missing", f"{contrast.launches} pairs; a proof needs {FEWEST_PAIRS}"
+    short = _too_little(task, gap)
+    if short is not None:
+        return short
+    if not _agree(alike):
+        return "partial", "missing", "two measurements of the slow cell differ, so its pairs prove nothing"
+    if control is None:
+        why = task.uncontrolled or "no control is known that this remedy must leave unchanged"
+        return "partial", "missing", f"no negative control: {why}"
+    if not stayed(control, low):
+        undecided = control.verdict == "undecided"
+        why = (
+            "is undecided; more rounds would decide it"
+            if undecided
+            else "may have changed as well, so the gain can't be attributed to this remedy"
+        )
+        return "partial", "missing", f"the negative control {why}"
+    share = f"{gap.removed.value:.0%}" if gap and gap.removed else "all"
+    more = more_words(gap.removed.beyond_s) if gap and gap.removed else ""
+    return "proven", "shown", f"{task.remedy}, toggled alone, removes {share} of the gap{more}"
+
+
+def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegState, str] | None:
+    """Why what is left of the gap is no proof; None: enough of it is gone."""
+    if gap is None:
+        why = "no fast side was measured with it, so its share of the gap is unknown"
+        return "partial", "missing", why
+    removed = gap.removed
+    if removed is None or removed.interval is None:
+        return "partial", "missing", "the trial did not show the gap that it should close"
+    low, high = removed.interval
+    if low >= LEAST_REMOVED_RATIO:
+        return None
+    share = f"{removed.value:.0%} of the gap [{low:.0%}, {high:.0%}]"
+    if task.fast_side == "toggled" and gap.fast_gains:
+        why = f"{task.remedy} {gap.both_words}: worth having, but {share} is removed"
+        return "both sides", "refuted" if high < LEAST_REMOVED_RATIO else "missing", why
+    return "partial", "missing", f"it removes {share}; a proof needs at least half at the lower end"
+
+
+def stayed(control: ContrastResult, least_effect: float) -> bool:
+    """Whether a negative control is "same", or within 10 % with half of the effect outside of its interval.
+
+    A control that changed a little stays in this sense, too: what made 4 % of difference there did not make 20-fold.
+
+    Args: least_effect: lower end of the effect's interval, slow over remedied; its root is half of it in logarithms.
+    """
+    if control.verdict == "same":
+        return True
+    if control.ratio is None or not control.interval:
+        return False
+    low, high = control.interval
+    return _within(control) and max(high, 1 / low) < least_effect**0.5
+
+
+def _agree(alike: ContrastResult | None) -> bool:
+    return alike is None or alike.verdict not in ("faster", "slower") or _within(alike)
+
+
+def _within(contrast: ContrastResult) -> bool:
+    ratio = contrast.ratio
+    return ratio is not None and 1 / (1 + CONTROL_WITHIN_RATIO) <= ratio <= 1 + CONTROL_WITHIN_RATIO
+
+
+def _effect(contrasts: Mapping[str, Sequence[ContrastResult]]) -> _Effect | None:
+    """Slow over remedied: of the two copies that each side has in a round the faster one, on both sides alike.
+
+    What disturbs a measurement lengthens it, and seldom both copies; `a` is remedied, `b` slow, as `design` has them.
+    """
+    first, second = _first(contrasts, EFFECT), _first(contrasts, AGAIN)
+    if first is None:
+        return None
+    if first.ratio is None or second is None or len(second.pairs) != len(first.pairs):
+        return _Effect(first, None)
+    copies = np.array(first.pairs, dtype=np.float64), np.array(second.pairs, dtype=np.float64)
+    judged = judged_by(first, np.minimum(*copies))
+    if judged.level is None:  # a range: nothing can be concluded from it
+        judged = msgspec.structs.replace(judged, interval=None)
+    return _Effect(judged, copies)
+
+
+def _gap(task: TrialTask, contrasts: Mapping[str, Sequence[ContrastResult]], effect: _Effect) -> Gap | None:
+    """From the rounds that have all of it; None: no fast side was measured."""
+    faster = np.array(effect.contrast.pairs, dtype=np.float64)
+    remedied, slow = faster[:, 0], faster[:, 1]
+    if task.fast_side == "remedied" and effect.copies is not None:
+        # The remedied cell is the fast side: its second copy stands for that, and the remedy changes nothing there.
+        first, second = (copy[:, 0] for copy in effect.copies)
+        return Gap(slow, first, second, second)
+    fast = _first(contrasts, FAST)
+    if fast is not None and len(fast.pairs) == slow.size:
+        pairs = np.array(fast.pairs, dtype=np.float64)
+        if task.fast_side == "unchanged":
+            there = pairs.min(axis=1)  # two copies of one cell
+            return Gap(slow, remedied, there, there)
+        again = _first(contrasts, FAST_AGAIN)
+        if again is not None and len(again.pairs) == slow.size:
+            pairs = np.minimum(pairs, np.array(again.pairs, dtype=np.float64))
+        return Gap(slow, remedied, pairs[:, 1], pairs[:, 0])
+    if task.fast_side == "none" and task.constant_s is not None:
+        constant = np.full(slow.size, task.constant_s)
+        return Gap(slow, remedied, constant, constant)
+    return None
+
+
+def _verdict_side_effects(contrasts: Sequence[ContrastResult]) -> list[SideEffect]:
+    """Cells that the remedy made slower or faster: `b` over `a` is remedied over slow."""
+    return [
+        SideEffect(where=contrast.where, ratio=contrast.ratio, interval=contrast.interval, verdict=contrast.verdict)
+        for contrast in contrasts
+        if contrast.verdict in ("faster", "slower") and contrast.ratio is not None
+    ]
+
+
+def _first(contrasts: Mapping[str, Sequence[ContrastResult]], name: str) -> ContrastResult | None:
+    return next(iter(contrasts.get(name, ())), None)
+
+
+def _by_name(contrasts: Sequence[ContrastResult]) -> dict[str, list[ContrastResult]]:
+    found: dict[str, list[ContrastResult]] = {}
+    for contrast in contrasts:
+        found.setdefault(contrast.group, []).append(contrast)
+    return found
+
+
+def _effect_words(task: TrialTask, effect: ContrastResult) -> str:
+    times_s = of_ratio(effect.b_value_s or 0.0, effect.a_value_s or 0.0, effect.ratio or 0.0)
+    slow, remedied = (format_time(value) for value in times_s)
+    ratio = ratio_words(effect.ratio or 0.0, effect.interval)
+    return f"without '{task.remedy}' it takes {ratio} the time: {slow} against {remedied}, {effect.launches} pairs"
+
+
+def _removed_words(removed: RemovedRatio) -> str:
+    return f"{share_words(removed.value, removed.interval)} of the gap is removed{more_words(removed.beyond_s)}"
+
+
+def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) -> str:
+    if control.ratio is None:
+        return f"negative control: not measured: {control.reason}"
+    undecided, decided = control.verdict == "undecided", control.verdict in ("slower", "faster")
+    if stayed(control, effect.low):
+        word = "hardly changed" if decided else "unchanged"
+    else:
+        word = "undecided" if undecided else "may have changed"
+    return f"negative control: {ratio_words(control.ratio, control.interval)}, {word} ({task.control or ''})"
+
+
+def judged_by(contrast: ContrastResult, pairs_s: Floats) -> ContrastResult:
+    """The contrast with all that rests on its pairs; by itself, since nothing else is judged with these pairs.
+
+    Args: pairs_s: of a and b, shape (pairs, 2), seconds, at least one.
+    """
+    found = paired(pairs_s[:, 0], pairs_s[:, 1], contrast.minimum_effect)
+    verdict = judge(found, found.p)
+    return msgspec.structs.replace(
+        contrast,
+        pairs=tuple((float(a_s), float(b_s)) for a_s, b_s in pairs_s),
+        launches=len(pairs_s),
+        a_value_s=float(np.median(pairs_s[:, 0])),
+        b_value_s=float(np.median(pairs_s[:, 1])),
+        ratio=found.ratio,
+        interval=found.interval,
+        interval_kind=found.kind,
+        level=found.level,
+        verdict=verdict.word,
+        reason=verdict.reason,
+        p=found.p,
+        p_adjusted=found.p,
+        family=contrast.id,
+        family_size=1,
+        more_pairs=verdict.more_pairs,
+    )
+
+
+# A remedy that changes nothing is evidence against the cause that it removes.
+
+
+def removes_cause(finding: Finding, remedy: str) -> bool:
+    """Whether the cause of a finding can't be there with this remedy, by its slow path.
+
+    Args: remedy: its name.
+    """
+    path = known(finding.rule)
+    return path is not None and any(one.name == remedy for one in path.removes_cause)
+
+
+def was_applied(task: TrialTask, results: Results) -> bool:
+    """Whether the remedied cells were as the trial asked. The kernel may not give the pages that it is asked for; all
+    other parameters are the engine's own to set.
+    """
+    if task.axis != "pages":
+        return True
+    effect = [contrast for contrast in results.contrasts if contrast.group == EFFECT]
+    remedied = {contrast.a.cell for contrast in effect}
+    found = [cell for cell in results.cells if cell.cell in remedied]
+    return bool(found) and all(pages_seen(cell, (task.remedied,)) is True for cell in found)
+
+
+def refutation(outcome: TrialOutcome) -> str | None:
+    """Return why a trial contradicts the cause that its remedy removes; None: it does not, or it is undecided.
+
+    The trial's own pairs have to show the gap, so that there is something to remove, and the interval of the effect
+    lies around 1, or is the same as 1, and leaves out the gain of half of the gap: the least that a proof needs.
+    """
+    gap = outcome.gap
+    if outcome.interval is None or outcome.ratio is None or outcome.pairs < FEWEST_PAIRS or not outcome.copies_agree:
+        return None
+    if gap is None or gap.again != "shown" or (slow := gap.least_ratio) is None:
+        return None
+    low, high = outcome.interval
+    gain = 1 / (1 - LEAST_REMOVED_RATIO * (1 - 1 / slow))
+    if high >= gain or not (low <= 1 <= high or outcome.verdict == "no effect"):
+        return None
+    without = ratio_words(outcome.ratio, outcome.interval)
+    return (
+        f"'{outcome.remedy}' was tried and did not help: without it, the time is {without} of that with it; "
+        f"removing half of the gap would make it {gain:.3g}x"
+    )
+
+
+def without_cause(finding: Finding, why: str) -> Finding:
+    """The finding as it is observed, without the cause that a trial refuted; a proven one as it is.
+
+    Args: why: as of `refutation`.
+    """
+    if finding.status == "proven":
+        return finding
+    path = known(finding.rule)
+    explained = msgspec.structs.replace(finding.legs.explained, state="refuted", text=why)
+    legs = msgspec.structs.replace(finding.legs, explained=explained)
+    return msgspec.structs.replace(
+        finding,
+        status="observed",
+        cause=None,
+        hypotheses=finding.hypotheses or (list(path.hypotheses) if path else []),
+        legs=legs,
+        missing=legs_missing(legs),
+        doubts=list(dict.fromkeys([*finding.doubts, why])),
+    )
