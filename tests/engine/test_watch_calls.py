@@ -401,12 +401,6 @@ def test_where_the_library_refuses_the_other_launcher_that_is_said(watch_library
     assert f"this mpiexec ({the('openmpi').mpiexec}, Open MPI) does not belong to the library that alone needs" in last
 
 
-def test_under_its_own_launcher_nothing_is_said(watch_library: Path, tmp_path: Path) -> None:
-    done = started_by(the("mpich"), the("mpich"), watch_library, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert read_watch_results(tmp_path / "w").program.misstart is None
-
-
 ENGINE = Path(__file__).resolve().parents[2] / "engine"
 PARTS = [ENGINE / "watch" / f"{name}.cpp" for name in ("call", "library", "loader", "originals")]
 

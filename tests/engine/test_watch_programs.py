@@ -187,14 +187,6 @@ def test_polling_is_waiting_for_the_rank_that_is_late(
     assert waited_s > 0.5 * time.mpi_s
 
 
-def test_a_rank_that_computes_between_its_polls_does_not_wait(
-    ranks: Ranks, watch_library: Path, tmp_path: Path
-) -> None:
-    found = watched_polls(ranks, watch_library, tmp_path, "computes")
-    assert waiting(found).mpi_s < 0.6 * waiting(found).span_s
-    assert not any(found.world.polls)
-
-
 SOURCE_SHARES = """#include <mpi.h>
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
@@ -250,14 +242,6 @@ def test_two_ranks_on_one_processor_are_named(program_shares: Path, watch_librar
     assert "ranks share processors" in (tmp_path / "w.txt").read_text().replace("\n", " ")
 
 
-def test_with_a_processor_each_they_are_not(program_shares: Path, watch_library: Path, tmp_path: Path) -> None:
-    every = os.sched_getaffinity(0)
-    if len(every) < 2:
-        pytest.skip("needs two processors")
-    found = watched_shares(program_shares, watch_library, tmp_path / "w", every)
-    assert CODE not in [finding.rule for finding in found.findings]
-
-
 SOURCE_HANG = Path(__file__).parents[1] / "watch" / "hang.c"
 
 
@@ -296,15 +280,6 @@ def test_the_rank_that_does_not_come_to_a_barrier_is_named(
     assert (still.cause, still.late) == ("missing", (3,))
     assert still.text.startswith("rank 3 does not come to MPI_Barrier at barrier (hang.c:")
     assert "where ranks 0-2 wait: it is outside MPI for " in still.text
-
-
-def test_a_receive_that_nobody_sends_to_is_named_with_its_place(
-    mpi: Mpi, watch_library: Path, program_hang: Path, tmp_path: Path
-) -> None:
-    _, still = hung(mpi, watch_library, program_hang, tmp_path, "last")
-    assert (still.cause, still.late) == ("missing", (0,))
-    assert still.text.startswith("rank 1 waits in MPI_Recv from rank 0 (tag 77) at last (hang.c:")
-    assert still.text.endswith("but rank 0 is in MPI_Finalize, or past it")
 
 
 def test_sends_round_a_ring_are_a_circle(mpi: Mpi, watch_library: Path, program_hang: Path, tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.slow_path import variables_for, ways_of
 from slowpath.slowpaths.registry import (
     PROGRAM_REMEDIES,
     REMEDIES,
@@ -34,10 +33,9 @@ from slowpath.slowpaths.registry import (
     find_program_remedy,
     program_remedies_for,
 )
-from slowpath.stats.contrast import PRIOR, critical_t, fewest, half_width, interval
+from slowpath.stats.contrast import critical_t, half_width, interval
 from slowpath.watch.proof import (
     Proof,
-    ProofEffect,
     ProofRun,
     ProofWitness,
     Side,
@@ -252,22 +250,6 @@ def test_an_effect_is_found() -> None:
     assert ever_excluded(normal, 1.5) > 0.99
 
 
-def test_the_limit_is_where_the_bayes_factor_reaches_one_over_alpha() -> None:
-    for n in (4, 7, 30):
-        t, spread = critical_t(n, 0.95), 1 + n * PRIOR
-        factor = spread**-0.5 * ((1 + t**2 / (n - 1)) / (1 + t**2 / ((n - 1) * spread))) ** (n / 2)
-        assert factor == pytest.approx(20.0)
-
-
-def test_few_values_exclude_nothing() -> None:
-    first = fewest(0.95)
-    assert first == 4
-    assert math.isinf(critical_t(first - 1, 0.95))
-    assert interval([1.0, 1.1, 1.2], 0.95) is None
-    assert interval([1.0, 1.0, 1.0, 1.0], 0.95) is None
-    assert math.isinf(half_width(3, 1.0, 0.95))
-
-
 def test_the_interval_is_about_the_mean_and_shrinks() -> None:
     found = interval([1.0, 2.0, 3.0, 4.0, 5.0], 0.95)
     assert found is not None
@@ -288,42 +270,16 @@ def shown(*proofs: Proof) -> WatchResults:
     return with_proofs(watched(), proofs)
 
 
-def test_without_a_proof_nothing_changes() -> None:
-    assert shown() == watched()
-    assert shown(new_proof(QUESTION, replace(TAKEN, state="not known"))) == watched()
-
-
 def test_a_refuted_remedy_is_said() -> None:
     found = shown(REFUTED)
     assert found.findings[0].status == "no effect"
     assert found.findings[0].remedies[0].verdict == "no effect"
 
 
-def test_an_open_one_is_undecided_and_the_last_decision_counts() -> None:
-    assert shown(OPEN).findings[0].status == "undecided"
-    assert shown(OPEN).findings[0].remedies[0].verdict == "not tried"
-    assert shown(OPEN, PROVEN).findings[0].status == "proven"
-    assert shown(PROVEN, OPEN).findings[0].status == "proven"
-    assert shown(PROVEN, REFUTED).findings[0].status == "no effect"
-
-
 def test_what_was_not_taken_says_nothing_of_the_finding_but_stands_in_the_verdict() -> None:
     found = shown(judged(runs(3, 0.9), replace(TAKEN, state="ignored")))
     assert found.findings[0].status == "priced"
     assert found.verdict[1].startswith("  tried  huge-pages: ignored: ")
-
-
-def test_another_remedy_for_the_same_rule_is_a_line_and_no_status() -> None:
-    found = shown(replace(PROVEN, remedy="keep-huge-pages"))
-    assert found.findings[0].status == "priced"
-    assert found.verdict[1].startswith("  proven keep-huge-pages")
-
-
-def test_a_setting_of_the_users_own_is_a_line() -> None:
-    effect = ProofEffect(ratio=1.2, interval=(1.1, 1.3), blocks=9)
-    found = shown(replace(PROVEN, remedy="A=1", rules=(), verdict="slower", effect=effect))
-    assert found.findings == watched().findings
-    assert found.verdict[1] == "  slower A=1: 20.0% [10.0%, 30.0%] more time"
 
 
 def test_folders_of_proofs_are_in_order_of_their_numbers(tmp_path: Path) -> None:
@@ -343,11 +299,6 @@ def test_first_the_first_remedy_of_each_finding_then_the_second_ones() -> None:
     assert keys[:2] == ["keep-freed-memory", "pad-host"]
     assert len(set(keys)) == len(keys)
     assert {"huge-pages", "keep-huge-pages", "two-copies"} <= set(keys)
-
-
-def test_names_are_taken_as_given_and_all_means_what_findings_suggest() -> None:
-    assert [one.key for one in by_name(["two-copies", "huge-pages", "two-copies"], [])] == ["two-copies", "huge-pages"]
-    assert by_name(["all"], FINDINGS) == by_name([], FINDINGS) == suggested_by(FINDINGS)
 
 
 @pytest.mark.parametrize(
@@ -375,10 +326,6 @@ def test_other_choices_of_the_library_are_ready_as_remedies_of_a_program() -> No
     assert "tcp-two-links" not in by_key
 
 
-def test_an_unknown_library_has_no_other_choices() -> None:
-    assert of_library(ProgramMpi(), None, {}) == []
-
-
 def test_keys_are_unique_and_can_be_typed() -> None:
     keys = [one.key for one in PROGRAM_REMEDIES]
     assert len(set(keys)) == len(keys)
@@ -391,26 +338,6 @@ def test_rules_and_remedies_that_it_names_exist() -> None:
     for one in PROGRAM_REMEDIES:
         assert codes_helped_by(one), one.key
         assert set(one.table) <= names, one.key
-
-
-@pytest.mark.parametrize("one", PROGRAM_REMEDIES, ids=lambda one: one.key)
-def test_each_changes_something_somewhere(one: object) -> None:
-    from slowpath.findings.slow_path import ProgramRemedy
-
-    assert isinstance(one, ProgramRemedy)
-    assert one.variables or one.preload or one.bind or any(way.variables for way in ways_of(one))
-
-
-def test_a_library_without_a_way_has_none() -> None:
-    remedy = find_program_remedy("yield-when-idle")
-    assert variables_for(remedy, "openmpi", "5.0.11", None) == {"OMPI_MCA_mpi_yield_when_idle": "1"}
-    assert variables_for(remedy, "intelmpi", "2021.18", None) is None
-    assert variables_for(find_program_remedy("huge-pages"), None, None, None)
-
-
-def test_a_wrong_name_lists_the_right_ones() -> None:
-    with pytest.raises(UsageError, match="huge-pages"):
-        find_program_remedy("hugepages")
 
 
 def test_the_one_that_a_finding_names_stands_first() -> None:
@@ -446,14 +373,6 @@ def test_a_row_for_each_kind_with_a_price(tmp_path: Path) -> None:
     assert written == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
     assert tuning_rows(program(message_bytes=0))[0].bytes == (0, 0)
     assert tuning_rows(program(message_bytes=65535))[0].bytes == (32768, 65535)
-
-
-def test_without_a_price_there_is_nothing_to_replace(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--remedy collectives: no collective of .* slowpath replay"):
-        with_tuning(find_program_remedy("collectives"), tmp_path, program(way=None), MPICH)
-    assert not (tmp_path / FILE).exists()
-    other = find_program_remedy("two-copies")
-    assert with_tuning(other, tmp_path, None, MPICH) is other
 
 
 def test_the_library_says_what_it_replaced(tmp_path: Path) -> None:

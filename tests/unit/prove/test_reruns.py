@@ -31,7 +31,7 @@ from slowpath.watch.proof import Proof, ProofWitness, new_proof_folder, proof_fo
 from slowpath.watch.prove import session as conduct
 from slowpath.watch.prove.judge import PLACEBO
 from slowpath.watch.prove.remedies import Candidate, ProgramMpi, candidate, of_user
-from slowpath.watch.prove.rerun import Compared, Rerun, Started, before_runs, limit_of, of_pad_report, rerun
+from slowpath.watch.prove.rerun import Compared, Rerun, Started, before_runs, of_pad_report, rerun
 from slowpath.watch.prove.session import (
     Budget,
     ProofQuestion,
@@ -39,16 +39,13 @@ from slowpath.watch.prove.session import (
     ProofSession,
     ScreenedRemedy,
     earlier_proof,
-    in_order,
-    is_crowded,
     new_proof,
     of_system,
     prove_all,
     screen,
     share_s,
-    worth_proving,
 )
-from support.watch_results import a_finding, a_program, a_proof, a_rank, results
+from support.watch_results import a_program, a_proof, results
 
 COMMAND, UNKNOWN = ("./app",), ProofWitness(state="not known", text="nothing shows it")
 Program = Callable[[Mapping[str, str]], Rerun]
@@ -144,36 +141,6 @@ def test_a_program_that_fails_as_it_is_can_not_be_proven(tmp_path: Path) -> None
     assert read_proof(tmp_path / "proof-1").verdict == "failed"
 
 
-def test_a_remedy_that_breaks_the_program_is_not_proven(tmp_path: Path) -> None:
-    usual = takes(10.0, 1.0)
-
-    def program(environ: Mapping[str, str]) -> Rerun:
-        return Rerun(0.1, 1, "exit code 1", None, None) if "REMEDY" in environ else usual(environ)
-
-    assert proven(tmp_path, Machine(program), 1000.0).verdict == "failed"
-
-
-def test_faults_that_stay_end_the_proof_before_the_budget(tmp_path: Path) -> None:
-    usual = takes(10.0, 10.0)
-
-    def program(environ: Mapping[str, str]) -> Rerun:
-        return Rerun(usual(environ).wall_s, 0, None, None, 100_000)
-
-    machine = Machine(program)
-    proof = proven(tmp_path, machine, 10_000.0, question(witness="faults"))
-    assert proof.verdict == "ignored"
-    assert len(proof.runs) < 15
-
-
-def test_an_output_that_differs_by_itself_is_said_before_any_remedy(tmp_path: Path) -> None:
-    numbers = iter(range(100))
-    machine = Machine(lambda _: Rerun(1.0, 0, None, str(next(numbers)), None))
-    proof = proven(tmp_path, machine, 1000.0)
-    assert proof.verdict == "output differs"
-    assert "--ignore" in proof.reason
-    assert len(proof.runs) == 4
-
-
 def run(tmp_path: Path, program: str, compared: Compared | None = None, **other: object) -> Rerun:
     started = Started(tmp_path, None, compared or Compared(), 60.0)
     started = Started(**{**started.__dict__, **other})
@@ -193,11 +160,6 @@ def test_a_failed_run_does_not(tmp_path: Path, program: str) -> None:
     assert run(tmp_path, program).failed
 
 
-def test_a_run_that_does_not_end_is_ended_and_failed(tmp_path: Path) -> None:
-    done = run(tmp_path, "import time; time.sleep(1000)", limit_s=0.3)
-    assert done.failed == "not done after 0.3 s"
-
-
 def test_outputs_are_equal_but_for_what_is_ignored(tmp_path: Path) -> None:
     compared = Compared(("stdout",), ("^time ", "date"))
     first = run(tmp_path, "print('result 42'); print('time 1.5')", compared)
@@ -206,30 +168,11 @@ def test_outputs_are_equal_but_for_what_is_ignored(tmp_path: Path) -> None:
     assert first.output_sha256 == second.output_sha256 != other.output_sha256
 
 
-def test_a_file_of_an_earlier_run_is_not_this_ones(tmp_path: Path) -> None:
-    (tmp_path / "out.dat").write_text("42")
-    os.utime(tmp_path / "out.dat", (1, 1))
-    assert "was not written by this run" in str(run(tmp_path, "pass", Compared(("out.dat",))).failed)
-    done = run(tmp_path, "open('out.dat', 'w').write('42')", Compared(("out.dat",)))
-    assert done.failed is None
-    assert done.output_sha256
-
-
 def test_stdin_is_the_file_of_the_watch(tmp_path: Path) -> None:
     (tmp_path / "input").write_text("given")
     done = run(tmp_path, "import sys; assert sys.stdin.read() == 'given'", stdin=tmp_path / "input")
     assert done.failed is None
     assert run(tmp_path, "import sys; assert sys.stdin.read() == ''").failed is None
-
-
-def test_what_is_no_expression_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="--ignore"):
-        Compared(ignored=("(",)).patterns()
-
-
-def test_a_run_may_take_ten_times_the_usual() -> None:
-    assert limit_of(100.0) == 1000.0
-    assert limit_of(None) == limit_of(1.0) == 120.0
 
 
 SCREENED = ("./app",)
@@ -290,43 +233,10 @@ def test_a_remedy_that_is_clearly_slower_is_stopped_and_the_others_get_their_run
     assert machine.ran.count("slow") == 1
 
 
-def test_one_that_is_somewhat_slower_gets_no_second_run(tmp_path: Path) -> None:
-    machine = ScreenedMachine({"slower": 14.0, "good": 6.0})
-    machine.screened(tmp_path, "slower", "good")
-    assert (machine.ran.count("slower"), machine.ran.count("good")) == (1, 2)
-
-
 def test_the_first_round_is_in_the_order_of_promise_behind_a_run_as_it_is(tmp_path: Path) -> None:
     machine = ScreenedMachine({})
     machine.screened(tmp_path, "first", "second", "third", budget_s=70.0)
     assert machine.ran[:4] == ["as it is", "first", "second", "third"]
-
-
-def test_a_program_that_fails_as_it_is_is_said(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="unchanged, unwatched program fails: exit code 1"):
-        ScreenedMachine({}, ["as it is"]).screened(tmp_path, "any")
-
-
-def test_yielding_comes_first_where_ranks_exceed_processors_and_then_what_findings_suggest() -> None:
-    finding = a_finding(rule="SP024", prove="--remedy keep-freed-memory", remedies=())
-    crowded = [remedy.key for remedy in in_order([finding], crowded=True)]
-    assert crowded[:2] == ["yield-when-idle", "keep-freed-memory"]
-    assert next(remedy.key for remedy in in_order([finding], crowded=False)) == "keep-freed-memory"
-    assert sorted(crowded) == sorted(remedy.key for remedy in in_order([], crowded=False))
-
-
-def test_ranks_are_counted_on_each_host() -> None:
-    ranks = tuple(a_rank(rank, host="a" if rank < 3 else "b") for rank in range(5))
-    assert is_crowded(results(ranks=ranks), processors=2)
-    assert not is_crowded(results(ranks=ranks), processors=3)
-    assert not is_crowded(None, processors=1)
-
-
-def test_what_was_not_faster_is_not_worth_a_proof_but_for_the_fastest() -> None:
-    rows = [ScreenedRemedy(a_candidate(str(ratio)), ratio) for ratio in (0.9, 0.99, 1.1)]
-    assert worth_proving(rows) == rows[:2]
-    assert worth_proving(rows[2:]) == rows[2:]
-    assert worth_proving([ScreenedRemedy(a_candidate("x"), None, "failed")]) == []
 
 
 def test_a_clear_winner_has_all_of_the_budget_and_winners_by_noise_share_it() -> None:
@@ -378,19 +288,6 @@ def test_a_winner_that_is_not_applied_is_followed_by_the_next_one(
     assert tried[1][1] > 100.0  # what is left, not the end
 
 
-def test_what_is_seen_not_to_be_taken_is_not_run(
-    proofs: Callable[..., tuple[list[Proof], Tried, list[str]]],
-) -> None:
-    _, tried, lines = proofs({"unknown": 0.5, "real": 0.9}, {"real": "proven"}, ignored=["unknown"])
-    assert [key for key, _ in tried] == ["real"]
-    assert any("unknown: not taken, so not run: read back as it is" in line for line in lines)
-
-
-def test_nothing_is_tried_behind_a_proof(proofs: Callable[..., tuple[list[Proof], Tried, list[str]]]) -> None:
-    _, tried, _ = proofs({"best": 0.5, "good": 0.6}, {"best": "proven", "good": "proven"})
-    assert [key for key, _ in tried] == ["best"]
-
-
 MPICH = ProgramMpi("mpich", "5.0.2", None, Path("/lib/libmpi.so.12"), "hydra")
 WITNESSED = ("mpiexec", "-n", "2", "sh", "-c", "true")
 ENVIRON = {"PATH": "/usr/bin:/bin"}
@@ -424,17 +321,6 @@ def test_a_variable_that_the_library_has_not_is_ignored() -> None:
     assert state(tried("OMPI_MCA_smsc=none"))[0] == "ignored"
 
 
-def test_a_variable_that_changes_nothing_is_ignored() -> None:
-    assert "has that value already" in state(tried("MPIR_CVAR_CH4_CMA_ENABLE=1"))[1]
-
-
-def test_what_the_library_can_not_say_is_not_known() -> None:
-    assert state(tried("MY_OWN=1"))[0] == "not known"
-    assert state(tried("MPIR_CVAR_CH4_CMA_ENABLE=0"), lambda *_: None)[0] == "not known"
-    nameless = before_runs(tried("A=1"), ProgramMpi(), WITNESSED, ENVIRON)
-    assert nameless.state == "not known"
-
-
 def ranks(argv: list[str], environ: Mapping[str, str]) -> str:
     masks = ["0", "1"] if "-bind-to" in argv else ["0-1", "0-1"]
     return "".join(f"Cpus_allowed_list:\t{mask}\n" for mask in masks)
@@ -446,11 +332,6 @@ def test_a_binding_is_seen_in_the_ranks_processors() -> None:
     assert one.argv == ("mpiexec", "-bind-to", "core", *WITNESSED[1:])
     assert state(one, ranks)[0] == "taken"
     assert state(one, lambda *_: "Cpus_allowed_list:\t0-1\n" * 2)[0] == "ignored"
-
-
-def test_a_command_that_binds_by_itself_is_left_alone() -> None:
-    bound = ("mpiexec", "-bind-to", "none", "sh")
-    assert "binds ranks itself" in str(candidate(find_program_remedy("bind-cores"), bound, MPICH, ENVIRON, ()))
 
 
 def test_tunables_stand_behind_the_users_own() -> None:
@@ -467,22 +348,6 @@ def test_open_mpi_hands_a_remedy_to_other_nodes() -> None:
     one = candidate(find_program_remedy("yield-when-idle"), ("mpirun", "sh"), mpi, ENVIRON, ())
     assert isinstance(one, Candidate)
     assert one.argv == ("mpirun", "-x", "OMPI_MCA_mpi_yield_when_idle", "sh")
-
-
-def test_what_a_library_knows_no_way_for_is_left_out() -> None:
-    intel = ProgramMpi("intelmpi", "2021.18", None, None, "hydra-intel")
-    assert "no variable for it is known" in str(
-        candidate(find_program_remedy("yield-when-idle"), WITNESSED, intel, ENVIRON, ())
-    )
-
-
-def test_a_library_to_preload_has_to_be_there(tmp_path: Path) -> None:
-    remedy = find_program_remedy("pad-host")
-    assert "is missing" in str(candidate(remedy, WITNESSED, MPICH, ENVIRON, (tmp_path,)))
-    (tmp_path / "libslowpath-pad.so").touch()
-    one = candidate(remedy, WITNESSED, MPICH, {**ENVIRON, "LD_PRELOAD": "/own.so"}, (tmp_path,))
-    assert isinstance(one, Candidate)
-    assert one.variables["LD_PRELOAD"] == f"/own.so:{tmp_path}/libslowpath-pad.so"
 
 
 def test_own_settings_are_tried_together_and_taken_away() -> None:
@@ -564,25 +429,6 @@ def test_every_folder_on_the_way_has_to_be_roots_alone(place: Path) -> None:
     for mode in (0o666, 0o664):
         place.chmod(mode)
         assert of_system(place) is None
-
-
-@pytest.mark.needs("root")
-def test_a_link_in_a_folder_of_the_way_is_followed_before_the_check(place: Path) -> None:
-    inner = place.parent
-    other = inner.with_name("other")
-    other.symlink_to(inner)
-    assert of_system(other / place.name) == place
-    other.unlink()
-    other.symlink_to("/tmp")
-    assert of_system(other / place.name) is None
-    other.unlink()
-
-
-def test_what_is_no_file_is_nothing(tmp_path: Path) -> None:
-    loop = tmp_path / "loop"
-    loop.symlink_to(loop)
-    for path in (loop, tmp_path / "missing", Path("/usr/lib"), Path("/dev/null"), Path("a\0b")):
-        assert of_system(path) is None
 
 
 def _info(folder: Path) -> WatchInfo:

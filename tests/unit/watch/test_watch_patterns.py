@@ -27,9 +27,7 @@ from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.analysis import (
     Watched,
     calls_of_program,
-    concluded_watch,
     kept_of,
-    object_collective,
     pair_classes,
     read_watched,
     watched,
@@ -322,31 +320,6 @@ def test_small_messages_of_a_slow_loop_save_its_steps_at_most(tmp_path: Path) ->
     assert finding.saved_interval[1] == pytest.approx(less_s, rel=0.25)
 
 
-def computed_between(program: Program, rounds: int) -> None:
-    """So many rounds' messages leave while the sender computes, 20 us before each; the others' leave in a row."""
-    for number in range(ITERATIONS):
-        program.compute()
-        for _ in range(100):
-            program.now[0] += 20e-6 if number < rounds else 0.0
-            program.receive(1, 0, program.send(0, 1))
-        program.all(size=2048, site=ELSEWHERE)
-
-
-def test_a_row_in_which_the_sender_had_no_core_is_a_row_like_the_others(tmp_path: Path) -> None:
-    program = Program(2)
-    computed_between(program, rounds=2)
-    (finding,) = program.watched(tmp_path).findings
-    assert finding.messages == 100 * ITERATIONS
-    assert finding.saved_interval is not None
-    assert finding.saved_interval[1] < 100 * ITERATIONS * 8e-6
-
-
-def test_messages_that_leave_while_their_sender_computes_are_not_named(tmp_path: Path) -> None:
-    program = Program(2)
-    computed_between(program, rounds=ITERATIONS * 3 // 4)
-    assert program.watched(tmp_path).findings == ()
-
-
 def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -> None:
     program = Program(2)
     for _ in range(ITERATIONS):
@@ -364,22 +337,6 @@ def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -
     assert [len(patterns) for patterns in seen] == [0, 1, 1]
     between_s = [pattern.more_s[2] for patterns in seen for pattern in patterns]
     assert between_s[0] - between_s[1] == pytest.approx(99 * ITERATIONS * CALL_S, rel=0.02)
-
-
-def test_the_steps_of_a_slow_loop_are_those_of_all_windows_of_a_thinned_record(tmp_path: Path) -> None:
-    program = Program(4)
-    sent_in_python(program, twin=False)
-    program.watched(tmp_path)
-    found = watched(tmp_path)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    calls = calls_of_program(found, kept_of(found.attributed, pairs))
-    window = np.searchsorted(np.quantile(calls.start_s, [0.25, 0.5, 0.75]), calls.start_s)
-    (whole,), (parts,) = (
-        sp050_small_messages.see(dataclasses.replace(calls, thread=thread))
-        for thread in (calls.thread, 4 * calls.thread + window)
-    )
-    assert whole.more_s[2] > 0.0
-    assert parts.more_s[2] == pytest.approx(whole.more_s[2], rel=0.05)
 
 
 ALLREDUCE = "mpi4py.MPI.Comm.allreduce"
@@ -433,20 +390,6 @@ def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("functions", "binding"),
-    [
-        (("mpi4py.MPI.PyMPI_recv_p2p", "mpi4py.MPI.PyMPI_reduce_p2p", ALLREDUCE, "main"), ALLREDUCE),
-        (("mpi4py.MPI.Comm.Allreduce", "main"), None),
-        (("solver.allreduce", "main"), None),
-    ],
-)
-def test_what_a_binding_makes_of_objects_is_known_by_its_functions(
-    functions: tuple[str, ...], binding: str | None
-) -> None:
-    assert object_collective(functions) == binding
-
-
 ROUNDS, LENGTH = 40, 2**21
 
 
@@ -495,18 +438,3 @@ def test_a_ping_pong_saves_what_each_of_its_messages_does(tmp_path: Path) -> Non
     assert (found.kept.pairs >= 0).all()
     assert replay(possible(found.kept.order), np.zeros((found.kept.order.calls, 1))).error_ratio < 1e-6
     assert saved_s(found, 0.4e-3) == pytest.approx(2 * ROUNDS * 0.4e-3, rel=0.02)
-
-
-def test_what_it_costs_more_makes_the_run_longer_by_as_much(tmp_path: Path) -> None:
-    found = read_watched(kept_ping_pong(tmp_path))
-    once, twice = saved_s(found, -0.2e-3), saved_s(found, -0.4e-3)
-    assert once == pytest.approx(-2 * ROUNDS * 0.2e-3, rel=0.02)
-    assert twice == pytest.approx(2 * once, rel=1e-6)
-
-
-def test_a_watch_without_prices_asks_for_them_and_claims_nothing(tmp_path: Path) -> None:
-    found = concluded_watch(kept_ping_pong(tmp_path))
-    assert not found.findings
-    assert found.saved_s is None
-    assert f"not priced yet: slowpath replay {tmp_path}" in found.verdict[0]
-    assert found.not_measured == sum("nothing was measured for it yet" in reason for reason in found.unpriced) > 0

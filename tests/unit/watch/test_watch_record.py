@@ -33,24 +33,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from watch_calls import Argument, family_of, roles_of
 
 import slowpath
 from slowpath.core.errors import RecordError
 from slowpath.core.files import data_folder
 from slowpath.watch.events import MOST_GATHERED, events_of
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, is_watch, read_watch, record_files, write_watch
-from slowpath.watch.messages import MEMORY
 from slowpath.watch.proof import write_proof
 from slowpath.watch.record import sites as symbols
-from slowpath.watch.record.job import MOST_RANKS, boots, read_job, ticks_of
-from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, Peer, RecordState, watch_layout
-from slowpath.watch.record.reader import RankRecord, read_rank
+from slowpath.watch.record.job import MOST_RANKS, read_job
+from slowpath.watch.record.layout import EventKind, Peer, RecordState, watch_layout
+from slowpath.watch.record.reader import read_rank
 from slowpath.watch.record.sites import Maps, Object, SourcePlace, demangled, named_sites
 from slowpath.watch.report.api import Watch
 from slowpath.watch.report.write import write_watch as write_derived
-from slowpath.watch.start.session import MAGIC, RecordHeader, missing_ranks, truncated
-from slowpath.watch.totals import in_slices
+from slowpath.watch.start.session import MAGIC
 from support.watch_record import Job, Rank
 from support.watch_results import a_proof, results
 
@@ -92,12 +89,6 @@ def test_a_record_is_read_back_as_written(tmp_path: Path) -> None:
     assert record.lanes["calls"].tolist() == [3]
 
 
-def test_a_memory_kind_has_the_name_that_prices_ask_for() -> None:
-    kinds = set(watch_layout().memory_kinds.values())
-    assert MEMORY.keys() | {"not known", "shared mapping"} <= kinds
-    assert not any("(" in kind for kind in kinds)
-
-
 def test_names_of_bits_and_numbers_are_those_of_the_schema() -> None:
     schema = json.loads((data_folder("schema") / "watch.json").read_text(encoding="utf-8"))
     kinds = {int(bit): meaning.split(":")[0].split(" ")[0] for bit, meaning in schema["event_kinds"].items()}
@@ -121,14 +112,6 @@ def test_what_is_no_record_is_one_line(tmp_path: Path, content: bytes, says: str
     with pytest.raises(RecordError, match=says) as raised:
         read_rank(written(tmp_path / "a.watch", content))
     assert "\n" not in str(raised.value)
-
-
-def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
-    path = tmp_path / "a.watch"
-    with path.open("wb") as file:
-        file.truncate(watch_layout().most_bytes + 1)
-    with pytest.raises(RecordError, match="more than the"):
-        read_rank(path)
 
 
 def test_a_record_that_was_cut_off_keeps_what_is_whole(tmp_path: Path) -> None:
@@ -176,27 +159,6 @@ def test_a_made_up_table_is_held_to_the_file(tmp_path: Path, kind: int, fields: 
     assert record.events.size <= 4
 
 
-def test_sections_that_lie_on_each_other_are_read_once_at_most(tmp_path: Path) -> None:
-    content = planted().content()
-    table = table_of(content).copy()
-    events = table[table["kind"] == 3][0].copy()
-    events["capacity"] = events["used"] = (len(content) - int(events["offset"])) // 64
-    table[:] = events
-    header = np.frombuffer(content[:2048], watch_layout().header).copy()
-    header["section_count"] = 2**32 - 1
-    record = read_rank(written(tmp_path / "a.watch", header.tobytes() + table.tobytes() + content[4096:]))
-    assert record.events.nbytes <= len(content)
-
-
-def test_an_index_that_leads_nowhere_is_none(tmp_path: Path) -> None:
-    rank = planted()
-    names = {"site": 900, "communicator": 900, "datatype": 900, "allocation": 900}
-    rank.send(0, start_s=0.6, end_s=0.7, **names)
-    event = read_rank(written(tmp_path / "a.watch", rank.content())).events[-1]
-    assert (event["site"], event["communicator"]) == (NONE_32, NONE_16)
-    assert (event["datatype"], event["allocation"]) == (NONE_16, NONE_32)
-
-
 def test_events_that_cannot_be_are_left_out(tmp_path: Path) -> None:
     content = planted().content()
     section = next(row for row in table_of(content) if row["kind"] == 3)
@@ -207,26 +169,6 @@ def test_events_that_cannot_be_are_left_out(tmp_path: Path) -> None:
     record = read_rank(written(tmp_path / "a.watch", content[:offset] + events.tobytes() + content[offset + 4 * 64 :]))
     assert record.events.size == 2
     assert any("2 of 4 events are damaged" in note for note in record.notes)
-
-
-def test_a_rank_killed_while_it_thins_has_each_event_once(tmp_path: Path) -> None:
-    rank = Rank(0, 2, state=RecordState.THINNING)
-    for i in (4, 5, 6, 1, 4, 5, 6):  # compacted up to 6, the old rows behind
-        rank.send(1, start_s=i * 0.01, end_s=i * 0.01 + 0.001, sequence=i)
-    record = read_rank(written(tmp_path / "a.watch", rank.content()))
-    assert sorted(record.events["sequence"].tolist()) == [1, 4, 5, 6]
-
-
-def test_a_later_writer_of_this_version_is_read(tmp_path: Path) -> None:
-    """Fields behind ours, and sections of a kind that we don't know."""
-    content = planted().content()
-    section = next(row for row in table_of(content) if row["kind"] == 1)
-    start = int(section["offset"])
-    content = changed(content, 1, offset=len(content), element_bytes=80)
-    content = changed(content + content[start : start + 64] + bytes(16), 6, kind=77)
-    record = read_rank(written(tmp_path / "a.watch", content))
-    assert record.lanes["calls"].tolist() == [3]
-    assert record.communicators.size == 0
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -267,60 +209,12 @@ def test_a_made_up_rank_in_a_communicator_makes_no_list_of_its_length(tmp_path: 
     assert list(world.members[79]) == [-1, 0]
 
 
-def test_communicators_of_many_ranks_share_what_the_record_has_once(tmp_path: Path) -> None:
-    rank = Rank(0, 4)
-    rank.communicator(77, size=4, rank=3, members=[3, 2, 1, 0])
-    for identity in range(78, 178):
-        rank.communicator(identity, size=4, rank=3, members_offset=0, members_count=4)
-    _, world = events_of(read_job(bounded(tmp_path / "watch", rank)))
-    lists = [world.members[identity] for identity in range(77, 178)]
-    assert {tuple(members) for members in lists} == {(3, 2, 1, 0)}
-    assert all(np.shares_memory(np.asarray(lists[0]), np.asarray(members)) for members in lists)
-
-
 def test_a_record_of_more_ranks_than_any_machine_has_is_left_out(tmp_path: Path) -> None:
     job = read_job(bounded(tmp_path / "watch", Rank(0, HUGE), Rank(0, 2)))
     assert job.size == 2
     assert job.notes == (
         f"node1-4000.watch: left out, because it states a world of {HUGE} ranks, more than {MOST_RANKS}",
     )
-
-
-def test_missing_ranks_are_named_without_counting_them_all() -> None:
-    header = RecordHeader(Path("1.watch"), RecordState.FINALIZED, 1, HUGE)
-    assert f"1 of {HUGE} ranks left a record; missing: 0, 2, 3, 4, 5, ...:" in (missing_ranks([header]) or "")
-
-
-def test_mappings_are_read_once_a_record_however_many_sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rank = Rank(0, 1)
-    rows = [rank.site(0x401000 + 16 * number) for number in range(200)]
-    rank.say("map", "00400000-00500000 r-xp 00000000 08:01 17 /nowhere/app")
-    record = read_rank(bounded(tmp_path / "watch", rank) / "ranks" / "node1-4000.watch")
-    read: list[RankRecord] = []
-    of = Maps.of
-    monkeypatch.setattr(Maps, "of", lambda record: read.append(record) or of(record))
-    found = named_sites([(record, row) for row in rows], 0)
-    assert [site.offset for site in found] == [0x1000 + 16 * number for number in range(200)]
-    assert len(read) == 1
-
-
-def test_clocks_of_many_ranks_that_died_take_a_look_at_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = 60
-    job = Job(count)
-    for rank in job.ranks:
-        rank.host = f"node{rank.rank % 20}"
-        rank.header["ticks_kind"] = 1
-        if rank.rank >= count // 2:
-            rank.header["end_ticks"] = 0
-    records = read_job(bounded(tmp_path / "watch", *job.ranks)).records
-    asked: list[str] = []
-    words = RankRecord.words
-    monkeypatch.setattr(RankRecord, "words", lambda record, name: asked.append(name) or words(record, name))
-    clocks, notes = ticks_of(records)
-    assert len(clocks) == count
-    assert not notes
-    assert sorted(set(boots(records).tolist())) == list(range(20))
-    assert len(asked) <= 3 * count
 
 
 SOURCE = """#include <cstdio>
@@ -379,12 +273,6 @@ def test_frames_have_functions_files_and_lines(compiled: Path, name: str) -> Non
     assert places(compiled / name) == [FORWARD, MAIN]
 
 
-def test_without_a_table_of_addresses_each_unit_is_asked(compiled: Path, tmp_path: Path) -> None:
-    program = tmp_path / "halo"
-    subprocess.run(["objcopy", "--remove-section=.debug_aranges", compiled / "pie", program], check=True)
-    assert places(program) == [FORWARD, MAIN]
-
-
 def test_debug_files_are_found_by_build_id(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, folder = tmp_path / "halo", tmp_path / "debug"
     notes = subprocess.run(["readelf", "-n", compiled / "pie"], check=True, capture_output=True, text=True).stdout
@@ -396,11 +284,6 @@ def test_debug_files_are_found_by_build_id(compiled: Path, tmp_path: Path, monke
     assert [place.line for place in places(program)] == [None, None]
     monkeypatch.setattr(symbols, "DEBUG_FOLDERS", (folder,))
     assert places(program) == [FORWARD, MAIN]
-
-
-def test_when_time_is_up_symbols_are_left(compiled: Path) -> None:
-    found = places(compiled / "pie", until=time.monotonic() - 1)
-    assert [(place.function, place.line) for place in found] == [("app::Halo::forward()", None), ("main", None)]
 
 
 def test_sites_of_a_record_are_named(compiled: Path, tmp_path: Path) -> None:
@@ -417,14 +300,6 @@ def test_sites_of_a_record_are_named(compiled: Path, tmp_path: Path) -> None:
     assert (named.path, named.place, named.callers) == (str(compiled / "pie"), FORWARD, ("main",))
     assert (nowhere.path, nowhere.offset, nowhere.place) == ("", 0x10, None)
     assert unnamed.path == named.path
-
-
-@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"#!/bin/sh\n", b"\x7fELF\x02\x01\x01" + bytes(57)])
-def test_what_is_no_object_is_an_error_of_one_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "app"
-    path.write_bytes(content)
-    with pytest.raises(RecordError, match="is neither a program nor a library"):
-        Object(path)
 
 
 def test_a_damaged_object_costs_its_names_alone(compiled: Path, tmp_path: Path) -> None:
@@ -501,13 +376,6 @@ def test_messages_have_both_sides(watch: Watch) -> None:
     assert one["arrived_s"] - one["sent_s"] == pytest.approx(0.0012)
 
 
-def test_a_stretch_that_begins_at_an_edge_gives_the_slice_before_nothing() -> None:
-    """0.1 + 0.2 - 0.1 is more than 0.2; a share below 0 would make results.json one that can't be read."""
-    found = in_slices(np.array([0.1]), np.array([0.2]), np.array([0.0, 0.1, 0.2, 0.5]))
-    assert found.tolist() == pytest.approx([0.0, 0.1, 0.1])
-    assert (found >= 0.0).all()
-
-
 WRITTEN = WatchInfo(
     slowpath="1.0",
     command=("mpiexec", "-n", "4", "./app", "in put"),
@@ -557,20 +425,6 @@ def record(folder: Path, name: str, file_bytes: int, kept_bytes: int) -> None:
     (ranks / name).write_bytes((header + bytes(file_bytes))[:kept_bytes])
 
 
-@pytest.mark.parametrize("kept_bytes", [0, 100, 4096, 8191])
-def test_a_short_record_is_named(tmp_path: Path, kept_bytes: int) -> None:
-    record(tmp_path, "node-1.watch", 8192, 8192)
-    record(tmp_path, "node-2.watch", 8192, kept_bytes)
-    line = truncated(tmp_path)
-    assert line is not None
-    assert line.startswith("1 of 2 records were truncated while the program ran (node-2.watch)")
-
-
-def test_whole_records_are_not(tmp_path: Path) -> None:
-    record(tmp_path, "node-1.watch", 8192, 8192)
-    assert truncated(tmp_path) is None
-
-
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = ROOT / "engine" / "watch" / "calls.txt"
 LINES = re.findall(r"^(\w+\*?): ([^:\n]*):(.*)$", TABLE.read_text(), re.MULTILINE)
@@ -613,10 +467,6 @@ def test_words_fit_and_are_known() -> None:
         assert len(name) < 40, "the record has 40 bytes for it"
 
 
-def test_calls_that_are_no_error_codes_are_left_out() -> None:
-    assert not {"MPI_Wtime", "MPI_Pcontrol", "MPI_Comm_c2f", "MPI_Aint_add"} & set(CALLS)
-
-
 @pytest.mark.parametrize(
     ("name", "roles"),
     [
@@ -651,8 +501,3 @@ def test_calls_that_are_no_error_codes_are_left_out() -> None:
 )
 def test_roles(name: str, roles: str) -> None:
     assert CALLS[name][1] == roles.split()
-
-
-def test_an_argument_of_an_unknown_kind_is_other() -> None:
-    assert roles_of("MPI_New", [Argument("x", "NEVER_HEARD_OF", "in", False)]) == ("other",)
-    assert family_of("MPI_New") == "other"

@@ -14,22 +14,16 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from msgspec.structs import replace as with_changes
 
 from slowpath.core.machine import PlaceFacts
-from slowpath.findings.program_pattern import Ints, Messages, ProgramCalls, ProgramResources, RankShare, crowds
+from slowpath.findings.program_pattern import RankShare, crowds
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.slowpaths.placement import sp061_threads_share, sp063_user_namespaces, sp071_other_jobs
-from slowpath.slowpaths.placement.sp062_memory_grows import grown_bytes
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.analysis import watched as watched_folder
-from slowpath.watch.folder import WatchInfo, WatchLauncher, read_watch, write_watch
-from slowpath.watch.record.job import alone_in, read_job
+from slowpath.watch.folder import WatchInfo, WatchLauncher, write_watch
 from slowpath.watch.resources import own_launcher, program_resources
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.start import library
@@ -163,39 +157,6 @@ def test_more_ranks_than_the_node_has_processors_are_told_to_be_fewer(tmp_path: 
     assert "20 ranks share the 16 processors of node1: start at most 16 there" in (one.change or "")
 
 
-def test_ranks_that_share_and_do_not_wait_lose_nothing(tmp_path: Path) -> None:
-    assert found(tmp_path, ["0"] * RANKS, waited_s=0.001) == []
-
-
-@pytest.mark.parametrize("masks", [["0", "1", "2", "3"], ["0-3"] * 4, ["0-1", "0-1", "2-3", "2-3"]])
-def test_a_processor_for_each_rank_is_shared_with_none_of_the_program(tmp_path: Path, masks: list[str]) -> None:
-    """Others took it: of bound ranks that is named as such, and only where it was long."""
-    (one,) = found(tmp_path / "long", masks, waited_s=1.0)
-    assert one.rule == "SP071"
-    assert (
-        "of 16 of node1, which other processes use, too: it was ready to run but had no processor for 1.00 s of"
-        in one.text
-    )
-    assert "; 3 more ranks likewise" in one.text
-    assert one.interval == pytest.approx((0.5, 1.0))
-    assert found(tmp_path / "short", masks, waited_s=0.5) == []
-
-
-def test_processors_that_others_use_are_no_fault_of_the_binding_where_there_is_none(tmp_path: Path) -> None:
-    (one,) = found(tmp_path / "long", ["0-15"] * 2, waited_s=2.0)
-    assert one.rule == "SP071"
-    assert "other processes use the 16 processors of node1, too: rank 0 was ready to run but had no" in one.text
-    assert "bind" not in (one.change or "")
-    assert found(tmp_path / "short", ["0-15"] * 2, waited_s=0.5) == []
-
-
-def test_a_quota_that_stops_processors_is_no_other_job() -> None:
-    bound = replace(share(0, [0]), waited_s=0.5)
-    for rank, count in ((bound, 1), (replace(bound, throttled_s=0.4), 0), (replace(bound, has_ended_threads=True), 0)):
-        resources = ProgramResources((rank,), 1.0)
-        assert len(sp071_other_jobs.see(calls_of(np.zeros((0, 3), dtype=np.int64), resources))) == count
-
-
 def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> None:
     (one,) = found(tmp_path, ["0", "1"], busy=4, threads_waited_s=8.0)
     assert one.rule == "SP061"
@@ -205,30 +166,6 @@ def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> Non
     assert one.interval[0] <= one.seconds <= one.interval[1]
 
 
-def test_threads_that_were_over_before_the_end_count_as_one(tmp_path: Path) -> None:
-    (one,) = found(tmp_path, ["0", "1"], waited_s=2.0, others_ran_s=2.0)
-    assert one.rule == "SP061"
-    assert "at least 2 busy threads of rank 0 on 1 processor (0 of node1): each was ready to run" in one.text
-    assert one.interval[0] == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(("masks", "others_ran_s", "rules"), [(["0", "1"], 0.3, ["SP071"]), (["0-1", "2-3"], 2.0, [])])
-def test_threads_that_are_over_and_ran_little_or_had_a_processor_are_not_what_a_rank_waits_for(
-    tmp_path: Path, masks: list[str], others_ran_s: float, rules: list[str]
-) -> None:
-    """What else a rank may wait for on a processor of its own are other processes."""
-    assert [one.rule for one in found(tmp_path, masks, waited_s=2.0, others_ran_s=others_ran_s)] == rules
-
-
-def test_threads_of_a_library_that_starts_are_no_finding_of_a_short_run() -> None:
-    short = replace(share(0, [0]), span_s=0.005, busy=2, busy_waited_s=0.001)
-    assert sp061_threads_share.see(calls_of(np.zeros((0, 3), dtype=np.int64), ProgramResources((short,), 0.005))) == []
-
-
-def test_threads_with_a_processor_each_are_clean(tmp_path: Path) -> None:
-    assert found(tmp_path, ["0-3", "4-7"], busy=4, threads_waited_s=1.0) == []
-
-
 def test_memory_that_grows_until_the_end_names_the_rank_and_the_limit(tmp_path: Path) -> None:
     more = {"memory_limit_bytes": str(1024 * MIB)}
     (one,) = found(tmp_path, ["0", "1"], resident=lambda at_s: (100 + 50 * at_s) * MIB, **more)
@@ -236,21 +173,6 @@ def test_memory_that_grows_until_the_end_names_the_rank_and_the_limit(tmp_path: 
     assert "the memory of rank 0, and that of 1 more grows throughout the run" in one.text
     assert "50 MiB a second, to 300 MiB; it would reach the limit of its control group, 1 GiB, in 14.5 s" in one.text
     assert (one.change or "").startswith("rank 0 holds 50 MiB more each second")
-
-
-@pytest.mark.parametrize(
-    "resident",
-    [
-        lambda at_s: 100 * MIB,
-        lambda at_s: (100 + 200 * min(at_s, 1.0)) * MIB,  # what it needs, then no more
-        lambda at_s: (100 + 50 * at_s) * MIB if at_s < 3.0 else 250 * MIB,  # levels off
-        lambda at_s: (100 + 50 * (round(10 * at_s) % 5)) * MIB,  # taken and given back
-        lambda at_s: 100 * MIB + at_s * 4096,  # some pages
-    ],
-    ids=["constant", "begin", "levels off", "saw", "pages"],
-)
-def test_memory_that_does_not_grow_to_the_end_is_clean(tmp_path: Path, resident: Resident) -> None:
-    assert found(tmp_path, ["0", "1"], resident=resident) == []
 
 
 def test_ranks_in_namespaces_of_their_own_are_named_and_those_in_one_are_not(tmp_path: Path) -> None:
@@ -266,28 +188,6 @@ def test_ranks_in_namespaces_of_their_own_are_named_and_those_in_one_are_not(tmp
     assert found(tmp_path / "in front", ["0", "1"], user_namespace="4026532001") == []
 
 
-def test_the_second_copy_of_long_messages_is_the_price_of_namespaces() -> None:
-    ranks = tuple(replace(share(rank, [rank]), namespace=7 + rank // 2) for rank in range(4))
-    sent = np.array([[0, 1, 10**6], [0, 2, 10**6], [0, 3, 100], [3, 0, 10**6]])  # from, to, bytes: two go across
-    found = calls_of(sent, ProgramResources(ranks, 1.0))
-    (one,) = sp063_user_namespaces.see(found)
-    assert one.more_s == pytest.approx((2e6 * 1e-10 / 4, 0.0, 2e6 * 4e-10 / 4))
-    assert one.reported
-
-
-def calls_of(sent: Ints, resources: ProgramResources) -> ProgramCalls:
-    """Calls of a program that only sends. sent: shape (messages, 3), from, to, bytes."""
-    count = len(sent)
-    rows, none, zeros = np.arange(count), np.full(count, -1), np.zeros(count)
-    no, yes = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
-    messages = Messages(rows, rows, none, none, sent[:, 2], sent[:, 0], sent[:, 1], no)
-    return ProgramCalls(
-        sent[:, 0], sent[:, 0], zeros, zeros, zeros, none, none, none, sent[:, 2], none, none, no, yes, no, no, none,
-        np.ones(count), ("MPI_Send",), messages, np.zeros((0, 4), dtype=np.int64), zeros[:0], (), 4, 1.0,
-        resources=resources,
-    )  # fmt: skip
-
-
 def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:
     return RankShare(rank, host, frozenset(processors), 16, 1.0, 0.5, 0.1, 1, 0.1, (), None, None)
 
@@ -297,11 +197,6 @@ def test_crowds_are_found_on_each_host_and_inside_larger_sets() -> None:
     (one,) = crowds(ranks)
     assert (one.host, [rank.rank for rank in one.ranks], one.processors) == ("a", [0, 1], frozenset({0}))
     assert crowds([share(0, []), share(1, [])]) == []  # not recorded
-
-
-def test_too_few_looks_are_no_growth() -> None:
-    growing = tuple((0.1 * n, (100 + 50 * n) * MIB) for n in range(11))
-    assert grown_bytes(RankShare(0, "a", frozenset({0}), 1, 1.0, 0.1, 0.0, 1, 0.0, growing, None, None)) is None
 
 
 PLACE_S = 4.0
@@ -335,12 +230,6 @@ def first_line(results: WatchResults) -> str:
     return brief
 
 
-def test_a_place_that_is_fine_gets_no_line(tmp_path: Path) -> None:
-    results = placed(tmp_path, [FINE, FINE], PlaceFacts(copy_errno=0, apart_errno=errno.EPERM))
-    assert results.place == ()
-    assert "2 ranks, " in first_line(results)
-
-
 WRONG = [
     ([FINE, FINE.replace("namespace=7", "namespace=8")], "2 ranks in 2 user namespaces"),
     ([FINE, FINE.replace(str(64 * MIB), "65536")], "/dev/shm has 64 KiB"),
@@ -353,27 +242,12 @@ def test_what_ranks_recorded_speaks(tmp_path: Path, words: list[str], said: str)
     assert first_line(placed(tmp_path, words)).startswith(said)
 
 
-def test_shared_processors_speak_where_time_was_lost(tmp_path: Path) -> None:
-    words = [FINE.replace("=0-1", "=1")] * 2
-    assert placed(tmp_path / "fine", words).place == ()
-    lost = first_line(placed(tmp_path / "lost", words, waited_s=1.0))
-    assert lost.startswith("2 ranks may use only processor 1 of 2")
-
-
 @pytest.mark.parametrize(("seccomp", "by"), [("2", "a seccomp filter"), ("0", "possibly a security module")])
 def test_a_copy_that_the_library_was_refused_speaks(tmp_path: Path, seccomp: str, by: str) -> None:
     words = [FINE.replace("seccomp=2", f"seccomp={seccomp}")] * 2
     said = first_line(placed(tmp_path, words, refused=str(errno.EPERM)))
     assert said.startswith(f"{by[0].upper()}{by[1:]}")
     assert "refuses a copy from another rank's memory (EPERM): " in said
-
-
-def test_where_it_was_started_speaks_for_ranks_there(tmp_path: Path) -> None:
-    place = PlaceFacts(copy_errno=errno.EPERM, own_errno=errno.EPERM)
-    assert "8 KiB copy" in first_line(placed(tmp_path / "here", [FINE, FINE], place))
-    info = with_changes(read_watch(tmp_path / "here"), host="login")
-    write_watch(tmp_path / "here", info)
-    assert concluded_watch(tmp_path / "here").place == ()
 
 
 def test_it_speaks_where_no_rank_left_a_record(tmp_path: Path) -> None:
@@ -434,27 +308,6 @@ def test_a_launcher_of_another_library_is_the_first_line(tmp_path: Path) -> None
     assert not any("slow path" in line for line in brief)
 
 
-def test_and_the_reverse(tmp_path: Path) -> None:
-    runs(tmp_path, 0, 0)
-    launcher = WatchLauncher(path="/usr/bin/mpiexec", name="orterun", library="openmpi", version="4.1.4")
-    first = results(tmp_path, launcher).verdict[0]
-    assert first.startswith("Each of 2 processes ran alone as rank 0 of 1: this mpiexec (/usr/bin/mpiexec, Open MPI")
-    assert "does not belong to the program's library (/opt/mpi/libmpi.so.12, MPICH 5.0.2)" in first
-
-
-def test_srun_is_told_what_the_library_speaks(tmp_path: Path) -> None:
-    runs(tmp_path, 0, 0, **OPEN_MPI)
-    first = results(tmp_path, WatchLauncher(path="/usr/bin/srun", name="srun")).verdict[0]
-    assert "Start it with: srun --mpi=pmix" in first
-
-
-def test_of_one_library_it_is_no_claim_that_they_do_not_belong_together(tmp_path: Path) -> None:
-    runs(tmp_path, 0, 0)
-    first = results(tmp_path, MPICH).verdict[0]
-    assert "gave them no job that the program's library" in first
-    assert "does not belong" not in first
-
-
 @pytest.mark.parametrize(
     ("starts_s", "size", "header"),
     [
@@ -471,34 +324,6 @@ def test_what_is_meant_so_is_left_alone(
     found = results(tmp_path, MPICH)
     assert found.program.misstart is None
     assert found.verdict[0].startswith("app: ")
-
-
-def test_a_farm_of_a_script_is_a_note(tmp_path: Path) -> None:
-    runs(tmp_path, 0, 0, 1)
-    found = results(tmp_path, None)
-    assert found.verdict[0].startswith("app: 1 rank")
-    assert any("3 processes ran at the same time, each alone" in note for note in found.coverage.notes)
-
-
-def test_a_script_whose_launcher_gave_ranks_is_no_farm(tmp_path: Path) -> None:
-    """The command names no launcher; the ranks' own variables do."""
-    runs(tmp_path, 0, 0, told=["PMI_RANK=0 PMI_SIZE=2", "PMI_RANK=1 PMI_SIZE=2"], **OPEN_MPI)
-    first = results(tmp_path, None).verdict[0]
-    assert first.startswith(
-        "Each of 2 processes ran alone as rank 0 of 1: what started them (/usr/bin/hydra_pmi_proxy)"
-    )
-    assert "gave each a rank by PMI_RANK, which the program's library (/opt/mpi/libmpi.so.12, Open MPI 5.0.5)" in first
-
-
-def test_processes_of_one_task_of_a_job_may_be_meant_so(tmp_path: Path) -> None:
-    runs(tmp_path, 0, 0, told=["SLURM_PROCID=0 SLURM_NTASKS=4"] * 2)
-    assert results(tmp_path, None).program.misstart is None
-
-
-def test_killed_processes_last(tmp_path: Path) -> None:
-    runs(tmp_path, 0, 1, 100, state=1)
-    assert read_job(tmp_path).alone == 3
-    assert alone_in([]) == 0
 
 
 def test_the_launcher_of_a_library_by_where_it_lies(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ A shell may stand in a folder that somebody deleted: one line and exit code 4, n
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import shutil
@@ -26,12 +25,8 @@ import pytest
 
 from slowpath.watch.folder import read_watch
 from slowpath.watch.start.environment import (
-    CommandEnd,
     WatchedCommand,
-    needs_sanitizer_option,
-    program_name,
     watched,
-    with_variables,
 )
 from slowpath.watch.start.session import program_header, why_no_record
 from watchdog import WATCHDOG_S
@@ -69,19 +64,6 @@ def test_a_static_program_is_said(tmp_path: Path) -> None:
     assert "is linked statically" in why_no_record([static(tmp_path)], LIBRARY)
 
 
-def test_another_processor_is_said(tmp_path: Path) -> None:
-    line = why_no_record([changed(tmp_path, 18, "<H", 21)], LIBRARY)
-    assert "is a program for ppc64 (64 bits)" in line
-
-
-@pytest.mark.parametrize("bit", [0o4000, 0o2000])
-def test_a_setuid_program_is_said(tmp_path: Path, bit: int) -> None:
-    path = tmp_path / "app"
-    shutil.copy(PYTHON, path)
-    path.chmod(0o755 | bit)
-    assert "is setuid or setgid" in why_no_record([path], LIBRARY)
-
-
 def test_a_program_without_mpi_is_said(tmp_path: Path) -> None:
     path = tmp_path / "app"
     shutil.copy(shutil.which("true") or "", path)
@@ -99,25 +81,6 @@ def test_an_end_before_mpi_init_is_said_with_its_exit_code() -> None:
     line = why_no_record([PYTHON], LIBRARY, None, (0, 0), 3)
     assert line.startswith(f"{PYTHON.name} ended with exit code 3, and no process called MPI_Init")
     assert "exit code" not in why_no_record([PYTHON], LIBRARY, None, (0, 0), 0)
-
-
-@pytest.mark.parametrize(
-    ("failed", "how"),
-    [((1, 0), "did not return in 1 process;"), ((3, 2), "returned an error in 2 of 3 processes;")],
-)
-def test_notes_of_the_library_say_that_mpi_init_failed(failed: tuple[int, int], how: str) -> None:
-    """Whatever the exit code: a process that called MPI_Init was preloaded, and is linked with MPI."""
-    assert f"MPI_Init {how}" in why_no_record([PYTHON], LIBRARY, None, failed, 1)
-
-
-def test_shared_sanitizers_are_recognised(tmp_path: Path) -> None:
-    """By what the program needs; a program without one, and a script, are left alone."""
-    (tmp_path / "program.c").write_text("int main(void) { return 0; }")
-    for name, flags in (("plain", []), ("address", ["-fsanitize=address"])):
-        subprocess.run(["gcc", *flags, "-o", tmp_path / name, tmp_path / "program.c"], check=True)
-    assert needs_sanitizer_option(tmp_path / "address")
-    assert not needs_sanitizer_option(tmp_path / "plain")
-    assert not needs_sanitizer_option(tmp_path / "program.c")
 
 
 HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line)
@@ -156,14 +119,6 @@ def test_a_good_run_ends_with_0_and_its_verdict_may_go_to_a_file(tmp_path: Path)
     assert (done.returncode, done.stdout) == (0, "")
     assert (tmp_path / "verdict.txt").read_text()
     assert done.stderr == f"watched: {tmp_path / 'w'}\n"
-
-
-def test_a_program_that_was_stopped_never_ends_with_0() -> None:
-    """A launcher may end with 0 on SIGTERM; a job script would take the hang for success."""
-    stopped = CommandEnd(code=0, signal=None, wall_s=1.0, interrupted=False, until=1.0, hung=True)
-    assert stopped.shell_code == 124
-    assert dataclasses.replace(stopped, code=3).shell_code == 3
-    assert dataclasses.replace(stopped, hung=False).shell_code == 0
 
 
 def test_a_signal_is_reported_as_a_shell_does(tmp_path: Path) -> None:
@@ -268,14 +223,6 @@ def test_what_can_not_be_started_ends_as_in_a_shell(tmp_path: Path) -> None:
     assert not (tmp_path / "slowpath-watches").exists()
 
 
-def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / "mine").write_text("")
-    done = watch(tmp_path, "-o", "w", program="record()")
-    assert done.returncode == 2
-    assert "is not empty" in done.stderr
-
-
 def test_by_hand_then_concluded(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, "-o", "my w", "--print-environment"]
     said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=WATCHDOG_S, check=True).stdout
@@ -292,11 +239,6 @@ def test_dry_run_starts_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert f"export LD_PRELOAD={HARMLESS}" in done.stdout
     assert not (tmp_path / "w").exists()
-
-
-def test_neither_command_nor_folder_is_wrong_usage(tmp_path: Path) -> None:
-    assert watch(tmp_path).returncode == 2
-    assert watch(tmp_path, "--from", "w", program="record()").returncode == 2
 
 
 PRELOADED, FOLDER = Path("/cache/lib.so"), Path("/data/my watch")
@@ -328,18 +270,6 @@ def test_open_mpi_is_told_what_goes_to_other_nodes(launcher: str) -> None:
     )
 
 
-def test_the_users_own_preload_in_a_launchers_option_is_kept_in_front() -> None:
-    found = made("mpirun -x LD_PRELOAD=/own.so -n 4 sh -x", "prterun")
-    assert found.argv[:5] == ("mpirun", "-x", "SLOWPATH_WATCH", "-x", "LD_PRELOAD=/own.so:/cache/lib.so")
-    found = made("mpiexec -genv LD_PRELOAD /own.so -n 4 sh", "hydra")
-    assert found.argv[:4] == ("mpiexec", "-genv", "LD_PRELOAD", "/own.so:/cache/lib.so")
-    assert "preloaded behind it" in found.notes[0]
-
-
-def test_a_programs_own_words_are_not_its_launchers() -> None:
-    assert made("mpiexec -n 4 sh -genv LD_PRELOAD /own.so", "hydra").argv[-1] == "/own.so"
-
-
 def test_hydra_that_holds_variables_back_gets_ours() -> None:
     argv = made("mpiexec -genvnone -n 2 ./app", "hydra").argv
     assert argv[:7] == ("mpiexec", "-genv", "LD_PRELOAD", "/cache/lib.so", "-genv", "SLOWPATH_WATCH", argv[6])
@@ -359,26 +289,6 @@ def test_srun_that_holds_variables_back_gets_ours_and_it_is_said(given: str, bec
     assert bool(found.notes) == (given != becomes)
     found = made(f"srun --export {given.partition('=')[2]} ./app", "srun")
     assert found.argv == ("srun", "--export", becomes.partition("=")[2], "./app")
-
-
-def test_what_a_job_forbids_srun_is_allowed() -> None:
-    found = made("srun ./app", "srun", {"SLURM_EXPORT_ENV": "NONE"})
-    assert found.variables["SLURM_EXPORT_ENV"] == "LD_PRELOAD,SLOWPATH_WATCH"
-    assert "SLURM_EXPORT_ENV=NONE" in found.notes[0]
-
-
-def test_variables_of_a_remedy_go_the_same_way() -> None:
-    found = with_variables(["mpirun", "./app"], "prterun", {"A": "1"}, ENVIRON)
-    assert found == WatchedCommand(("mpirun", "-x", "A", "./app"), {"A": "1"})
-
-
-def test_a_watch_is_named_by_its_program(tmp_path: Path) -> None:
-    app = tmp_path / "lmp"
-    app.write_text("#!/bin/sh\n")
-    app.chmod(0o755)
-    assert program_name(["mpiexec", "-n", "4", "env", "A=b", str(app), "in.lj"], ENVIRON) == "lmp"
-    assert program_name(["sh", "-c", "x"], ENVIRON) == "sh"
-    assert program_name([], ENVIRON) == "watch"
 
 
 SLOWPATH = Path(sys.executable).with_name("slowpath")

@@ -21,13 +21,10 @@ import pytest
 
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, pair_classes, read_watched, watched
-from slowpath.watch.classes import median_of
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.patterns import seen_in
-from slowpath.watch.record import job as job_reader
-from slowpath.watch.record.layout import EventKind, RecordState
+from slowpath.watch.record.layout import RecordState
 from slowpath.watch.results import AccountName, WatchFinding, WatchResults
-from slowpath.watch.totals import shared, stands_for
 from support.watch_record import BASE_NS, Job
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
@@ -134,50 +131,6 @@ def test_what_a_rank_stood_in_the_queue_longer_than_it_computed_and_waited_was_w
     assert found["wait at barrier"][0] == pytest.approx(0.050, rel=0.01)
 
 
-def test_a_message_without_its_other_side_has_no_name(tmp_path: Path) -> None:
-    job = Job(2)
-    job.ranks[1].receive(0, start_s=0.010, end_s=0.030)
-    job.ranks[0].collective("MPI_Barrier", start_s=0.040, end_s=0.041)
-    job.ranks[1].collective("MPI_Barrier", start_s=0.040, end_s=0.041)
-    assert seconds(tmp_path, job)["no name"] == pytest.approx((0.0, 0.020))
-
-
-def test_beyond_the_floor_of_its_kind_a_message_without_its_other_side_waits_or_is_slow(tmp_path: Path) -> None:
-    """40 receives whose sends are known take 2 us; 10 whose sends are not take 1 ms: 2 us of that are the call's."""
-    job = Job(2)
-    for i in range(50):
-        at = 0.002 * i
-        if i < 40:
-            job.ranks[0].send(1, start_s=at, end_s=at + 1e-6)
-        job.ranks[1].receive(0, start_s=at + 50e-6, end_s=at + (52e-6 if i < 40 else 1050e-6))
-    found = seconds(tmp_path, job)
-    assert found["wait or excess"][1] == pytest.approx(10 * 998e-6)
-    assert found["cost of calls"][1] == pytest.approx(50 * 2e-6)
-    assert "no name" not in found
-
-
-def test_calls_without_any_kept_event_are_divided_by_their_counts(tmp_path: Path) -> None:
-    """Of 100 barriers nothing was kept: by their durations the fastest took 1 us, all of them 20 ms."""
-    job = Job(1)
-    job.ranks[0].profile_row("MPI_Barrier", 1024, 20)
-    job.ranks[0].profile_row("MPI_Barrier", 250_000, 80)
-    found = seconds(tmp_path, job)
-    assert found["wait or excess"][0] == pytest.approx(0.020, rel=0.02)
-    assert 60e-6 < found["cost of calls"][0] <= 103e-6
-
-
-def test_a_wait_that_completes_long_messages_moves_their_bytes(tmp_path: Path) -> None:
-    job = Job(2)
-    for i in range(40):
-        at = 0.001 * i
-        post = {"start_s": at, "end_s": at + 1e-6, "message_bytes": 2**16}
-        requests = [job.ranks[rank].isend(1 - rank, **post) for rank in (0, 1)]
-        taken = [job.ranks[rank].irecv(1 - rank, **post) for rank in (0, 1)]
-        for rank in (0, 1):
-            job.ranks[rank].wait(requests[rank], taken[rank], start_s=at + 2e-6, end_s=at + 102e-6)
-    assert seconds(tmp_path, job)["transfer at the floor"][0] >= 4e-3
-
-
 ROUNDS, ROUND_S, WINDOW_ROUNDS = 64, 1e-3, 4
 SLOWER = 2.3  # waits of a window in which each event is written
 WAIT_S, CALL_S = 100e-6, 1e-6
@@ -239,33 +192,6 @@ def test_parts_of_a_kind_never_exceed_what_the_profile_counted(tmp_path: Path) -
     assert short_s > 0.3 * long_s
 
 
-def test_waits_of_a_thinned_record_are_not_as_long_as_those_of_its_slow_windows(tmp_path: Path) -> None:
-    _, calls, results = seen(late_receives(2), tmp_path)
-    waited_s = ROUNDS * WAIT_S * (0.25 * SLOWER + 0.75)
-    (waits,) = [one.waited_s for path, one in seen_in(calls) if path.code == "SP058"]
-    assert 0.5 * waited_s < 4 * waits <= 1.05 * waited_s
-    (late,) = [wait for wait in results.waits if wait.kind == "late receiver"]
-    assert late.longest_s == pytest.approx(waited_s, rel=0.05)
-    assert results.accounts is not None
-    assert sum(account.seconds for account in results.accounts) == pytest.approx(
-        sum(rank.mpi_s for rank in results.ranks) / 4
-    )
-
-
-def test_a_place_of_which_no_call_was_kept_has_no_waits(tmp_path: Path) -> None:
-    """Its time was given to the kept calls of other places."""
-    program = late_receives(2)
-    for number in range(ROUNDS):
-        if not is_kept(number):
-            at_s = number * ROUND_S + 0.5e-3
-            program.at(0).send(3, start_s=at_s, end_s=at_s + 300e-6, site=THERE)
-            program.at(3).receive(0, start_s=at_s, end_s=at_s + 300e-6, site=THERE)
-    _, _, results = seen(program, tmp_path)
-    (late,) = [wait for wait in results.waits if wait.kind == "late receiver"]
-    assert late.longest_s == pytest.approx(ROUNDS * WAIT_S * (0.25 * SLOWER + 0.75), rel=0.05)
-    assert results.ranks[0].unexplained_s >= 0.99 * 48 * 300e-6
-
-
 EACH, FEW = 100, 10
 
 
@@ -301,13 +227,6 @@ def test_a_place_for_which_the_profile_had_no_room_is_counted(is_full: bool, tmp
         assert f"of {ROUNDS // 2 * EACH:,} calls (MPI_Send)" in said[0]
         assert "counts by place in findings are estimates" in said[0]
     assert found.attributed.world.level == 2
-
-
-def test_no_call_gets_more_of_the_coarse_row_than_it_holds() -> None:
-    guess, own = np.array([100.0, 50.0, 7.0]), np.array([40.0, 10.0, 9.0])
-    found = shared(guess, own, np.array([50.0, 5.0]), np.array([0, 0, 1]))
-    assert found.tolist() == pytest.approx([40 + 50 * 50 / 90, 10 + 40 * 50 / 90, 9])
-    assert shared(guess, own, np.array([500.0, 5.0]), np.array([0, 0, 1])).tolist() == [100.0, 50.0, 9.0]
 
 
 THINNED_ROUNDS, STANDS_FOR = 64, 100
@@ -431,44 +350,6 @@ def calls_in(folder: Path) -> ProgramCalls:
     return calls_of_program(found, kept_of(found.attributed, pairs))
 
 
-def test_both_halves_of_a_sendrecv_are_one_call(tmp_path: Path) -> None:
-    """The profile counts its message to another rank and its message from one."""
-    program = program_of(2)
-    for number in range(THINNED_ROUNDS):
-        at_s = number * THINNED_S + 0.9e-3
-        for rank, other in ((2, 3), (3, 2)):
-            program.at(rank).sendrecv(other, other, start_s=at_s, end_s=at_s + 1e-6, site=HERE)
-    program.watched(tmp_path)
-    calls = calls_in(tmp_path)
-    mine = calls.named("MPI_Sendrecv")
-    assert calls.weight[mine].tolist() == [4.0] * (2 * THINNED_ROUNDS // 4)
-
-
-def test_polls_that_are_one_event_stand_for_their_time(tmp_path: Path) -> None:
-    """One event is a hundred polls: by counts each would stand for all polls of all windows."""
-    program = program_of(2)
-    for number in range(THINNED_ROUNDS):
-        at_s = number * THINNED_S + 0.9e-3
-        program.at(2).event("MPI_Iprobe", at_s, at_s + 50e-6, EventKind.NOTHING, site=THERE)
-    program.at(2).profile_row("MPI_Iprobe", 0, THINNED_ROUNDS * 99, site=THERE)
-    program.watched(tmp_path)
-    calls = calls_in(tmp_path)
-    assert calls.weight[calls.named("MPI_Iprobe")] == pytest.approx(4.0)
-
-
-def test_a_made_up_count_is_no_number_that_results_cannot_hold(tmp_path: Path) -> None:
-    """Rows of 2^62 calls of one place gave a count beyond 2^63, which was written and could not be read again."""
-    program = program_of(2)
-    program.watched(tmp_path)
-    found = watched(tmp_path)
-    world, events = found.attributed.world, found.attributed.events
-    kept, sites = np.arange(len(events)), np.zeros(len(events), dtype=np.int64)
-    counted = np.array([[events.call[0], 0, events.rank[0], 2**62]] * 5, dtype=np.int64)
-    weights = stands_for(events, world, kept, np.ones(len(events)), sites, counted)
-    assert weights.max() * len(events) < 2.0**63
-    assert weights.max() > 1e12
-
-
 def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> AttributedWatch:
     job.write(tmp_path / "ranks", end_s)
     write_watch(
@@ -538,52 +419,6 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
     }
 
 
-def test_waits_of_threads_do_not_add_up(tmp_path: Path) -> None:
-    """Three threads of rank 1 wait at once for rank 0: that is one wait of the rank."""
-    job = planted(2)
-    for lane in range(3):
-        job.ranks[0].send(1, tag=lane, start_s=0.010, end_s=0.011, message_bytes=100, lane=lane)
-        job.ranks[1].receive(0, tag=lane, start_s=0.0, end_s=0.012 + lane / 1000, message_bytes=100, lane=lane)
-    results = watch(tmp_path, job).results
-    (wait,) = (one for one in results.waits if one.kind == "late sender")
-    assert wait.seconds == pytest.approx(0.010 / 2)
-    assert wait.seconds == pytest.approx(sum(one.late_sender_s for one in results.ranks) / 2)
-
-
-@pytest.mark.parametrize("first_communicates", [True, False])
-def test_a_thread_that_receives_for_others_is_not_the_rank(first_communicates: bool, tmp_path: Path) -> None:
-    """Rank 1's second thread waits for 0.3 s, while its first one computes and sends; or does not call MPI."""
-    job = planted(2)
-    for number in range(3):
-        job.ranks[0].send(1, start_s=0.1 * number + 0.099, end_s=0.1 * number + 0.0991)
-        job.ranks[1].receive(0, start_s=0.1 * number, end_s=0.1 * number + 0.0992, lane=1)
-        if first_communicates:
-            job.ranks[1].send(0, start_s=0.1 * number + 0.05, end_s=0.1 * number + 0.051)
-            job.ranks[0].receive(1, start_s=0.1 * number + 0.0995, end_s=0.1 * number + 0.0996)
-    results = watch(tmp_path, job).results
-    noted = [note for note in results.coverage.notes if "other threads were longer in MPI, that of rank 1" in note]
-    if first_communicates:
-        assert results.ranks[1].mpi_s == pytest.approx(0.003, rel=0.01)
-        assert results.ranks[1].late_sender_s == 0.0
-        assert len(noted) == 1
-    else:
-        assert results.ranks[1].late_sender_s == pytest.approx(0.297, rel=0.01)
-        assert not noted
-
-
-def test_a_rank_that_waits_itself_is_not_where_the_delay_begins(tmp_path: Path) -> None:
-    """Rank 1 is late since it waits for rank 0."""
-    job = planted(3)
-    for i in range(20):
-        at = i * 0.05
-        job.ranks[0].send(1, start_s=at + 0.030, end_s=at + 0.0301)
-        job.ranks[1].receive(0, start_s=at + 0.001, end_s=at + 0.0302)
-        job.ranks[1].send(2, start_s=at + 0.0303, end_s=at + 0.0304)
-        job.ranks[2].receive(1, start_s=at + 0.001, end_s=at + 0.0305)
-    (wait,) = watch(tmp_path, job).results.waits
-    assert wait.culprit is None  # half of it for each
-
-
 def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:
     """One window in four is kept: times are scaled, counts are exact, and the stretches without events are said so."""
     whole = planted()
@@ -603,23 +438,6 @@ def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:
     assert {entry.is_kept for entry in exact.slices} == {True}
 
 
-def test_more_events_than_are_read_are_thinned_alike_on_all_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    planted_job = planted()
-    late_rank(planted_job, rounds=400)
-    for rank in planted_job.ranks:
-        rank.window_ns = 400_000_000
-    exact = watch(tmp_path / "whole", planted_job).results
-    monkeypatch.setattr(job_reader, "MOST_EVENTS", 1000)
-    found = watch(tmp_path / "thin", planted_job)
-    assert len(found.attributed.events) <= 1000
-    assert {int(record.lanes["level"][0]) for record in found.attributed.world.records} == {2}
-    assert found.results.coverage.messages == exact.coverage.messages
-    assert found.results.coverage.matched_share == 1.0
-    assert found.results.ranks[0].late_sender_s == pytest.approx(exact.ranks[0].late_sender_s, rel=0.15)
-
-
 def test_classes_hold_counts_waits_and_transfer(tmp_path: Path) -> None:
     job = planted()
     late_rank(job)
@@ -634,20 +452,6 @@ def test_classes_hold_counts_waits_and_transfer(tmp_path: Path) -> None:
     assert send.median_s == pytest.approx(0.001, rel=0.3)
 
 
-@pytest.mark.parametrize(("shape", "is_uneven"), [(2, False), (3, True)])
-def test_classes_say_whether_blocks_lie_at_one_stride(tmp_path: Path, shape: int, is_uneven: bool) -> None:
-    job = Job(2)
-    sender, receiver = job.ranks
-    row = sender.datatype(800, 1600, blocks=100, shape=shape)
-    for number in range(20):
-        start_s = 0.01 + 0.01 * number
-        sender.send(1, start_s=start_s, end_s=start_s + 0.001, message_bytes=800, datatype=row)
-        receiver.receive(0, start_s=start_s, end_s=start_s + 0.001, message_bytes=800)
-    sent, received = sorted(watch(tmp_path, job).results.classes, key=lambda entry: entry.side != "send")
-    assert (sent.block_bytes, sent.is_uneven) == (8, is_uneven)
-    assert (received.block_bytes, received.is_uneven) == (None, False)
-
-
 def test_a_killed_rank_and_a_missing_one_are_said(tmp_path: Path) -> None:
     job = planted()
     late_rank(job)
@@ -659,23 +463,6 @@ def test_a_killed_rank_and_a_missing_one_are_said(tmp_path: Path) -> None:
     notes = " ".join(results.coverage.notes)
     assert "1 of 4 ranks left no readable record" in notes
     assert "did not end with MPI_Finalize: 2" in notes
-
-
-def test_two_programs_of_one_command_are_not_mixed(tmp_path: Path) -> None:
-    first, second = planted(), planted(2)
-    late_rank(first)
-    late_rank(second, rounds=2, late=1)
-    second.write(tmp_path / "ranks")
-    for path in (tmp_path / "ranks").iterdir():
-        path.rename(path.with_name(f"second-{path.name}"))
-    results = watch(tmp_path, first).results
-    assert results.program.ranks == 4
-    assert any("2 further processes called MPI" in note for note in results.coverage.notes)
-
-
-def test_a_watch_without_records_is_no_error(tmp_path: Path) -> None:
-    results = watch(tmp_path, Job(0)).results
-    assert (results.program.ranks, results.program.span_s, results.coverage.matched_share) == (0, None, None)
 
 
 def test_calls_without_events_are_overhead(tmp_path: Path) -> None:
@@ -699,14 +486,6 @@ def test_slices_add_up_to_the_time_in_mpi(tmp_path: Path) -> None:
         assert waiting == pytest.approx(rank.late_sender_s, abs=1e-9)
 
 
-@pytest.mark.parametrize(("bucket", "low_ns", "high_ns"), [(0, 0, 64), (1, 64, 91), (2, 90, 128), (9, 1024, 1449)])
-def test_the_median_lies_in_its_bucket(bucket: int, low_ns: float, high_ns: float) -> None:
-    histogram = [0.0] * 48
-    histogram[bucket] = 10
-    assert low_ns * 1e-9 <= median_of(histogram, 0.0, 1.0) <= high_ns * 1e-9
-
-
-STEP_S = 0.010
 RUN_S = 12.0
 
 
@@ -776,10 +555,6 @@ def test_the_products_hold_for_the_run_and_each_window(tmp_path: Path, late_s: f
         assert one.reason is None
 
 
-def test_a_stationary_program_has_no_phases(tmp_path: Path) -> None:
-    assert results(tmp_path, program(lambda rank, at: 0.009 - 0.003 * rank)).phases == ()
-
-
 def test_a_program_that_becomes_slower_is_said_to_from_when_on(tmp_path: Path) -> None:
     """Rank 1 needs twice as long from 8 s on: the other waits, and all calls come less often."""
     found = results(tmp_path, program(lambda rank, at: 0.018 if rank and at > 8 else 0.009)).phases
@@ -790,24 +565,3 @@ def test_a_program_that_becomes_slower_is_said_to_from_when_on(tmp_path: Path) -
         assert phase.end_s == pytest.approx(RUN_S, abs=0.5)
     slower = next(phase for phase in found if phase.measure == "calls a second")
     assert slower.level / slower.usual == pytest.approx(10 / 19, abs=0.05)
-
-
-def test_one_slow_phase_in_which_all_ranks_compute_longer_is_seen_by_the_rate_of_calls(tmp_path: Path) -> None:
-    found = results(tmp_path, program(lambda rank, at: 0.013 if 5 < at < 7 else 0.009, 0.0001)).phases
-    assert found is not None
-    assert [phase.measure for phase in found] == ["calls a second"]
-    assert found[0].start_s == pytest.approx(5.0, abs=0.5)
-    assert found[0].end_s == pytest.approx(7.0, abs=0.5)
-    assert found[0].level / found[0].usual == pytest.approx(9.1 / 13.1, abs=0.05)
-    assert "from 5.00 s to 7.00 s the ranks begin 150 messages and collectives a second; in most" in found[0].text
-
-
-def test_what_can_not_be_computed_has_a_reason(tmp_path: Path) -> None:
-    job = Job(2)
-    job.ranks[0].event("MPI_Comm_dup", 0.1, 0.2, kind=0)
-    found = results(tmp_path / "short", job)
-    assert found.windows is None
-    assert found.phases is None
-    assert found.efficiency is not None
-    assert found.efficiency.transfer is None or found.efficiency.reason is None
-    assert (found.efficiency.transfer is None) == (found.efficiency.reason is not None)

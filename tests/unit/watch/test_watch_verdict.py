@@ -21,7 +21,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
 from slowpath.core.campaign import campaign_toml
@@ -31,12 +31,12 @@ from slowpath.plan.campaign import decode
 from slowpath.watch.accounts import file_time, module_of, start_seconds
 from slowpath.watch.analysis import watched
 from slowpath.watch.attributed import attributed
-from slowpath.watch.collective_prices import collective_prices, collective_questions
+from slowpath.watch.collective_prices import collective_questions
 from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.live import live_lines, quiet_for
 from slowpath.watch.messages import collective_uses, program_use
-from slowpath.watch.prices import NOT_MEASURED, PriceSource
+from slowpath.watch.prices import PriceSource
 from slowpath.watch.proof import write_proof
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import NONE_16, Doing, EventKind, RecordState
@@ -46,8 +46,6 @@ from slowpath.watch.results import (
     Account,
     CallCount,
     CollectiveClass,
-    FileTime,
-    RankResources,
     Standstill,
     WatchResults,
     read_watch_results,
@@ -58,14 +56,11 @@ from support import results as engine
 from support import watch_results as program
 from support.watch_record import REALTIME_NS, Job, Rank
 from support.watch_results import (
-    LATE,
     REDUCE,
     SPAN_S,
     a_coverage,
-    a_finding,
     a_program,
     a_proof,
-    a_rank,
     a_wait,
     findings,
     results,
@@ -90,12 +85,6 @@ def a_watch(**changes: Any) -> WatchResults:
     return results(**(given | changes))
 
 
-def a_queue(rank: int, waited_s: float) -> RankResources:
-    """A rank that stood in the queue for a processor so long, of which nothing else is known."""
-    nothing = {field.name: None for field in fields(RankResources) if field.name not in ("rank", "moments")}
-    return RankResources(**{**nothing, "rank": rank, "waited_s": waited_s, "moments": ()})
-
-
 def lines(found: WatchResults) -> list[str]:
     made = brief_of(found, "w", "w/report.html").lines()
     assert len(made) <= MOST_LINES
@@ -108,13 +97,6 @@ def test_where_a_program_is_in_mpi_the_answer_says_how_much_of_it_can_be_saved_a
     assert answer.startswith("lmp, 4 ranks, 41.2 s: 2")
     assert "% of the run is MPI, at most" in answer
     assert "can be saved: waiting for the last rank in collectives" in answer
-
-
-def test_no_program_that_is_in_mpi_is_told_that_nothing_was_found() -> None:
-    for changes in ({}, {"accounts": ACCOUNTS[1:3]}, {"accounts": ()}, {"findings": findings()}):
-        said = " ".join(lines(a_watch(**changes)))
-        assert "no slow path found" not in said
-        assert "nothing was found" not in said
 
 
 def test_the_time_in_mpi_is_one_line_and_says_what_has_no_name() -> None:
@@ -137,106 +119,6 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     assert made[second].startswith("  2. Saves at most 1.00 s (mean wait of a rank, ")
     assert "a rank (priced" in " ".join(made[third:])
     assert not any(line.startswith("  4. ") for line in made)
-
-
-def test_a_wait_that_a_finding_names_at_its_place_is_not_listed_again() -> None:
-    wait = a_wait(kind="late target", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
-    away = a_finding(rule="SP075", sites=(REDUCE,), status="estimated", prove=None, change="call MPI", prices=())
-    assert "Saves at most" in " ".join(lines(a_watch(waits=(wait,))))
-    assert "Saves at most" not in " ".join(lines(a_watch(waits=(wait,), findings=(away,))))
-
-
-@pytest.mark.parametrize(
-    ("queued_s", "said"),
-    [
-        (None, f"give rank {LATE} less to compute, or a core of its own; they wait in"),
-        (0.05, f"give rank {LATE} less to do outside MPI, where it had a core; they wait in"),
-        (0.50, f"give rank {LATE} a core of its own (it lacked one for 0.500 s), or less to compute; they wait in"),
-    ],
-)
-def test_a_rank_that_hardly_stood_in_the_queue_does_not_come_late_for_want_of_a_core(
-    queued_s: float | None, said: str
-) -> None:
-    wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
-    found = a_watch(waits=(wait,), resources=() if queued_s is None else (a_queue(LATE, queued_s),))
-    assert said in " ".join(line.strip() for line in lines(found))
-
-
-@pytest.mark.parametrize(("asleep_s", "is_said"), [(2.0, True), (0.2, False)])
-def test_a_rank_that_sleeps_outside_mpi_is_not_said_to_compute(asleep_s: float, is_said: bool) -> None:
-    """What it may have slept in MPI does not count."""
-    wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
-    time = next(one for one in a_watch().ranks if one.rank == LATE)
-    queued_s = 0.01
-    ran_s = time.span_s - time.mpi_s - queued_s - asleep_s
-    found = a_watch(waits=(wait,), resources=(replace(a_queue(LATE, queued_s), ran_s=ran_s),))
-    said = " ".join(line.strip() for line in lines(found))
-    assert (f"look what rank {LATE} waits for outside MPI: for {asleep_s:.2f} s or more" in said) is is_said
-    assert ("less to do outside MPI, where it had a core" in said) is not is_said
-
-
-def test_an_estimate_is_called_one_and_names_the_place() -> None:
-    one = a_finding(status="estimated", prove=None, change="halo.c:12: send them as one message", prices=())
-    said = " ".join(line.strip() for line in lines(a_watch(findings=(one,))))
-    assert "(estimated). halo.c:12: send them as one message" in said
-
-
-def test_what_was_tried_without_effect_is_no_change() -> None:
-    made = lines(a_watch(findings=(a_finding(status="no effect"),)))
-    assert not any(line.startswith("  1. ") for line in made)
-
-
-def test_a_program_that_hardly_calls_mpi_has_hardly_anything_to_gain() -> None:
-    parts = dict.fromkeys(("late_sender_s", "late_receiver_s", "imbalance_s", "unexpected_s", "call_s"), 0.0)
-    ranks = tuple(a_rank(rank, **parts, transfer_s=0.4, unexplained_s=0.0, mpi_s=0.4) for rank in range(4))
-    assert lines(a_watch(ranks=ranks))[0].endswith("0.97 % of the run is MPI, so no more than that can be saved")
-
-
-def test_time_that_is_lost_outside_mpi_is_not_held_to_the_time_in_mpi() -> None:
-    shared = a_finding(rule="SP061", saved_s=20.0, saved_interval=(10.0, 30.0), prove=None, change="share less")
-    found = a_watch(findings=(shared,), ranks=tuple(a_rank(rank, mpi_s=0.4) for rank in range(4)), waits=())
-    assert "no more than that can be saved" not in lines(found)[0]
-    assert "at most 73 % can be saved: threads share processors" in " ".join(lines(found)[:2])
-
-
-def test_what_is_not_decided_is_said_with_what_decides_it() -> None:
-    made = lines(a_watch(not_measured=2, coverage=a_coverage(notes=())))
-    said = " ".join(made)
-    assert "Not decided: 2 kinds of messages may be slow on this machine; slowpath replay w measures them" in said
-    assert "calls that are not seen: MPI_File_open" in said
-    assert made[-1] == "Report: w/report.html"
-
-
-@pytest.mark.parametrize(("in_files", "is_known"), [(0.9, True), (0.1, False)])
-def test_time_in_files_is_known_to_be_that_and_hides_what_else_is_not(in_files: float, is_known: bool) -> None:
-    ranks = tuple(replace(rank, unexplained_s=rank.mpi_s) for rank in a_watch().ranks)
-    mean_s = sum(rank.mpi_s for rank in ranks) / len(ranks)
-    time = FileTime(
-        seconds=in_files * mean_s,
-        share=0.2,
-        calls=4,
-        call="MPI_File_write",
-        module=None,
-        module_reason="",
-        text="MPI-IO",
-    )
-    said = " ".join(lines(a_watch(ranks=ranks, files=time)))
-    assert ("90 % of that is MPI-IO, whose floor is not measured" in said) == is_known
-    assert ("the cause and the possible saving are unknown" in said) != is_known
-
-
-@pytest.mark.parametrize(("cost_s", "is_said"), [(3.3, True), (0.04, False)])
-def test_what_the_watch_itself_took_is_said_where_it_is_worth_a_line(cost_s: float, is_said: bool) -> None:
-    found = a_watch(coverage=a_coverage(unseen=(), notes=(), own_cost_s=cost_s))
-    words = "the watch itself took an estimated 3.30 s of 41.2 s a rank (8.01 %)"
-    assert is_said == ("T" + words[1:] + "." in lines(found))
-    assert is_said == (words in verdict_of(found)[-1])
-    assert "the watch itself took" in verdict_of(found)[-1]
-
-
-def test_without_a_rank_nothing_is_said_of_it() -> None:
-    found = a_watch(ranks=(), accounts=(), program=a_program(ranks=0, span_s=None))
-    assert lines(found)[0] == "lmp: no rank left a record"
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -271,31 +153,6 @@ def test_the_time_in_files_is_named_with_its_module_and_another_one() -> None:
     assert "ompio" in line
     assert "OMPI_MCA_io=^ompio" in line
     assert any(note.startswith("MPI-IO takes 8.25 s a rank, 20") for note in brief_of(found).notes)
-
-
-def test_whoever_asked_for_a_module_is_named_no_other() -> None:
-    found = written(OMPI_MCA_io="^ompio")
-    assert found.files is not None
-    assert (found.files.module, found.files.module_reason) == ("ROMIO", "as was asked for")
-    assert "ompio" not in found.files.text
-
-
-def test_files_that_take_little_are_no_note() -> None:
-    found = results(calls=(replace(WRITE, time_s=0.001 * SPAN_S),))
-    found = replace(found, files=file_time(found, {}))
-    assert not any("MPI-IO" in note for note in brief_of(found).notes)
-    assert any("MPI-IO" in line for line in verdict_of(found))
-
-
-def test_a_program_without_files_has_no_line() -> None:
-    assert file_time(results(calls=(INIT,)), {}) is None
-
-
-def test_a_start_as_long_as_half_of_the_run_is_a_note() -> None:
-    assert any(note.startswith("MPI_Init takes 20.6 s a rank") for note in brief_of(written()).notes)
-    short = replace(written(), start_s=0.1)
-    assert not any("MPI_Init" in note for note in brief_of(short).notes)
-    assert any("MPI_Init takes 0.1" in line for line in verdict_of(short))
 
 
 @pytest.mark.parametrize(
@@ -353,14 +210,6 @@ def test_report_writes_everything_anew(watch: Path, capsys: pytest.CaptureFixtur
     assert found.classes[0].count in (40, 80)
 
 
-@pytest.mark.parametrize(("format", "begins"), [("html", "<!doctype html>"), ("csv", "id,call,side,"), ("json", "{")])
-def test_report_prints_what_is_asked_for(
-    watch: Path, capsys: pytest.CaptureFixture[str], format: str, begins: str
-) -> None:
-    assert exit_code(["report", str(watch), "--format", format]) == 0
-    assert capsys.readouterr().out.startswith(begins)
-
-
 def test_a_proof_stands_on_the_page_and_a_damaged_one_does_not(watch: Path) -> None:
     for number in (1, 2):
         (watch / f"proof-{number}").mkdir()
@@ -370,26 +219,6 @@ def test_a_proof_stands_on_the_page_and_a_damaged_one_does_not(watch: Path) -> N
     page = (watch / "report.html").read_text(encoding="utf-8")
     assert page.count('id="proof-proof-1"') == 1
     assert "proof-proof-2" not in page
-
-
-def test_a_table_of_a_runs_messages_names_the_command_for_a_watch(
-    watch: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_code(["report", str(watch)]) == 0
-    capsys.readouterr()
-    for named in (watch, watch / "results.json"):
-        assert exit_code(["table", str(named)]) == 2
-        said = capsys.readouterr().err
-        assert "is a watch" in said
-        assert f"slowpath report {watch} --format csv" in said
-        assert "damaged" not in said
-
-
-def test_no_record_is_said_and_exits_with_4(watch: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (watch / "ranks").glob("*.watch"):
-        path.unlink()
-    assert exit_code(["report", str(watch)]) == 4
-    assert "no rank left a record" in capsys.readouterr().out
 
 
 def test_watch_prints_what_fits_a_screen_unless_it_is_asked_for_more(
@@ -419,14 +248,6 @@ def test_messages_are_spent_by_class_without_the_waiting() -> None:
     assert transfers
     assert set(transfers) <= set(spent)
     assert found.mpi_s < found.span_s
-
-
-def test_a_collective_is_spent_by_the_ranks_of_its_communicator() -> None:
-    half = CollectiveClass(
-        id=0, collective="allreduce", call="MPI_Allreduce", bytes=8, ranks=2, count=100, work_s=1e-3, sites=(0,)
-    )
-    found = program_use(results(program=a_program(), collectives=(half,)))
-    assert [part.seconds for part in found.spent if part.collective == "allreduce"] == pytest.approx([0.05])
 
 
 def a_kind(collective: str, length: int, work_s: float, ranks: int = 4, call: str | None = None) -> CollectiveClass:
@@ -555,43 +376,6 @@ def test_the_replay_has_a_cell_for_each_way_on_as_many_ranks() -> None:
     ranks = {one["name"]: one["ranks"] for one in campaign["placement"]}
     assert [ranks[cells[f"collective {n}"]["placement"][0]] for n in (1, 2)] == [2, 4]
     assert "# collective 1: 12,000 MPI_Allreduce of 64 KiB on 2 ranks" in text
-
-
-def test_a_price_is_of_the_way_that_other_launches_chose() -> None:
-    questions, _ = collective_questions([a_collective()], RUN_S)
-    source = measured(90e-6, {"reduce+bcast": 30e-6, "split_2": 60e-6})
-    (priced,), unpriced = collective_prices(questions, [source])
-    assert not unpriced
-    assert priced.way == "reduce+bcast"
-    assert priced.saved_s == pytest.approx(60e-6, rel=0.02)
-    assert priced.interval[0] <= priced.saved_s <= priced.interval[1]
-    assert priced.seconds == pytest.approx(priced.saved_s * COUNT)
-    assert "cell 0" in priced.source
-    assert "MPI_SUM of double" in priced.source
-
-
-def test_nothing_saves_more_than_the_program_pays() -> None:
-    questions, _ = collective_questions([a_collective(work_s=40e-6)], RUN_S)
-    (priced,), _ = collective_prices(questions, [measured(90e-6, {"reduce+bcast": 30e-6})])
-    assert priced.saved_s == 40e-6
-    assert priced.interval[1] == 40e-6
-
-
-def test_no_price_without_a_measurement_or_a_difference() -> None:
-    questions, _ = collective_questions([a_collective()], RUN_S)
-    for source in ([], [measured(90e-6, {"reduce+bcast": 30e-6}, ranks=4)], [measured(90e-6, {}, rounds=8)]):
-        priced, unpriced = collective_prices(questions, source)
-        assert not priced
-        assert not unpriced[0].is_measured
-        assert unpriced[0].text.endswith(NOT_MEASURED)
-    few = measured(90e-6, {"reduce+bcast": 30e-6}, rounds=3)
-    assert collective_prices(questions, [few])[0] == []
-    late = measured(90e-6, {"reduce+bcast": 30e-6}, arrival="one_late")
-    assert collective_prices(questions, [late])[0] == [], "late ranks are no price of a collective"
-    same = measured(30e-6, {"reduce+bcast": 30.1e-6})
-    priced, unpriced = collective_prices(questions, [same])
-    assert not priced
-    assert "no faster by reduce+bcast" in unpriced[0].text
 
 
 def test_a_slow_collective_is_a_finding_with_its_price_and_what_proves_it() -> None:
