@@ -65,11 +65,7 @@ def test_no_mpi_at_all(slowpath: Slowpath, tmp_path: Path) -> None:
     ],
 )
 def test_what_becomes_of_errors(
-    error: BaseException,
-    code: int,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(**_: object) -> None:
         raise error

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import (
-    DURATION,
-    cell_timeout_option,
-    dry_run_option,
-    full_option,
-    quiet_option,
-    teller,
-)
+from slowpath.cli.options import DURATION, cell_timeout_option, dry_run_option, full_option, quiet_option, teller
 
 if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
@@ -64,9 +57,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
 @click.option(
-    "--trust",
-    is_flag=True,
-    help="With --resume: accept variables of the folder that choose which programs run.",
+    "--trust", is_flag=True, help="With --resume: accept variables of the folder that choose which programs run."
 )
 @cell_timeout_option()
 @click.option("--name-only", is_flag=True, help="Name slow paths without proofs (half a minute).")

@@ -77,17 +77,7 @@ def _diagnosis(folder: Path, format: str) -> int:
     return exit_code_of(*results)
 
 
-_KINDS = (
-    "latency",
-    "bandwidth",
-    "bidirectional",
-    "message-rate",
-    "collective",
-    "overlap",
-    "bus",
-    "copies",
-    "all",
-)
+_KINDS = ("latency", "bandwidth", "bidirectional", "message-rate", "collective", "overlap", "bus", "copies", "all")
 
 
 @click.command("table", epilog="Example: slowpath table slowpath-runs/numbers-20260131-120000 --kind latency")
@@ -168,12 +158,7 @@ def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: b
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder.  [default: in RUN/traces]"
 )
 def trace_command(
-    run: Path,
-    cell: int | None,
-    launch: int | None,
-    begin: float | None,
-    end: float | None,
-    out: Path | None,
+    run: Path, cell: int | None, launch: int | None, begin: float | None, end: float | None, out: Path | None
 ) -> int:
     """Write a timeline of all ranks for ui.perfetto.dev.
 
@@ -231,12 +216,7 @@ def _stretch(begin: float | None, end: float | None) -> str:
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def import_command(
-    files: tuple[Path, ...],
-    out: Path | None,
-    conditions: tuple[str, ...],
-    unit: str | None,
-    full: bool,
-    as_json: bool,
+    files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], unit: str | None, full: bool, as_json: bool
 ) -> int:
     """Make a run folder from logs of reproducers or benchmarks.
 

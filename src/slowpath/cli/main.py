@@ -138,11 +138,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
             ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
-            (
-                "watch",
-                "slowpath.cli.watch",
-                "Run an MPI program and show what it loses to communication, and where.",
-            ),
+            ("watch", "slowpath.cli.watch", "Run an MPI program and show what it loses to communication, and where."),
             ("doctor", "slowpath.cli.machine", "Show what this machine has and what can be measured on it."),
         ),
     ),

@@ -21,10 +21,7 @@ class Ability(msgspec.Struct, frozen=True):
 
 # What to measure, and the checks without which it can't be.
 NEEDS = (
-    (
-        "two ranks on this machine: latency, bandwidth, first against later messages",
-        ("MPI", "C++20 compiler", "CMake"),
-    ),
+    ("two ranks on this machine: latency, bandwidth, first against later messages", ("MPI", "C++20 compiler", "CMake")),
     ("Cannon's algorithm in many communication styles: cannon", ("MPI", "C++20 compiler", "CMake", "BLAS")),
     ("page kinds of host memory", ("transparent huge pages",)),
     ("one copy against two inside a node", ("CMA",)),

@@ -74,18 +74,11 @@ def clock() -> Check:
     value = f"{source or 'unknown source'}, {seen}"
     if step is not None and step > 1000:
         return Check(
-            "clock",
-            value,
-            "warn",
-            "a coarse clock: small messages need batches, which the engine makes itself",
+            "clock", value, "warn", "a coarse clock: small messages need batches, which the engine makes itself"
         )
     if source in ("hpet", "acpi_pm", "jiffies"):
         return Check(
-            "clock",
-            value,
-            "warn",
-            "reading this clock takes about 1 us, a large part of a small message",
-            None,
+            "clock", value, "warn", "reading this clock takes about 1 us, a large part of a small message", None
         )
     return Check("clock", value, "ok", "fine enough; the engine calibrates it in each launch")
 
@@ -115,10 +108,7 @@ def quantum_ns(reads: list[int]) -> int | None:
 def kernel() -> Check:
     """Kernel and system."""
     return Check(
-        "kernel",
-        f"{platform.system()} {platform.release()} {platform.machine()}",
-        "ok",
-        "recorded with each run",
+        "kernel", f"{platform.system()} {platform.release()} {platform.machine()}", "ok", "recorded with each run"
     )
 
 
@@ -132,11 +122,7 @@ def transparent_huge_pages() -> Check:
     mode = bracketed(THP / "enabled")
     if mode is None:
         return Check(
-            "transparent huge pages",
-            "not in this kernel",
-            "missing",
-            "page kind huge can't be measured",
-            None,
+            "transparent huge pages", "not in this kernel", "missing", "page kind huge can't be measured", None
         )
     if mode == "never":
         means = "the kernel never provides huge pages, so page kinds huge and small are the same here"
@@ -155,10 +141,7 @@ def reserved_huge_pages() -> Check:
     if count is None:
         return Check("reserved huge pages", None, "ok", "/proc/meminfo does not list them")
     return Check(
-        "reserved huge pages",
-        count,
-        "ok",
-        "used only by programs that ask with MAP_HUGETLB; Slowpath doesn't",
+        "reserved huge pages", count, "ok", "used only by programs that ask with MAP_HUGETLB; Slowpath doesn't"
     )
 
 
@@ -756,10 +739,7 @@ def _guarded(check: Callable[..., Check], *arguments: object) -> Check:
     except Exception as error:  # an unforeseen /proc or /sys must not hide the other answers
         name = check.__name__.replace("_", " ")
         return Check(
-            name,
-            None,
-            "warn",
-            f"this check failed itself ({type(error).__name__}: {error}); please report it",
+            name, None, "warn", f"this check failed itself ({type(error).__name__}: {error}); please report it"
         )
 
 

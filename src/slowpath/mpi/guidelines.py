@@ -71,7 +71,7 @@ _MOCKUPS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         _TGT: (
             *("allreduce", "reduce_scatter_block+gather", "reduce_scatter+gatherv", "reduce_scatter"),
             *("split_2", "split_8"),
-        ),
+        )
     },
     "allreduce": {
         _TGT: (

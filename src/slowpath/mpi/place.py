@@ -187,10 +187,7 @@ def _refusal(place: PlaceFacts) -> tuple[str, str]:
             "allow process_vm_readv: docker run --cap-add SYS_PTRACE, or a seccomp profile that permits it",
         )
     if place.ptrace_scope:
-        return (
-            f"Yama's ptrace_scope {place.ptrace_scope}",
-            "sysctl kernel.yama.ptrace_scope=0, by an administrator",
-        )
+        return (f"Yama's ptrace_scope {place.ptrace_scope}", "sysctl kernel.yama.ptrace_scope=0, by an administrator")
     return (
         "possibly a security module (neither seccomp nor Yama)",
         "ask an administrator to allow process_vm_readv between ranks",

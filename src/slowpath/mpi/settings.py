@@ -110,12 +110,7 @@ NAMES = tuple(dict.fromkeys(setting.name for setting in SETTINGS))
 
 
 def resolve(
-    name: str,
-    library: str,
-    version: str | None,
-    transport: str | None = None,
-    network: bool = True,
-    gpus: bool = True,
+    name: str, library: str, version: str | None, transport: str | None = None, network: bool = True, gpus: bool = True
 ) -> Resolved:
     """Variables that put `library` into the state `name`, and None; or no variables and why there are none.
 

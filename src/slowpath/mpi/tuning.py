@@ -349,10 +349,7 @@ def openmpi_text(ranges: Sequence[Range]) -> str:
 
 def openmpi_variables(path: str) -> dict[str, str]:
     """Return what makes Open MPI read the file."""
-    return {
-        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-        "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
-    }
+    return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_dynamic_rules_filename": path}
 
 
 def openmpi_parameters(variables: Mapping[str, str]) -> str:

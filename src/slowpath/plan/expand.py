@@ -106,9 +106,7 @@ def resolve_environments(tables: Sequence[EnvironmentTable], mpis: Sequence[MpiI
 
 def _resolve(table: EnvironmentTable, mpis: Sequence[MpiInUse]) -> list[Environment]:
     if table.setting is None:
-        return [
-            Environment(table.name, dict(table.variables), unset=list(table.unset), witness=table.witness),
-        ]
+        return [Environment(table.name, dict(table.variables), unset=list(table.unset), witness=table.witness)]
     result = []
     for mpi in mpis:
         variables, reason = mpi.resolve(table.setting)
@@ -657,7 +655,7 @@ def _axes(
     axes = {
         "environment": _names(
             campaign, title, "environment", table.environment, [e.name for e in campaign.environments]
-        ),
+        )
     }
     named = _names(campaign, title, "placement", table.placement, [p.name for p in campaign.placements])
     axes["placement"] = [p.name for name in named for p in shared.placements if name in (p.of, p.name)]

@@ -285,11 +285,7 @@ class BlockIndex:
         return list(zip(heads["n"].tolist(), heads["columns"].tolist(), self.payload_offsets.tolist(), strict=True))
 
     def select(
-        self,
-        cell: int | None = None,
-        launch: int | None = None,
-        rank: int | None = None,
-        phase: str | None = None,
+        self, cell: int | None = None, launch: int | None = None, rank: int | None = None, phase: str | None = None
     ) -> NDArray[np.intp]:
         """Positions of the blocks that match everything given, in file order."""
         if cell is not None and phase is not None and launch is None:

@@ -204,8 +204,7 @@ def word(run: RunSource, references: Sequence[RunSource] = REFERENCES) -> str:
 
 
 @pytest.mark.parametrize(
-    ("factor", "expected"),
-    [(1.0, "within"), (1.02, "within"), (1.04, "undecided"), (1.5, "slower"), (0.5, "faster")],
+    ("factor", "expected"), [(1.0, "within"), (1.02, "within"), (1.04, "undecided"), (1.5, "slower"), (0.5, "faster")]
 )
 def test_words(factor: float, expected: str) -> None:
     assert word(run_at("new", factor)) == expected

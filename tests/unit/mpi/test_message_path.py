@@ -95,10 +95,7 @@ def test_open_mpi_by_ucx_names_transports_and_devices() -> None:
         (OB1 + "[vm:9] selected ucx best priority 51\n", "different PMLs: ob1, ucx"),
         ("\n".join(line for line in OB1.splitlines() if "self btl" not in line), "its rank"),
         ("[vm:1] selected ob1 best priority 20\n", "no pair of ranks"),
-        (
-            OB1 + "[vm:04272] mca: bml: Using self btl for send to [[13259,1],5] on node vm\n",
-            "its rank",
-        ),
+        (OB1 + "[vm:04272] mca: bml: Using self btl for send to [[13259,1],5] on node vm\n", "its rank"),
         (OB1 + "[vm:04272] mca: bml: Using uct btl for send to [[13259,1],1] on node vm\n", "several layers"),
         ("[vm:1] selected ucx best priority 19\n", "names none"),
         ("[vm:1] selected monitoring best priority 0\n  on-host:  all connections are monitoring\n", "names none"),

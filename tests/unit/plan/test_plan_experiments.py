@@ -11,12 +11,7 @@ import pytest
 from slowpath.core.plan import Plan
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.experiments.cannon.experiment import RankGrid, grid_of
-from slowpath.experiments.messages import (
-    blocks_of,
-    extent_bytes,
-    receiver_of,
-    with_blocks,
-)
+from slowpath.experiments.messages import blocks_of, extent_bytes, receiver_of, with_blocks
 from slowpath.experiments.put import PUT as PUT_EXPERIMENT
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import load

@@ -144,13 +144,7 @@ def test_an_empty_file_is_an_empty_index(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"duration_ns": [1.5]},
-        {"duration_ns": [[1]]},
-        {"start_ns": [1, 2]},
-        {"batch": 0},
-        {"phase": "cooldown"},
-    ],
+    [{"duration_ns": [1.5]}, {"duration_ns": [[1]]}, {"start_ns": [1, 2]}, {"batch": 0}, {"phase": "cooldown"}],
 )
 def test_what_cannot_be_written(tmp_path: Path, changes: dict[str, object]) -> None:
     values: dict[str, object] = {"cell": 1, "launch": 1, "phase": "steady", "duration_ns": [1], **changes}

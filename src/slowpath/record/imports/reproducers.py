@@ -293,9 +293,7 @@ def _check_section(log: Log, section: LogSection) -> None:
         message = min(message, buffer)
     if (section.message_bytes, section.buffer_bytes) != (message, buffer):
         raise _wrong(
-            log,
-            section.line,
-            f"{section.message_bytes} bytes from {section.buffer_bytes} contradict the sizes above",
+            log, section.line, f"{section.message_bytes} bytes from {section.buffer_bytes} contradict the sizes above"
         )
 
 
@@ -383,12 +381,7 @@ def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
                 question += f" with {extra} over-allocated?{_longer(log)} ({group[0].environment})"
                 made.append(
                     _contrast(
-                        f"overalloc-{phase}-{number}",
-                        f"over-allocation, {words}",
-                        question,
-                        "overalloc_bytes",
-                        a,
-                        b,
+                        f"overalloc-{phase}-{number}", f"over-allocation, {words}", question, "overalloc_bytes", a, b
                     )
                 )
         for index, cell in enumerate(group, start=1):

@@ -725,8 +725,7 @@ def write_printed(folder: Path, planned: Sequence[Planned]) -> None:
     for cell in planned:
         table, row = cell.table, cell.row
         entry = tables.setdefault(
-            id(table),
-            PrintedTable("OSU", table.benchmark, table.variant, table.ranks, dict(table.missing), []),
+            id(table), PrintedTable("OSU", table.benchmark, table.variant, table.ranks, dict(table.missing), [])
         )
         seconds = None if row.operation_s is None else float(row.operation_s)
         entry.rows.append(
