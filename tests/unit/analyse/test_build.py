@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.json from a run folder whose truth is planted."""
+"""Results of a run from end to end: planted times, contrasts, calls, kinds of launches and paths."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import jsonschema
+import msgspec
 import numpy as np
 import planted
 import pytest
+from planted import BATCH, FAST_NS, add_launch, events, make_run, ping_pong
 
-from slowpath.analyse.build import build_results
-from slowpath.core.cell_results import FirstSlow
+from slowpath.analyse.build import build_results, reported_by_library
+from slowpath.core.cell_results import CallCounts, CellResult, FirstSlow
 from slowpath.core.files import data_folder
-from slowpath.core.results import ContrastResult, Results
-from slowpath.record.folder import FailedCell, launch_folder
-from support.results import as_json
+from slowpath.core.plan import Cell, Environment, Launch
+from slowpath.core.results import ContrastResult, LibraryVariable, Results
+from slowpath.core.study_results import LaunchKinds
+from slowpath.experiments.measured import LaunchRecord
+from slowpath.plan.campaign import load
+from slowpath.plan.expand import MpiInUse, expand
+from slowpath.record.events import LaunchBegin, LaunchEvents
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder
+from slowpath.record.plan_files import read_plan, write_plan
+from slowpath.slowpaths.order_and_time.sp029_launch_lottery import launch_lotteries
+from support.results import a_cell, as_json
+from support.series import lottery
 
 HALF_TRIP_S = planted.FAST_NS * 1e-9
 
@@ -113,8 +126,8 @@ def test_a_cell_that_the_engine_skips_for_a_reason_is_skipped_and_not_failed(run
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     declined, ok = '"cell": 3, "status": "skipped", "reason": "memory=device: no GPU"', '"cell": 3, "status": "ok"'
-    for events in copy.glob("launches/*/events.jsonl"):
-        events.write_text(events.read_text().replace(ok, declined))
+    for path in copy.glob("launches/*/events.jsonl"):
+        path.write_text(path.read_text().replace(ok, declined))
     cell, count = build_results(copy).cells[3], build_results(copy).verdict.count
     assert (cell.status, cell.reason) == ("skipped", "memory=device: no GPU")
     assert "1 cell skipped" in count
@@ -142,3 +155,179 @@ def test_reproduction_is_a_command_line_of_the_cell_alone(results: Results) -> N
     command = results.cells[1].reproduce
     assert command == "PATH_KIND=b mpiexec -n 2 /x/slowpath-engine p2p --pattern ping_pong --message-bytes 8"
     assert contrast(results, "environment").reproduce.b == command
+
+
+COUNTED, ALONE = 10, 11  # twin of planted cell 0, and a cell without a twin
+LAUNCH = 100
+OPERATIONS = 40 * BATCH
+
+
+def calls(cell: int, rank: int, copies: int, phase: str = "steady") -> dict[str, Any]:
+    counts = {
+        "process_vm_readv": {"calls": copies * OPERATIONS, "bytes": copies * OPERATIONS * 8, "failed": 0},
+        "ioctl": {"calls": OPERATIONS // 2, "bytes": None, "failed": OPERATIONS // 4},
+    }
+    one = {"event": "calls", "t_ns": 3, "cell": cell, "rank": rank, "phase": phase}
+    return {**one, "operations": OPERATIONS, "counts": counts}
+
+
+@pytest.fixture
+def run_of_calls(tmp_path: Path) -> Path:
+    """The planted run and one witnessed launch, ten times as slow."""
+    folder = make_run(tmp_path / "run")
+    plan = read_plan(folder / "plan.json")
+    twin = msgspec.structs.replace(plan.cells[0], cell=COUNTED, environment="counted", label="counted")
+    alone = Cell(ALONE, "another key", "latency", "alone", "p2p", plan.cells[0].parameters, "counted", "bound")
+    changed = msgspec.structs.replace(
+        plan,
+        cells=[*plan.cells, twin, alone],
+        environments=[*plan.environments, Environment("counted", witness=True)],
+        launches=[*plan.launches, Launch(LAUNCH, 0, "counted", "bound", [COUNTED, ALONE], 1)],
+    )
+    write_plan(folder / "plan.json", changed)
+    witness(folder, [calls(cell, rank, 1 + rank) for cell in (COUNTED, ALONE) for rank in (0, 1)])
+    return folder
+
+
+def witness(folder: Path, counted: list[dict[str, Any]], witnessed: bool = True) -> None:
+    rng = np.random.default_rng(3)
+    blocks = [block for cell in (COUNTED, ALONE) for block in ping_pong(rng, LAUNCH, cell, 10 * FAST_NS)]
+    said = events([COUNTED, ALONE]).replace('"size": 2', f'"size": 2, "witnessed": {json.dumps(witnessed)}')
+    said += "".join(json.dumps(line) + "\n" for line in counted)
+    add_launch(folder, LAUNCH, 0, "counted", blocks, said)
+
+
+def cell(results: Results, number: int) -> CellResult:
+    return next(one for one in results.cells if one.cell == number)
+
+
+def test_counts_are_said_of_the_timed_twin(run_of_calls: Path) -> None:
+    results = build_results(run_of_calls)
+    jsonschema.validate(as_json(results), json.loads((data_folder("schema") / "results.schema.json").read_text()))
+    steady = cell(results, 0).witness["steady"]
+    assert steady["send"].calls["process_vm_readv"] == CallCounts(calls_per_op=1, bytes_per_op=8, failed_per_op=0)
+    assert steady["receive"].calls["process_vm_readv"].bytes_per_op == 16
+    assert steady["send"].calls["ioctl"] == CallCounts(calls_per_op=0.5, bytes_per_op=None, failed_per_op=0.25)
+    assert steady["send"].system_time_s_per_op > 0, "of the timed launches, as ever"
+    assert steady["receive"].minor_faults_per_op is None, "this rank stores no times"
+    assert cell(results, 0).calls_reason is None
+    assert not [one for one in results.cells if one.cell == COUNTED]
+
+
+def test_times_of_witnessed_launches_are_never_used(run_of_calls: Path) -> None:
+    results = build_results(run_of_calls)
+    latency = cell(results, 0).metrics["half_round_trip_latency_s"].phases["steady"]
+    assert latency.launches == 8
+    assert latency.value == pytest.approx(FAST_NS * 1e-9, rel=0.3)
+    alone = cell(results, ALONE)
+    assert alone.witnessed
+    assert alone.metrics == {}
+    assert alone.witness["steady"]["send"].calls["process_vm_readv"].calls_per_op == 1
+
+
+def test_variables_of_the_library(run_of_calls: Path) -> None:
+    folder = launch_folder(run_of_calls, LAUNCH)
+    rows = [
+        {"name": "EAGER", "value": 4096, "type": "int", "description": "a limit", "reason": None},
+        {"name": "ODD", "value": None, "type": "other", "description": "", "reason": "is of a type that is not read"},
+    ]
+    (folder / "control_variables.json").write_text(json.dumps({"reason": None, "variables": rows}))
+    (folder / "performance_variables.json").write_text('{"reason": "MPI_T is not there", "variables": []}')
+    results = build_results(run_of_calls)
+    jsonschema.validate(as_json(results), json.loads((data_folder("schema") / "results.schema.json").read_text()))
+    (mpi,) = results.run.mpis
+    assert mpi.control_variables == [
+        LibraryVariable(name="EAGER", value=4096, type="int", description="a limit"),
+        LibraryVariable(name="ODD", value=None, type="other", description="", reason="is of a type that is not read"),
+    ]
+    assert mpi.performance_variables_reason == "MPI_T is not there"
+    (folder / "control_variables.json").write_text("{")
+    (mpi,) = build_results(run_of_calls).run.mpis
+    assert mpi.control_variables == []
+    assert "cannot be read" in mpi.control_variables_reason
+
+
+BASES = (8e-7, 7e-6, 8e-5)
+CELLS = {number: a_cell(number) for number in range(3)}
+SLOW = (1, 2, 5, 8, 9, 13, 14, 15, 19, 22)
+
+
+def named(kinds: list[LaunchKinds]) -> bool:
+    return bool(launch_lotteries(CELLS, kinds, 0.03))
+
+
+def test_which_launches_are_slow_and_by_how_much() -> None:
+    (kinds,) = lottery(BASES, 2e-5, slow=SLOW)
+    assert [place for place, slow in enumerate(kinds.slow) if slow] == list(SLOW)
+    assert kinds.launches == list(range(1, 25))
+    assert kinds.asked == 3
+    top = kinds.cells[0]
+    assert top.cell == 0
+    assert top.ratio == pytest.approx(26, rel=0.1)
+    assert top.interval is not None
+    assert top.interval[0] < 26 < top.interval[1]
+    assert kinds.fixed_work_ratio == pytest.approx(1.0, abs=0.02)
+    assert named([kinds])
+
+
+def test_a_machine_that_is_slow_in_the_same_launches_is_not_named() -> None:
+    work = [5e-5 if launch in SLOW else 1e-5 for launch in range(24)]
+    kinds = lottery(BASES, 2e-5, slow=SLOW, work_s=work)
+    assert kinds[0].fixed_work_ratio == pytest.approx(5.0)
+    assert not named(kinds)
+
+
+def test_a_slow_half_of_the_run_is_not_named() -> None:
+    kinds = lottery(BASES, 2e-5, slow=range(12, 24))
+    assert kinds
+    assert not named(kinds)
+
+
+BTLS = (
+    "[vm:{process}] selected ob1 best priority 20\n"
+    "[vm:{process}] mca: bml: Using self btl for send to [[7,1],{own}] on node vm\n"
+    "[vm:{process}] mca: bml: Using {btl} btl for send to [[7,1],{other}] on node vm\n"
+)
+
+
+def launch(folder: Path, environment: str, witnessed: bool, printed: str) -> LaunchRecord:
+    folder.mkdir()
+    (folder / "stderr").write_text(printed)
+    info = LaunchInfo(launch=1, round=1, environment=environment, placement="bound")
+    begin = LaunchBegin(t_ns=1, launch=1, size=2, witnessed=witnessed)
+    return LaunchRecord(info, folder, LaunchEvents((begin,)), None, ())
+
+
+def printed(btl: str) -> str:
+    return BTLS.format(process=1, own=0, other=1, btl=btl) + BTLS.format(process=2, own=1, other=0, btl=btl)
+
+
+def test_each_environment_has_the_paths_of_its_own_witnessed_launch(tmp_path: Path) -> None:
+    launches = [
+        launch(tmp_path / "timed", "default", False, printed("uct")),
+        launch(tmp_path / "own", "default, witnessed", True, printed("sm")),
+        launch(tmp_path / "tcp", "tcp, witnessed", True, printed("tcp")),
+    ]
+    names = ["default", "default, witnessed", "tcp, witnessed"]
+    paths = reported_by_library(launches, names, "openmpi").paths
+    assert paths is not None
+    assert [(path.environment, path.transport, path.pairs) for path in paths] == [
+        ("default, witnessed", "btl sm", [(0, 1), (1, 0)]),
+        ("tcp, witnessed", "btl tcp", [(0, 1), (1, 0)]),
+    ]
+    assert reported_by_library(launches[:1], names, "openmpi").paths is None
+
+
+DESCRIBE = Path(__file__).parents[3] / "schema" / "engine.json"
+
+
+def test_each_over_allocation_is_asked_of_both_calls() -> None:
+    mpi = MpiInUse("mpich", "mpich 5.0.2", lambda setting: ({}, None))
+    plan = expand(load("overalloc"), json.loads(DESCRIBE.read_text()), [mpi], seed=1)
+    cells = {cell.cell: cell for cell in plan.cells}
+    asked = {(cells[c.b.cell].group, c.metric) for c in plan.contrasts if c.axis == "overalloc_bytes"}
+    groups = ("both", "sender", "receiver")
+    assert {(group, metric) for group in groups for metric in ("one_way_s", "send_s", "receive_s")} == asked
+    split = [c for c in plan.contrasts if c.metric in ("send_s", "receive_s")]
+    assert {c.a.phase for c in split} == {c.b.phase for c in split} == {"first"}
+    assert all(cells[c.a.cell].parameters["overalloc_bytes"] == "0" for c in split)

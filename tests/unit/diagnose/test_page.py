@@ -1,18 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a diagnosis: cards with their trial, what remedies removed, the steps, and what a leg says at the end."""
+"""Text and page of a diagnosis, its file, and a program's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from made_results import METRIC, MPICH, cell, contrast, finding, remedy, results, step
+import pytest
+from made_results import METRIC, MPICH, cell, contrast, finding, law, remedy, results, step
 from msgspec.structs import replace
 
+from slowpath.core.errors import RecordError
+from slowpath.core.plan import Cell
 from slowpath.core.results import PlacementResult, RankPlace, Results, Snippet, Verdict
 from slowpath.diagnose.page import page, render, render_brief, sections_of, trials_of
-from slowpath.diagnose.tasks import Diagnosis, SurveyTask, TrialTask
+from slowpath.diagnose.state import with_groups_alone
+from slowpath.diagnose.steps.survey import survey_campaign
+from slowpath.diagnose.tasks import (
+    FILE,
+    SCHEMA,
+    Diagnosis,
+    DiagnosisStep,
+    ProgramSpent,
+    ProgramUse,
+    SurveyTask,
+    TrialTask,
+    priced,
+    read_diagnosis,
+    with_groups,
+    write_diagnosis,
+)
 from slowpath.diagnose.trials import EFFECT
 from slowpath.diagnose.trials import FAST as FAST_SIDE
+from slowpath.findings.conclude import RunFacts, conclude
+from slowpath.findings.finding import by_cost
+from slowpath.plan.campaign import load
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.report.figure import Block, Card, Copied, Plot, Row, Rows
 from support.blocks import every
 
@@ -153,3 +177,102 @@ def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> No
         "the fast side",
         "the fast side with it",
     ]
+
+
+CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"
+LIMIT = 50020
+
+
+@pytest.fixture
+def made() -> Diagnosis:
+    """One that proved a remedy and ran out of its budget."""
+    proven = remedy(
+        f"set {CMA}", "proven", (1.0, 0.9, 1.1), reason="it <moved>", snippet=Snippet(shell=f"export {CMA}=44519")
+    )
+    survey = DiagnosisStep(number=1, folder="01-survey", why="where?", estimate_s=1.0, task=SurveyTask(), wall_s=2.0,
+                  summary="1 finding")  # fmt: skip
+    return Diagnosis(
+        schema=SCHEMA, slowpath="0", command=["slowpath"], started="now", budget_s=60.0, mpi="mpich 5.0.2",
+        status="budget", spent_s=12.0, steps=[survey, step(2)],
+        findings=[finding(law=law((LIMIT, LIMIT + 1)), remedies=[proven])], next=["more <of> it"],
+    )  # fmt: skip
+
+
+def test_the_file_comes_back(made: Diagnosis, tmp_path: Path) -> None:
+    write_diagnosis(tmp_path, made)
+    assert read_diagnosis(tmp_path) == made
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is not a diagnosis"),
+        ('{"schema": 99}', "another version of slowpath"),
+        ('{"schema": 2}', "another version of slowpath"),
+        ('{"schema": 3}', "is not a diagnosis"),
+        ('{"schema": 3, "steps": [{}]}', "is not a diagnosis"),
+    ],
+)
+def test_what_is_no_diagnosis_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(RecordError, match=message):
+        read_diagnosis(tmp_path)
+
+
+SURVEY = survey_campaign(load("survey"), (), 0)
+LONG = ProgramSpent(experiment="p2p", seconds=0.3, low_bytes=1 << 20, high_bytes=1 << 20)
+STRIDED = ProgramSpent(experiment="p2p", seconds=0.1, low_bytes=65536, high_bytes=65536, is_strided=True)
+ON_GPU = ProgramSpent(experiment="p2p", seconds=0.2, low_bytes=1 << 20, high_bytes=1 << 20, memory="device")
+PUTS = ProgramSpent(experiment="put", seconds=0.4, low_bytes=8, high_bytes=8)
+
+
+def program(*spent: ProgramSpent) -> ProgramUse:
+    return ProgramUse(name="heat", ranks=2, span_s=3.0, mpi_s=1.0, spent=list(spent))
+
+
+@pytest.fixture(scope="module")
+def plan_cells(description: dict[str, Any]) -> list[Cell]:
+    mpi = MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))
+    return list(expand(SURVEY, description, [mpi], 1).cells)
+
+
+@pytest.mark.parametrize(
+    ("spent", "asked", "not_asked"),
+    [
+        (LONG, {"lengths", "pages", "paths", "screening of long messages"}, {"blocks", "windows", "queue", "overlap"}),
+        (STRIDED, {"blocks", "posted"}, {"windows", "queue"}),
+        (PUTS, {"windows", "window info", "datatype of puts"}, {"lengths", "blocks"}),
+    ],
+)
+def test_groups_are_those_of_the_programs_calls_lengths_and_memory(
+    plan_cells: list[Cell], spent: ProgramSpent, asked: set[str], not_asked: set[str]
+) -> None:
+    found = with_groups(program(spent), plan_cells)
+    assert asked <= set(found.groups)
+    assert not not_asked & set(found.groups)
+    assert set(found.groups.values()) == {spent.seconds}
+    kept = with_groups_alone(SURVEY, found.groups)
+    assert {group.name for group in kept.cells} == {"control", *found.groups}
+    assert {contrast.cells for contrast in kept.contrasts} <= {"control", *found.groups}
+
+
+def test_a_program_on_gpu_memory_asks_nothing_of_host_memory(plan_cells: list[Cell]) -> None:
+    assert not with_groups(program(ON_GPU), plan_cells).groups
+
+
+def test_a_finding_costs_at_most_what_the_program_spends_on_its_messages() -> None:
+    seen = results([cell(0, {"message_bytes": "1048576", "memory": "host"})])
+    found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=(1.5, 3.0))
+    assert priced(found, program(LONG, STRIDED, PUTS), seen).program_s == pytest.approx(0.3 * (1 - 1 / 3.0))
+    assert priced(found, program(STRIDED, PUTS), seen).program_s == 0.0
+    without_ratio = finding(cells=[0], slow_cells=[0], ratio=None, interval=None)
+    assert priced(without_ratio, program(LONG), seen).program_s == pytest.approx(0.3)
+
+
+def test_what_costs_the_program_most_comes_first_and_says_so() -> None:
+    small = finding(number=1, excess_s=1.0, program_s=0.01, concerns="MPI_Put", kind="fault")
+    large = finding(number=2, excess_s=1e-6, program_s=0.4, concerns="MPI_Put", kind="fault")
+    assert by_cost([small, large]) == [large, small]
+    verdict = conclude([], [large], RunFacts(is_check=True)).verdict
+    assert verdict.actions[0].endswith("Your program can save at most 400 ms a rank in these calls.")
+    assert not verdict.actions[0].startswith("If your programs use")

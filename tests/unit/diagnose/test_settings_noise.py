@@ -12,7 +12,7 @@ import pytest
 from made_results import contrast, results, step
 from msgspec.structs import replace
 from numpy.random import Generator
-from test_settings_step import settings, surveyed
+from test_settings import settings, surveyed
 
 from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, Results

@@ -1,11 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Events of launches: cells, counts, fixed work, nodes, processor time."""
+
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from slowpath.record.events import CellBegin, CountedFunction, LaunchEvents, read_events
+from slowpath.experiments.measured import fixed_work
+from slowpath.record.events import (
+    CellBegin,
+    Clock,
+    CountedFunction,
+    FixedWork,
+    LaunchEvents,
+    ProcessorTime,
+    Rank,
+    read_events,
+)
 
 BEGIN = (
     '{"event":"launch_begin","t_ns":1,"launch":42,"seed":7,"engine":"0.1.0","mpi_library":"X","mpi_standard":"5.0",'
@@ -76,3 +90,86 @@ def test_of_cells_that_run_in_turns_the_last_to_run_is_where_it_stood(tmp_path: 
     assert read_events(path).open_cell == 5
     path.write_text("\n".join([*lines, '{"event": "cell_end", "t_ns": 3, "cell": 5, "status": "ok"}']) + "\n")
     assert read_events(path).open_cell == 4
+
+
+LINE = (
+    '{"event": "fixed_work", "t_ns": 9, "rank": %d, "steps": 8192, "t0_ns": 1000, "visits": [2, 0, 1], '
+    '"begins_ns": [0, 20, 400], "durations_ns": [11, 12, 90]}\n'
+)
+
+
+def test_every_sample_with_its_begin_and_visit(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(LINE % 1 + LINE % 0)
+    first, second = fixed_work(read_events(path).of(FixedWork))
+    assert (first.rank, second.rank, first.steps) == (0, 1, 8192)
+    assert first.begin_ns.tolist() == [1000, 1020, 1400]
+    assert first.duration_ns.tolist() == [11, 12, 90]
+    assert first.visit.tolist() == [0, 0, 2]
+
+
+CLOCK = {"quantum_ns": 10, "overhead_ns": [20, 21.5, 22], "max_gap_ns": None, "wtick_s": 1e-9, "source": "tsc"}
+NODES: list[dict[str, Any]] = [
+    {"host": "a", "ranks": "0-1,3", "pid": [7, 8, 9], "cpus_allowed": ["0", None, "2-3"], "cpu": [0, 1, 3],
+     "numa_node": 0, "clock": CLOCK},
+    {"host": "b", "ranks": "2", "pid": [7], "cpus_allowed": "0-63", "cpu": None, "numa_node": [1]},
+]  # fmt: skip
+
+
+def read(tmp_path: Path, nodes: object, size: int = 4) -> LaunchEvents:
+    line = {"event": "launch_begin", "t_ns": 1, "launch": 1, "size": size, "nodes": nodes}
+    (tmp_path / "events.jsonl").write_text(json.dumps(line) + "\n")
+    return read_events(tmp_path / "events.jsonl")
+
+
+def test_each_rank_has_what_its_node_shares_and_what_is_its_own(tmp_path: Path) -> None:
+    found = read(tmp_path, NODES)
+    assert found.notes == ()
+    assert found.ranks == (
+        Rank(0, "a", 7, "0", 0, 0, Clock(10, 20, None, None, 1e-9, "tsc")),
+        Rank(1, "a", 8, None, 1, 0, Clock(10, 21.5, None, None, 1e-9, "tsc")),
+        Rank(2, "b", 7, "0-63", None, 1, None),
+        Rank(3, "a", 9, "2-3", 3, 0, Clock(10, 22, None, None, 1e-9, "tsc")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"ranks": "0-99999999999999"}, "not the 3 of pid"),
+        ({"ranks": "0-1"}, "not the 3 of pid"),
+        ({"ranks": "3,1-0"}, "not the 3 of pid"),
+        ({"ranks": "0-1,x"}, "not a list such as"),
+        ({"ranks": "0-2"}, "nodes name 4 ranks, not each of 4 once"),
+        ({"cpu": [0, 1]}, "a list of 2 values for 3 ranks"),
+        ({"clock": {"quantum_ns": []}}, "a list of 0 values for 3 ranks"),
+        ({"pid": 7}, "pid"),
+    ],
+)
+def test_a_damaged_line_is_left_out_and_noted(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    found = read(tmp_path, [NODES[0] | change, NODES[1]])
+    assert found.begin is None
+    assert said in found.notes[0]
+
+
+def told(user: tuple[int, int], kernel: tuple[int, int]) -> bool:
+    """(user_ns, system_ns) of arithmetic alone, and of the kernel's work alone."""
+    return ProcessorTime(9, 0, *user, *kernel).is_distinguished
+
+
+@pytest.mark.parametrize(
+    ("user", "kernel", "apart"),
+    [
+        ((1_500_000, 0), (0, 1_500_000), True),
+        ((1_450_000, 50_000), (120_000, 1_380_000), True),
+        # Ticks: a process's whole life is shared out, whatever the stretch was.
+        ((435_000, 1_065_000), (435_000, 1_065_000), False),
+        ((1_290_000, 210_000), (1_290_000, 210_000), False),
+        ((1_500_000, 0), (1_500_000, 0), False),
+        ((0, 1_500_000), (0, 1_500_000), False),
+    ],
+)
+def test_nearly_all_of_each_is_booked_as_what_it_is(
+    user: tuple[int, int], kernel: tuple[int, int], apart: bool
+) -> None:
+    assert told(user, kernel) == apart

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a watch: its page is well formed, small, safe against names, and says what the results say."""
+"""The page and files of a watch."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
+from slowpath.core.result import LARGEST, LARGEST_NUMBER
+from slowpath.watch.report import write
 from slowpath.watch.report import write as tables
 from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html, sizes_figure, verdict_lines
 from slowpath.watch.report.write import FILES, write_watch
-from slowpath.watch.results import Pair, WatchResults, read_watch_results
+from slowpath.watch.results import Pair, Slice, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
 from support.watch_results import (
     a_class,
     a_coverage,
     a_finding,
+    a_price,
     a_program,
     a_proof,
     a_rank,
     a_site,
     classes,
+    findings,
     results,
 )
 
@@ -181,3 +185,41 @@ def test_files_come_back(tmp_path: Path) -> None:
     assert [path.name for path in paths] == list(FILES)
     assert all(path.is_file() for path in paths)
     assert read_watch_results(tmp_path) == results()
+
+
+def nought() -> WatchResults:
+    """Everything took no time and had no bytes."""
+    zero = dict.fromkeys(
+        ("late_sender_s", "late_receiver_s", "imbalance_s", "unexpected_s", "transfer_s", "call_s"), 0.0
+    )
+    rank = a_rank(0, span_s=0.0, mpi_s=0.0, unexplained_s=0.0, **zero)
+    calls = tuple(replace(call, calls=0, time_s=0.0, bytes=0) for call in results().calls)
+    one = a_class(count=0, bytes=0, time_s=0.0, wait_s=0.0, transfer_s=0.0, median_s=0.0, floor_ratio=0.0)
+    flat = Slice(rank=0, start_s=0.0, end_s=0.0, computing=0.0, waiting=0.0, transfer=0.0, other=0.0, is_kept=True)
+    return results(
+        1, program=a_program(ranks=1, recorded_ranks=0, wall_s=0.0, span_s=0.0), ranks=(rank,), calls=calls,
+        classes=(one,), findings=(), slices=(flat,), pairs=(Pair(source=0, destination=0, messages=0, bytes=0),),
+    )  # fmt: skip
+
+
+def vast() -> WatchResults:
+    """Everything is as large as it can be."""
+    one = a_class(count=LARGEST, bytes=LARGEST, bytes_high=LARGEST, time_s=LARGEST_NUMBER, transfer_s=LARGEST_NUMBER,
+                  median_s=LARGEST_NUMBER, floor_ratio=LARGEST_NUMBER, page_bytes=LARGEST)  # fmt: skip
+    finding = replace(findings()[0], seconds=-LARGEST_NUMBER, interval=(-LARGEST_NUMBER, LARGEST_NUMBER),
+                      prices=(a_price(0, LARGEST_NUMBER),))  # fmt: skip
+    rank = a_rank(LARGEST, mpi_s=LARGEST_NUMBER, late_sender_s=LARGEST_NUMBER)
+    return results(
+        program=a_program(ranks=LARGEST, recorded_ranks=LARGEST, wall_s=LARGEST_NUMBER), classes=(one,), ranks=(rank,),
+        findings=(finding,), waits=(), pairs=(Pair(source=LARGEST - 1, destination=0, messages=1, bytes=LARGEST),),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("made", [nought(), vast()], ids=["nought", "vast"])
+def test_the_ends_are_drawn(made: WatchResults) -> None:
+    text = render_watch_html(made)
+    assert Page(text).open == []
+    body = text.partition("<main")[2]
+    assert "nan" not in body.replace("finance", "")
+    assert "inf" not in body.replace("info", "")
+    assert all(render(made) for render in write.CSV_FILES.values())

@@ -1,12 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Estimates over launches: location, spread, warm-up, levels."""
+
 from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowpath.stats.estimate import estimate_over_launches, estimate_within_launch
+from slowpath.stats.estimate import Floats, estimate_over_launches, estimate_within_launch
+from slowpath.stats.launches import (
+    FALSE_ALARMS,
+    FEWEST,
+    between,
+    first_slow,
+    launch_modes,
+    levels,
+    partition,
+    spread,
+    steady_state,
+    tails,
+    tukey,
+    wilson,
+    within,
+)
 
 
 def test_the_method_follows_the_number_of_launches() -> None:
@@ -61,3 +83,197 @@ def test_within_one_launch() -> None:
     assert (short.interval, short.level) == (None, None)
     assert "59 samples < 60" in short.kind
     assert estimate_within_launch(samples[:6], lag=1).interval == (1.0, 6.0)
+
+
+def test_tails_only_where_estimable() -> None:
+    few, some, many = (tails(np.arange(1.0, n + 1)) for n in (35, 368, 3688))
+    assert (few.p50, few.p90, few.p99, few.p999, few.max, few.min) == (18.0, None, None, None, 35.0, 1.0)
+    assert few.reason == "35 samples: p90 needs 36, p99 needs 368, p99.9 needs 3688"
+    assert some.p99 == pytest.approx(np.quantile(np.arange(1.0, 369), 0.99))
+    assert some.p999 is None
+    assert some.reason == "368 samples: p99.9 needs 3688"
+    assert many.p999 is not None
+    assert many.reason is None
+
+
+def test_outliers_are_counted_by_the_fences() -> None:
+    # Quartiles 3 and 7 of 1..9 stay where they are when values are put in the middle: fences at -3, 13 and
+    # -9, 19.
+    samples = np.array([1.0, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9, 13.1, 100.0])
+    found = tukey(samples)
+    first, third = np.quantile(samples, (0.25, 0.75))
+    assert found.mild == int(
+        ((samples > third + 1.5 * (third - first)) & (samples <= third + 3 * (third - first))).sum()
+    )
+    assert found.severe == 1
+    assert found.severe_time_ratio == pytest.approx(100 / samples.sum())
+    assert found.samples == 13
+
+
+def test_spreads() -> None:
+    rng = np.random.default_rng(3)
+    launches = [scale * np.exp(rng.normal(0, 0.05, 4000)) for scale in (1.0, 1.1, 0.9, 1.05)]
+    found = spread(launches)
+    assert found.within_ratio == pytest.approx(0.05, rel=0.05)
+    assert found.between_ratio == pytest.approx(np.log([1.0, 1.1, 0.9, 1.05]).std(ddof=1), rel=0.05)
+    assert within([1.0]) is None
+    assert between([1.0]) is None
+    assert spread([]).within_ratio is None
+
+
+def test_lottery_is_seen_and_described() -> None:
+    medians = [1.0, 1.15, 1.01, 0.99, 1.16, 1.005, 0.995, 1.0]
+    found = launch_modes(medians)
+    assert found is not None
+    fast, slow = found
+    assert (fast.launches, slow.launches) == (6, 2)
+    assert (fast.value, slow.value) == pytest.approx((1.0, 1.155))
+    assert slow.share.low < 0.25 < slow.share.high
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 8), (2, 8), (8, 8), (30, 100)])
+def test_wilson_as_scipy(hits: int, n: int) -> None:
+    found, other = wilson(hits, n), scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-15)
+
+
+def test_first_slow_in_three_of_four_launches() -> None:
+    rng = np.random.default_rng(1)
+    steady = [100 + rng.normal(0, 1, 50) for _ in range(4)]
+    assert first_slow([300, 300, 300, 100], steady).slow
+    two = first_slow([300, 300, 100, 100], steady)
+    assert not two.slow
+    assert two.launches_slow == 2
+    assert len(two.z) == 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 40, 401])
+def test_sorted_samples_save_time_and_change_no_bit(size: int) -> None:
+    random = np.random.default_rng(size)
+    for values in (np.exp(random.standard_normal(size)), np.full(size, 3.0), 1.0 + 1e-3 * random.random(size)):
+        ordered = np.sort(values)
+        assert tails(values) == tails(values, ordered)
+        assert tukey(values) == tukey(values, ordered)
+        assert within(values) == within(values, ordered)
+
+
+Shape = Callable[[Floats], Floats]
+
+
+def noisy(rng: np.random.Generator, n: int, sd: float = 0.03, correlation: float = 0.4) -> Floats:
+    """Log times: first-order autoregressive noise with rare slow spikes."""
+    steps = rng.normal(0, sd * np.sqrt(1 - correlation**2), n)
+    x = np.empty(n)
+    x[0] = rng.normal(0, sd)
+    for i in range(1, n):
+        x[i] = correlation * x[i - 1] + steps[i]
+    spikes = rng.random(n) < 0.005
+    x[spikes] += rng.uniform(0.7, 3, spikes.sum())
+    return x
+
+
+def outcomes(shape: Shape, n: int, trials: int = 100) -> tuple[Counter[str | None], Floats]:
+    rng = np.random.default_rng(9)
+    i = np.arange(n, dtype=float)
+    found = [steady_state(np.exp(noisy(rng, n) + shape(i))) for _ in range(trials)]
+    return Counter(f.steady_class for f in found), np.quantile([f.cut for f in found], [0.1, 0.5, 0.9])
+
+
+def test_flat_stays_flat() -> None:
+    classes, _ = outcomes(lambda i: 0 * i, 1000)
+    assert classes["flat"] >= 97
+
+
+def test_a_step_is_cut_where_it_is() -> None:
+    classes, cut = outcomes(lambda i: np.where(i < 120, np.log(1.15), 0), 1000)
+    assert classes["warm-up"] >= 97
+    assert 115 <= cut[0] <= cut[2] <= 140
+
+
+def test_a_small_step_is_found() -> None:
+    classes, cut = outcomes(lambda i: np.where(i < 300, np.log(1.03), 0), 1000)
+    assert classes["warm-up"] >= 90
+    assert 280 <= cut[1] <= 320
+
+
+def test_decaying_warm_up() -> None:
+    classes, cut = outcomes(lambda i: np.log1p(np.exp(-i / 20)), 1000)
+    assert classes["warm-up"] >= 97
+    assert 36 <= cut[1] <= 110
+
+
+@pytest.mark.parametrize(
+    "shape", [lambda i: np.where(i >= 700, np.log(1.1), 0), lambda i: 0.1 * i / i.size], ids=["late", "drift"]
+)
+def test_no_steady_state(shape: Shape) -> None:
+    classes, _ = outcomes(shape, 1000)
+    assert classes["no steady state"] >= 97
+
+
+def test_early_slowdown() -> None:
+    classes, _ = outcomes(lambda i: np.where(i < 200, -np.log(1.1), 0), 1000)
+    assert classes["slowdown"] >= 97
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_partition_is_optimal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    z = np.concatenate([rng.normal(0, 1, 5), rng.normal(4, 1, 4)])
+
+    def cost(starts: tuple[int, ...]) -> float:
+        ends = (*starts[1:], z.size)
+        return sum(3.0 + ((z[s:e] - z[s:e].mean()) ** 2).sum() for s, e in zip(starts, ends, strict=True))
+
+    every = [(0, *inner) for r in range(z.size) for inner in itertools.combinations(range(1, z.size), r)]
+    assert cost(tuple(partition(z, 3.0))) == pytest.approx(min(map(cost, every)))
+
+
+SERIES = 300  # of each kind and length; seeds are fixed
+
+
+def noise(kind: str, count: int, draw: np.random.Generator) -> np.ndarray:
+    """Of standard deviation about 1."""
+    plain = draw.standard_normal(count)
+    if kind == "outliers":
+        return plain + (draw.random(count) < 0.08) * draw.exponential(8.0, count)
+    if kind == "skewed":
+        return draw.exponential(1.0, count)
+    if kind == "long tails":
+        return draw.standard_t(3, count)
+    memory = {"plain": 0.0, "remembers": 0.5}[kind]
+    found = np.empty(count)
+    found[0] = plain[0]
+    for i in range(1, count):
+        found[i] = memory * found[i - 1] + np.sqrt(1 - memory**2) * plain[i]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["plain", "outliers", "skewed", "long tails", "remembers"])
+def test_stationary_series_are_split_no_more_often_than_is_said(kind: str) -> None:
+    draw = np.random.default_rng(20_261_126)
+    split = sum(len(levels(noise(kind, count, draw), 1e-3)) > 1 for count in (12, 30, 60) for _ in range(SERIES // 3))
+    # Of 300 series 3 are expected at the stated rate; 8 or more have a probability of 1 %.
+    assert split < 8 + 300 * (FALSE_ALARMS - 0.01)
+
+
+@pytest.mark.parametrize("kind", ["plain", "outliers", "remembers"])
+def test_a_change_of_six_standard_deviations_is_found_within_two_points(kind: str) -> None:
+    draw = np.random.default_rng(7)
+    for at in (20, 30, 45):
+        series = noise(kind, 60, draw)
+        series[at:] += 8.0
+        found = levels(series, 1e-3)
+        assert len(found) >= 2
+        assert min(abs(level.start - at) for level in found[1:]) <= 2
+        assert found[-1].value - found[0].value == pytest.approx(8.0, abs=2.0)
+
+
+def test_a_slow_stretch_is_found_with_both_its_ends() -> None:
+    series = np.random.default_rng(3).standard_normal(60) * 0.1
+    series[20:30] += 2.0
+    assert [(level.start, level.end) for level in levels(series, 1e-3)] == [(0, 20), (20, 30), (30, 60)]
+
+
+def test_few_points_and_points_that_are_equal_are_one_level() -> None:
+    assert len(levels([0.0] * 5 + [9.0] * (FEWEST - 6), 1e-3)) == 1
+    assert len(levels([1.0] * 60, 0.01)) == 1

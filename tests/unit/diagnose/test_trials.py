@@ -1,0 +1,662 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials: their verdict, causes that they refute, order, single factors and replaced collectives."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import made_results
+import numpy as np
+import pytest
+from made_results import METRIC, cell, contrast, environment, finding, leg, planted_contrast, remedy, results, step
+from msgspec.structs import replace
+from planted_switch import state
+
+from slowpath.core.campaign import campaign_toml, recorded
+from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
+from slowpath.core.plan import Roles
+from slowpath.core.results import ContrastResult, Finding, Legs, MessagePath, Results
+from slowpath.diagnose.own_settings import OWN_WITNESSED
+from slowpath.diagnose.session import replaced_words
+from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.state import Asked, MeasuredStep, Proposal, State
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, with_counts
+from slowpath.diagnose.steps.order import KINDS, advance, conclude, kind_of, proposals
+from slowpath.diagnose.steps.settings import PATH, paths_of, without_effect
+from slowpath.diagnose.steps.trial import apply, pooled, replaceable
+from slowpath.diagnose.tasks import FastSide, PathTask, RepeatTask, SingleTask, SurveyTask, Task, TrialTask
+from slowpath.diagnose.trials import Gap, TrialOutcome, design, judge_trial
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.facts import WITHOUT_USER, UserState
+from slowpath.findings.finding import cost
+from slowpath.mpi.message_path import Layer
+from slowpath.mpi.own_settings import own_settings
+from slowpath.mpi.settings import Forced, resolver
+from slowpath.plan.campaign import decode
+from slowpath.plan.expand import MpiInUse, expand, screened
+from slowpath.slowpaths.evaluate import facts_of, findings
+from slowpath.slowpaths.registry import SLOW_PATHS, known
+from support.remedies import find_remedy
+
+TASK = TrialTask(
+    finding="SP009:00000000", remedy="unset X", axis="environment", slow="default", remedied="without X",
+    metric="one_way_s", phase="steady", control="it is short", fast_side="remedied",
+)  # fmt: skip
+
+
+def outcome(
+    slow: float = 3e-3,
+    remedied: float = 1e-3,
+    fast: float = 1e-3,
+    control: float | None = 1.0,
+    pairs: int = 10,
+    alike: float = 1.0,
+    fast_remedied: float | None = None,
+) -> TrialOutcome:
+    """fast_remedied: None: the remedy changes nothing on the fast side."""
+    contrasts = [
+        planted_contrast("remedy", remedied, slow, pairs),
+        planted_contrast("remedy again", remedied, slow, pairs, seed=2),
+        planted_contrast("a/a", slow, slow * alike, pairs, seed=3),
+    ]
+    kind: FastSide = "remedied" if fast == remedied else "unchanged"
+    if fast_remedied is not None:
+        kind = "toggled"
+        contrasts.append(planted_contrast("fast side", fast_remedied, fast, pairs, seed=1))
+        contrasts.append(planted_contrast("fast side again", fast_remedied, fast, pairs, seed=5))
+    elif fast != remedied:
+        contrasts.append(planted_contrast("fast side", fast, fast, pairs, seed=1))
+    if control is not None:
+        contrasts.append(planted_contrast("negative control", 1e-6, control * 1e-6, pairs, seed=4))
+    return judge_trial(replace(TASK, fast_side=kind), results(contrasts=contrasts))
+
+
+def test_a_remedy_that_removes_the_gap_while_the_control_stays_is_proven() -> None:
+    found = outcome()
+    assert found.verdict == "proven"
+    assert found.leg.state == "shown"
+    assert found.removed_ratio.value == pytest.approx(1.0, abs=0.05)
+    low, high = found.removed_ratio.interval
+    assert low <= found.removed_ratio.value <= high
+
+
+def test_a_control_that_changed_by_a_few_percent_does_not_hide_a_large_effect() -> None:
+    contrasts = [
+        planted_contrast("remedy", 1e-7, 5e-6),
+        planted_contrast("remedy again", 1e-7, 5e-6, seed=2),
+        planted_contrast("negative control", 1e-6, 1.04e-6, seed=4),
+    ]
+    contrasts[2] = replace(contrasts[2], verdict="slower", ratio=1.038, interval=(1.003, 1.049))
+    found = judge_trial(replace(TASK, fast_side="remedied"), results(contrasts=contrasts))
+    assert found.verdict == "proven"
+    assert "hardly changed" in " ".join(found.leg.evidence)
+
+
+@pytest.mark.parametrize(
+    ("planted", "verdict", "state", "word"),
+    [
+        ({"remedied": 2.4e-3}, "partial", "missing", "a proof needs at least half"),
+        ({"remedied": 3e-3, "fast": 3e-3}, "no effect", "refuted", "changes nothing"),
+        ({"remedied": 6e-3}, "worse", "refuted", "slower"),
+        ({"control": 1.5}, "partial", "missing", "control may have changed as well"),
+        ({"control": None}, "partial", "missing", "no control is known"),
+        ({"pairs": 5}, "partial", "missing", "a proof needs 8"),
+        ({"alike": 1.3}, "partial", "missing", "two measurements"),
+        ({"fast": 3.2e-3, "remedied": 2.8e-3}, "partial", "missing", "gap"),
+    ],
+)
+def test_anything_less_is_not_proven_and_says_why(planted: dict[str, Any], verdict: str, state: str, word: str) -> None:
+    found = outcome(**planted)
+    assert (found.verdict, found.leg.state) == (verdict, state)
+    assert word in found.reason
+
+
+def gap(slow: list[float], remedied: list[float], fast: list[float], fast_remedied: list[float] | None = None) -> Gap:
+    return Gap(*(np.array(one) for one in (slow, remedied, fast, fast_remedied or fast)))
+
+
+def test_a_remedy_that_speeds_up_both_sides_removes_nothing_of_the_gap() -> None:
+    """As an info key does to a lock (45 to 26.5 ns) and to a flush (36.5 to 18.9 ns): the cost of the lock remains."""
+    found = outcome(slow=45e-9, remedied=26.5e-9, fast=36.5e-9, fast_remedied=18.9e-9)
+    assert (found.verdict, found.leg.state) == ("both sides", "refuted")
+    assert found.removed_ratio.value == pytest.approx(0.1, abs=0.05)
+    assert re.search(
+        r"speeds up both sides, the slow one by 1[78]\S* ns and the fast one by 1[678]\S* ns", found.reason
+    )
+    assert "worth having, but 1" in found.reason
+    assert re.search(r"the fast side takes 1[78]\S* ns in place of 3[4-7]\S* ns", " ".join(found.leg.evidence))
+
+
+def control(verdict: str | None, ratio: float | None, interval: tuple[float, float] | None) -> ContrastResult:
+    return contrast("negative control", verdict=verdict, ratio=ratio, interval=interval)
+
+
+EXPLAINED = Legs(observed=leg("shown"), explained=leg("shown"), proven=leg())
+
+
+def after(found: TrialOutcome) -> StepConclusion:
+    """The conclusion after a trial of a finding of 3x that was explained."""
+    seen = finding("SP009", status="explained", cause="It is.", legs=EXPLAINED, excess_s=2e-3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slowpath.diagnose.steps.trial.judge_trial", lambda *_: found)
+        history = StepHistory(step(2, TASK), [], ())
+        return apply(StepConclusion([seen]), TASK, results(), history)
+
+
+def test_what_the_trial_s_own_pairs_show_again_stays() -> None:
+    found = outcome(remedied=2.9e-3)
+    assert found.gap is not None
+    assert found.gap.again == "shown"
+    assert [one.status for one in after(found).findings] == ["explained"]
+
+
+def test_what_noise_hides_from_them_is_not_explained_and_goes_last() -> None:
+    """A finding of 2.71x stood first, explained, after ten pairs that took from 0.5x to 2x."""
+    found = outcome()
+    times = np.array([1.0, 2.0] * 5)
+    hidden = Gap(times * 1e-3, times * 1e-3, times[::-1] * 1e-3, times[::-1] * 1e-3)
+    assert hidden.again == "open"
+    [one] = after(dataclasses.replace(found, verdict="partial", leg=leg("missing"), gap=hidden)).findings
+    assert (one.status, one.cause) == ("observed", None)
+    assert one.hypotheses == ["It is."]
+    assert one.doubts == ["10 pairs of a trial did not show the gap again"]
+    assert cost(one)[1] < cost(finding("SP009", excess_s=1e-6))[1]
+    [proven] = after(dataclasses.replace(found, gap=hidden)).findings
+    assert proven.status == "proven"
+
+
+CAUSE = "The library handles the datatype block by block."
+EXPLAINED_OF_REFUTED_CAUSE = finding(
+    "SP015",
+    status="explained",
+    cause=CAUSE,
+    legs=Legs(observed=leg("shown"), explained=leg("shown", "law and witness agree"), proven=leg()),
+)
+TASK_OF_REFUTED_CAUSE = TrialTask(
+    finding=EXPLAINED_OF_REFUTED_CAUSE.id, remedy="contiguous data", axis="datatype", slow="vector", remedied="byte",
+    metric=EXPLAINED_OF_REFUTED_CAUSE.metric, phase="steady", control="it is short", fast_side="unchanged",
+)  # fmt: skip
+
+
+def trial(
+    slow: float = 3.0, remedied: float = 3.0, fast: float = 1.0, pairs: int = 10, noise: float = 0.01
+) -> list[ContrastResult]:
+    """Contrasts of a trial with planted times, ms."""
+    return [
+        planted_contrast("remedy", remedied * 1e-3, slow * 1e-3, pairs, noise),
+        planted_contrast("remedy again", remedied * 1e-3, slow * 1e-3, pairs, noise, seed=2),
+        planted_contrast("a/a", slow * 1e-3, slow * 1e-3, pairs, seed=3),
+        planted_contrast("fast side", fast * 1e-3, fast * 1e-3, pairs, seed=4),
+        planted_contrast("negative control", 1e-6, 1e-6, pairs, seed=5),
+    ]
+
+
+def after_of_refuted_cause(
+    contrasts: Sequence[ContrastResult],
+    seen: Finding = EXPLAINED_OF_REFUTED_CAUSE,
+    task: TrialTask = TASK_OF_REFUTED_CAUSE,
+    run: Results | None = None,
+    earlier: Sequence[MeasuredStep] = (),
+) -> Finding:
+    found = replace(run or results(), contrasts=list(contrasts))
+    history = StepHistory(step(len(earlier) + 1, task), earlier, ())
+    [one] = apply(StepConclusion([replace(seen, id=task.finding)]), task, found, history).findings
+    return one
+
+
+def test_a_remedy_of_the_cause_that_changes_nothing_takes_the_cause_away() -> None:
+    found = after_of_refuted_cause(trial())
+    assert (found.status, found.cause) == ("observed", None)
+    why = found.legs.explained
+    assert why.state == "refuted"
+    assert why.text.startswith("'contiguous data' was tried and did not help: without it, the time is ")
+    assert re.search(r"; removing half of the gap would make it 1\.[45]\d?x$", why.text)
+    assert found.doubts == [why.text]
+    assert f"explained: {why.text}" in found.missing
+    assert CAUSE.rstrip(".") not in found.hypotheses
+    assert found.remedies[0].verdict == "no effect"
+
+
+@pytest.mark.parametrize(
+    "contrasts",
+    [
+        pytest.param(trial(pairs=5), id="too few pairs"),
+        pytest.param(trial(fast=2.3, noise=0.1), id="interval too wide"),
+        pytest.param(trial(slow=3.0, remedied=2.6), id="it helps a little"),
+        pytest.param(trial(remedied=4.0), id="it costs time of its own"),
+        pytest.param(trial()[:3], id="no fast side"),
+        pytest.param([contrast("remedy")], id="no pairs"),
+        pytest.param([*trial()[:2], planted_contrast("a/a", 3e-3, 4e-3), *trial()[3:]], id="copies differ"),
+    ],
+)
+def test_what_decides_nothing_changes_nothing(contrasts: Sequence[ContrastResult]) -> None:
+    found = after_of_refuted_cause(contrasts)
+    assert (found.status, found.cause, found.legs.explained) == (
+        "explained",
+        CAUSE,
+        EXPLAINED_OF_REFUTED_CAUSE.legs.explained,
+    )
+
+
+def test_what_removes_a_cause_is_a_remedy_of_its_slow_path_that_the_engine_applies_itself() -> None:
+    for path in SLOW_PATHS:
+        for removing in path.removes_cause:
+            assert removing in path.remedies
+            assert removing.change is not None or set(removing.variables) == {"SLOWPATH_THREAD_LEVEL"}
+            assert removing.untried is None
+    small_pages = known("SP008")
+    assert small_pages is not None
+    assert [one.name for one in small_pages.removes_cause] == ["huge pages"]
+
+
+Json = dict[str, Any]
+PRELOAD = Path("/cache/libslowpath-coll.so")
+REMEDY = find_remedy("replaced collective")
+DEFAULT = Condition("default", {}, (), "bound", "core")
+
+
+def sides(description: Json, collective: str = "scatter", length: int = 8, **more: str) -> Sides:
+    entry = next(one for one in description["experiments"] if one["name"] == "coll")
+    common = {one["name"]: one["default"] for one in entry["parameters"]}
+    common |= {"collective": collective, "message_bytes": str(length), **more}
+
+    def cell(number: int, way: str) -> CellResult:
+        return made_results.cell(number, {**common, "way": way}, experiment="coll")
+
+    fast = "dissemination" if collective == "barrier" else "bcast"
+    return Sides(cell(0, "library"), DEFAULT, cell(1, fast), DEFAULT, "way", "collective_work_s", "steady", "steady")
+
+
+def table(of: Sides, ranks: int = 2) -> Json:
+    found = replaceable(REMEDY, of, "mpich-5.0.2", ranks, PRELOAD)
+    made: Json = json.loads(found.variables["SLOWPATH_COLL"])
+    return made
+
+
+def test_the_trial_toggles_the_preload_with_a_row_about_the_slow_cell_alone(description: Json) -> None:
+    at = sides(description)
+    remedy = replaceable(REMEDY, at, "mpich-5.0.2", 2, PRELOAD)
+    row = {"collective": "scatter", "ranks": [2, 2], "bytes": [8, 8], "mockup": "bcast"}
+    assert table(at) == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
+    assert remedy.variables["LD_PRELOAD"] == str(PRELOAD)
+    made = design(at, remedy, frozenset(), 2)
+    assert not isinstance(made, str)
+    assert (made.axis, made.slow) == ("environment", "default")
+    assert made.fast_side == "toggled", "the mock-up as a cell of its own is measured with the preload, too"
+    mpis = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
+    plan = expand(decode(recorded(made.campaign), "made.toml"), description, mpis, 1)
+    (remedied,) = [one for one in plan.environments if one.variables]
+    assert json.loads(remedied.variables["SLOWPATH_COLL"])["rows"] == [row], "as it went through the campaign's text"
+    lengths = {one.parameters["message_bytes"] for one in plan.cells if one.group == "negative control"}
+    assert lengths == {"65536"}
+
+
+@pytest.mark.parametrize(
+    ("collective", "length", "control"),
+    [
+        ("scatter", 65536, ("scatter", 262144)),
+        ("scatter", 1 << 20, ("scatter", 65536)),
+        ("barrier", 0, ("allreduce", 65536)),
+    ],
+)
+def test_the_control_is_what_the_table_leaves_alone(
+    description: Json, collective: str, length: int, control: tuple[str, int]
+) -> None:
+    found = replaceable(REMEDY, sides(description, collective, length), "mpich-5.0.2", 2, PRELOAD).control
+    assert found is not None
+    assert found.parameters == {"collective": control[0], "message_bytes": str(control[1])}
+
+
+def test_the_library_s_own_count_says_whether_it_acted(tmp_path: Path) -> None:
+    assert replaced_words(tmp_path) is None
+    for number, calls in enumerate(([3, 4], [0], None, [])):
+        launch = tmp_path / "launches" / f"{number:06d}"
+        launch.mkdir(parents=True)
+        if calls is not None:
+            (launch / "replaced.json").write_text(json.dumps({"rows": [{"calls": one} for one in calls]}))
+    (tmp_path / "launches" / "000003" / "replaced.json").write_text("{")
+    assert replaced_words(tmp_path) == "libslowpath-coll.so replaced 7 calls in 1 of 3 launches that reported"
+
+
+@pytest.fixture
+def small_pages(survey: Results) -> Results:
+    """A survey whose slow cell has small pages."""
+    slow = survey.cells[0]
+    slow = replace(slow, parameters={**slow.parameters, "pages": "small"})
+    return replace(survey, cells=[slow, survey.cells[1]])
+
+
+def after_of_order(survey: Results, findings: list[Finding], *steps: MeasuredStep) -> State:
+    """After the survey, a witness and these steps."""
+    return state(findings, [MeasuredStep(step(1, SurveyTask()), survey), MeasuredStep(step(0), results()), *steps])
+
+
+def kinds(of: State) -> list[str]:
+    return [one.task.kind for one in proposals(of)]
+
+
+def trial_of(one: Finding, remedy: str = "huge pages") -> TrialTask:
+    return TrialTask(
+        finding=one.id, remedy=remedy, axis="pages", slow="small", remedied="huge", metric=one.metric,
+        phase="steady", control="it is short", fast_side="remedied",
+    )  # fmt: skip
+
+
+def test_what_is_the_user_s_own_and_costs_most_goes_first(small_pages: Results) -> None:
+    small = finding("SP008", 1e-6, number=1)
+    large = finding("SP008", 1e-3, number=2)
+    chosen = finding("SP008", 1.0, number=3, affects_default=False)
+    tasks = [one.task for one in proposals(after_of_order(small_pages, [small, chosen, large]))]
+    order = list(dict.fromkeys(task.finding for task in tasks if isinstance(task, TrialTask)))
+    assert all(isinstance(task, TrialTask) for task in tasks)
+    assert order == [large.id, small.id, chosen.id]
+
+
+def test_what_costs_most_is_tried_before_anything_is_explained_and_properties_last(small_pages: Results) -> None:
+    """A default diagnosis proves something in its first minute."""
+    property_ = finding("SP008", 1.0, number=1, kind="property")
+    witnessed = finding("SP008", 1e-5, number=4, kind="opportunity", status="explained")
+    large = finding("SP008", 1e-3, number=2, kind="opportunity")
+    puts = finding("SP008", 1e-2, number=3, kind="opportunity", concerns="one-sided communication")
+    tasks = [one.task for one in proposals(after_of_order(small_pages, [property_, puts, witnessed, large]))]
+    trials = [task.finding for task in tasks if isinstance(task, TrialTask)]
+    assert isinstance(tasks[0], TrialTask)
+    assert trials[0] == large.id
+    assert trials[-1] == property_.id
+    named = [one.task for one in proposals(after_of_order(small_pages, [large]), name_only=True)]
+    assert not any(isinstance(task, TrialTask) for task in named)
+
+
+@pytest.mark.parametrize("kind", ["fault", "property"])
+def test_a_fault_that_was_screened_is_measured_alone_before_a_remedy_of_another_is_tried(
+    kind: str, small_pages: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A property that was screened waits: it decides nothing about whether something is wrong."""
+    alone = Proposal(
+        SingleTask(factors=["source"]), next(proposals(after_of_order(small_pages, [finding("SP008")]))).campaign, ""
+    )
+    monkeypatch.setattr("slowpath.diagnose.steps.again.propose_single", lambda _: iter([alone]))
+    pages = finding("SP008", 1e-3, number=2, kind="opportunity")
+    screened = replace(finding("SP065", 1e-6, number=3, kind=kind), needs_cause=True)
+    tasks = [one.task for one in proposals(after_of_order(small_pages, [pages, screened]))]
+    assert isinstance(tasks[0], SingleTask if kind == "fault" else TrialTask)
+
+
+def test_name_only_asks_for_own_settings_and_for_nothing_else(survey: Results) -> None:
+    apart = [(1e-3, 1.5e-3), (1e-3, 1.4e-3)]
+    own = contrast("your settings", apart, verdict="undecided")
+    own = replace(own, a=replace(own.a, value=WITHOUT_USER), b=replace(own.b, value="default"))
+    other = contrast("pages", apart, verdict="undecided")
+    of = after_of_order(replace(survey, contrasts=[other, own]), [finding("SP008")])
+    asked = [one.task for one in proposals(of, name_only=True)]
+    assert [task.contrast for task in asked if isinstance(task, RepeatTask)] == [own.id]
+    assert len(asked) == 1
+    assert [task.contrast for task in (one.task for one in proposals(of)) if isinstance(task, RepeatTask)] == [
+        own.id,
+        other.id,
+        own.id,
+    ]
+
+
+def noisy_trial(seed: int, noise: float = 0.3) -> Results:
+    return results(
+        contrasts=[
+            planted_contrast("remedy", 1e-3, 1.5e-3, 10, noise, seed),
+            planted_contrast("remedy again", 1e-3, 1.5e-3, 10, noise, seed + 100),
+            planted_contrast("a/a", 1.5e-3, 1.5e-3, 10, 0.01, seed),
+            planted_contrast("negative control", 1e-6, 1e-6, 10, noise, seed),
+        ]
+    )
+
+
+def test_a_trial_that_noise_left_open_is_made_once_more_and_judged_by_all_pairs(small_pages: Results) -> None:
+    one = finding("SP008")
+    task = trial_of(one)
+    first, second = (MeasuredStep(step(number, task), noisy_trial(number - 2)) for number in (3, 4))
+    clear = MeasuredStep(step(3, task), noisy_trial(1, 0.01))
+    assert kinds(after_of_order(small_pages, [one], first)) == ["trial"]
+    assert kinds(after_of_order(small_pages, [one], clear)) == []  # decided
+    assert kinds(after_of_order(small_pages, [one], first, second)) == []  # twice is all
+    joined = pooled(second.results, [first.results])
+    assert judge_trial(task, joined).pairs == 20
+    assert [one.launches for one in joined.contrasts] == [20] * 4
+    for pool, own in zip(joined.contrasts, second.results.contrasts, strict=True):
+        assert pool.pairs[10:] == own.pairs
+        assert pool.p != own.p  # of all pairs, as ratio, interval and verdict are
+        assert pool.p_adjusted == pool.p
+        assert (pool.more_pairs is None) == (pool.verdict != "undecided")
+    assert pooled(second.results, []) == second.results
+
+
+def test_every_task_has_one_kind_of_step_and_each_is_documented() -> None:
+    assert [kind.task for kind in KINDS] == list(dict.fromkeys(kind.task for kind in KINDS))
+    assert {kind.task for kind in KINDS} == set(get_args(Task))
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "diagnose.md").read_text()
+    for kind in KINDS:
+        assert f"\n{kind.task.__struct_config__.tag} |" in page
+
+
+AXES = {
+    "offset_bytes": ["0", "1:0", "0:1", "1"],
+    "order": ["forward", "shuffled"],
+    "idle_s": ["0", "0.001"],
+    "direction": ["forward", "reverse"],
+}
+Parameters = Mapping[str, str]
+
+
+@pytest.fixture
+def screening(ping_pong: dict[str, str]) -> Callable[[Callable[[Parameters], float]], Results]:
+    """A survey that is a screening alone; how many times as long each of its runs takes."""
+
+    def make(cost: Callable[[Parameters], float]) -> Results:
+        noise = np.random.default_rng(5)
+        cells = [
+            cell(
+                number,
+                {**ping_pong, "message_bytes": "65536", **point},
+                (7e-6 * cost(point) * np.exp(noise.normal(0, 0.02, 5))).tolist(),
+            )
+            for number, point in enumerate(screened(AXES, AXES).points())
+        ]
+        made = results(cells)
+        return replace(made, findings=findings(made, ROLES))
+
+    return make
+
+
+def off_page(point: Parameters) -> float:
+    return 2.0 if point["offset_bytes"].startswith("1") else 1.0
+
+
+def surveyed(made: Results) -> MeasuredStep:
+    return MeasuredStep(step(1, SurveyTask()), made)
+
+
+def asked_next(made: Results, only: frozenset[str] = frozenset()) -> Proposal | None:
+    here = replace_asked(state(made.findings, [surveyed(made)]), only)
+    return next((one for one in proposals(here) if isinstance(one.task, SingleTask)), None)
+
+
+def replace_asked(here: Any, only: frozenset[str]) -> Any:
+    from dataclasses import replace as changed
+
+    return changed(here, asked=Asked(rules=only))
+
+
+def test_a_clear_factor_is_varied_alone_over_starts_and_lengths(
+    screening: Callable[..., Results], description: dict[str, Any]
+) -> None:
+    proposal = asked_next(screening(off_page))
+    assert proposal is not None
+    assert proposal.task == SingleTask(factors=["offset_bytes of the sender"], parameters=["offset_bytes"])
+    (group,) = tomllib.loads(campaign_toml(proposal.campaign))["cells"]
+    assert group["parameters"]["offset_bytes"] == ["0", "1:0", "64:0", "2048:0", "4096:0"]
+    assert len(group["parameters"]["message_bytes"]) >= 6
+    assert group["parameters"]["order"] == "forward"
+    # With the pattern that the survey has, the engine's planner takes it.
+    text = campaign_toml(proposal.campaign).replace('"ping_pong"', '"one_way"').replace(METRIC, "one_way_s")
+    plan = expand(decode(text.encode(), "single"), description, [MpiInUse("mpich", "mpi", lambda _: ({}, None))], 1)
+    assert len(plan.cells) == 30
+    assert len(plan.contrasts) == 24
+
+
+def alone(ping_pong: dict[str, str], ratio: float) -> Results:
+    """The sender's start alone, at one length."""
+    noise, times = np.random.default_rng(6), {}
+    for number, offset in enumerate(("0", "1:0")):
+        slow = ratio if number else 1.0
+        times[offset] = (7e-6 * slow * np.exp(noise.normal(0, 0.02, 6))).tolist()
+    cells = [
+        cell(number, {**ping_pong, "message_bytes": "65536", "offset_bytes": offset}, values)
+        for number, (offset, values) in enumerate(times.items())
+    ]
+    pairs = list(zip(times["0"], times["1:0"], strict=True))
+    one = contrast("start alone", pairs)
+    sides = [replace(side, value=value) for side, value in zip((one.a, one.b), times, strict=True)]
+    made = results(cells, contrasts=[replace(one, axis="offset_bytes", a=sides[0], b=sides[1])])
+    return replace(made, findings=findings(made, ROLES))
+
+
+def concluded(screening: Callable[..., Results], ping_pong: dict[str, str], ratio: float) -> tuple[Finding, str]:
+    made = screening(off_page)
+    task = SingleTask(factors=["another name of it"], parameters=["offset_bytes"])
+    steps = [surveyed(made), MeasuredStep(step(2, task), alone(ping_pong, ratio))]
+    before, after = conclude(steps[:1], []), conclude(steps, [])
+    assert isinstance(after, StepConclusion)
+    (one,) = after.findings
+    assert one.rule == "SP031"
+    return one, kind_of(task).summary(task, before, after)
+
+
+def test_what_shows_alone_takes_the_screening_s_place(
+    screening: Callable[..., Results], ping_pong: dict[str, str]
+) -> None:
+    one, words = concluded(screening, ping_pong, 2.0)
+    assert one.contrasts
+    assert one.run == "02-single"
+    assert one.doubts == []
+    assert words == "SP031 by itself"
+
+
+def counted(system_s: float, operations: int, calls: dict[str, CallCounts] | None = None) -> Results:
+    """A run of one cell, whose receiver was watched."""
+    role = RoleWitness(
+        minor_faults_per_op=None, major_faults_per_op=None, system_time_s_per_op=system_s, involuntary_switches=1,
+        operations=operations, calls=calls,
+    )  # fmt: skip
+    return results([cell(0, {}, witness={"steady": {"send": None, "receive": role}})])
+
+
+def test_a_witness_of_two_runs_counts_the_operations_of_both() -> None:
+    calls = {"process_vm_readv": CallCounts(calls_per_op=1.0, bytes_per_op=None, failed_per_op=0.0)}
+    both = with_counts(counted(4e-5, 50), counted(11e-5, 20, calls))
+    witness = both.cells[0].witness
+    assert witness is not None
+    role = witness["steady"]["receive"]
+    assert role is not None
+    assert witness["steady"]["send"] is None
+    assert role.system_time_s_per_op == pytest.approx(6e-5)
+    assert (role.operations, role.involuntary_switches, role.calls) == (70, 2, calls)
+
+
+def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
+    start = finding("SP008", remedies=[remedy("huge pages", side_effects=["memory"])])
+    contrasts = [
+        planted_contrast("remedy", 1e-3, 3e-3),
+        planted_contrast("remedy again", 1e-3, 3e-3, seed=2),
+        planted_contrast("negative control", 1e-6, 1e-6),
+    ]
+    task = TrialTask(
+        finding=start.id, remedy="huge pages", axis="pages", slow="small", remedied="huge", metric=start.metric,
+        phase="steady", control="short", fast_side="remedied",
+    )  # fmt: skip
+    steps = [
+        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
+        MeasuredStep(step(2, task), results(contrasts=contrasts)),
+    ]
+    found = conclude(steps, []).findings[0]
+    assert found.status == "proven"
+    assert found.remedies[0].verdict == "proven"
+    assert "memory" in found.remedies[0].side_effects
+    assert advance(StepConclusion([start]), steps, []).findings == [found]
+
+
+def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch, survey: Results) -> None:
+    seen = []
+
+    def rules(results: Results, roles: Roles, user_state: UserState | None = None, **_: object) -> list[Finding]:
+        seen.append(user_state)
+        return [finding("SP009", affects_default=False)]
+
+    monkeypatch.setattr("slowpath.diagnose.own_settings.findings", rules)
+    environments = [*survey.run.environments, environment(WITHOUT_USER, unset=["X"])]
+    survey = replace(survey, run=replace(survey.run, environments=environments))
+    forced = [Forced("single_copy_off", "X", "0")]
+    found = conclude([MeasuredStep(step(1, SurveyTask()), survey)], forced).findings
+    assert seen == [UserState("single_copy_off", {"X": "0"}, WITHOUT_USER)]
+    evidence = facts_of(survey, ROLES, seen[0])
+    own, without = survey.cells[0], replace(survey.cells[1], environment=WITHOUT_USER)
+    assert (evidence.setting(own), evidence.variables(own)) == ("single_copy_off", {"X": "0"})
+    assert (evidence.setting(without), evidence.variables(without)) == (None, {})
+    assert [evidence.is_default(one) for one in (own, without)] == [True, False]
+    assert [evidence.as_found(one) for one in (own, without)] == [False, True]
+    assert found[0].affects_default is True
+    assert "your environment sets X=0" in found[0].text
+
+
+def path(layer: Layer | None, environment: str = OWN_WITNESSED) -> MessagePath:
+    return MessagePath(
+        environment=environment, scope="on_node", pairs=[(0, 1), (1, 0)], layer=layer, module="pml ob1",
+        transport="btl sm", devices=[], single_copy="cma", reason=None if layer else "nothing says it",
+    )  # fmt: skip
+
+
+def asked(*paths: MessagePath) -> Results:
+    seen = results()
+    return replace(seen, run=replace(seen.run, mpi=replace(seen.run.mpi, paths=list(paths))))
+
+
+def measured(survey: Results, environ: dict[str, str], *paths: MessagePath) -> list[MeasuredStep]:
+    task = SurveyTask(settings=list(own_settings(environ)))
+    return [MeasuredStep(step(1, task), survey), MeasuredStep(step(2, PathTask()), asked(*paths))]
+
+
+def witnessed(of: State, is_witnessed: bool = True) -> State:
+    return dataclasses.replace(of, is_witnessed=is_witnessed)
+
+
+def test_one_launch_is_asked_right_after_the_survey(survey: Results) -> None:
+    surveyed = [MeasuredStep(step(1, SurveyTask()), survey)]
+    after = witnessed(state([], surveyed))
+    first = next(proposals(after))
+    assert (first.task.kind, first.campaign.rounds) == ("path", 1)
+    assert [one.witness for one in first.campaign.environments] == [True], "none of its launches is timed"
+    assert next(proposals(after, name_only=True)).task.kind == "path"
+    assert all(one.task.kind != "path" for one in proposals(witnessed(state([], surveyed), False)))
+    twice = [*surveyed, MeasuredStep(step(2, PathTask()), asked())]
+    assert all(one.task.kind != "path" for one in proposals(witnessed(state([], twice))))
+
+
+def test_the_step_says_the_path_or_that_nothing_was_said() -> None:
+    assert PATH.numbers(asked(path("library"), path("ucx", "with UCX, witnessed"))) == (
+        "messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)"
+    )
+    assert PATH.numbers(asked()) == "the launch that was asked said nothing"
+
+
+def test_settings_of_a_layer_that_carries_nothing_are_named_with_the_evidence(survey: Results) -> None:
+    environ = {"UCX_NET_DEVICES": "lo", "UCX_LOG_LEVEL": "warn", "OMPI_MCA_pml": "ob1"}
+    steps = measured(survey, environ, path("library"))
+    (said,) = without_effect(steps, [], "openmpi")
+    assert said == (
+        "UCX_NET_DEVICES=lo has no effect on messages here, because UCX carries none: messages between ranks 0 and 1 "
+        "go by pml ob1, btl sm (single copy by cma). Unset it, or have UCX carry messages (OMPI_MCA_pml=ucx)."
+    )
+    assert len(paths_of(steps)) == 1

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments: ends of messages, exchanges, roles of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import pytest
+
+from slowpath.compare.comparison import differing_parts
+from slowpath.core.cell_results import CellResult
+from slowpath.core.files import data_folder
+from slowpath.core.plan import Plan, is_effort
+from slowpath.diagnose.limits import SHORT_EFFORT, shortened
+from slowpath.experiments.exchange import EXCHANGE, box_points
+from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, SampleBlock
+from slowpath.experiments.messages import allocation_bytes, ends, one_way, ping_pong, polling, splits
+from slowpath.experiments.p2p import p2p_seconds
+from slowpath.experiments.registry import EXPERIMENTS, ROLES
+from slowpath.findings.laws import sweeps
+from slowpath.plan.campaign import load
+from slowpath.plan.expand import MpiInUse, expand
+from support.results import a_cell, a_metric, an_estimate
+
+JOB = LaunchContext(3, True, hosts=("a", "a", "a"))
+FULL = {
+    "pattern": "one_way",
+    "memory": "host",
+    "message_bytes": "64",
+    "buffer_bytes": "message",
+    "overalloc_bytes": "0",
+    "allocations": "1",
+    "messages": "10",
+    "samples": "10",
+    "touch": "write",
+    "validate": "on",
+    "in_flight": "64",
+}
+
+
+def block(rank: int, begin_ns: int, length_ns: int, part: int = 0) -> SampleBlock:
+    begins = np.array([begin_ns], dtype=np.int64)
+    return SampleBlock(rank, "steady", 0, 1, 1, np.array([length_ns], dtype=np.int64), begins, part)
+
+
+def value_s(found: object) -> float:
+    assert isinstance(found, dict)
+    series: MetricSamples = found["steady"]
+    assert series.values_s.size == 1
+    return float(series.values_s[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "pair"),
+    [
+        ({}, (0, 2)),
+        ({"peer": "1"}, (0, 1)),
+        ({"direction": "reverse"}, (2, 0)),
+        ({"direction": "reverse", "peer": "1"}, (1, 0)),
+        ({"pattern": "polling"}, (2, 0)),
+        ({"pattern": "polling", "direction": "reverse", "peer": "1"}, (0, 1)),
+    ],
+)
+def test_who_sends_and_who_receives(given: dict[str, str], pair: tuple[int, int]) -> None:
+    assert ends(given, 3) == pair
+
+
+def test_a_reversed_message_is_timed_from_the_last_rank_to_rank_0() -> None:
+    p = {"pattern": "one_way", "direction": "reverse"}
+    blocks = [block(2, 100, 40), block(0, 90, 110)]
+    found = one_way(p, blocks, JOB)
+    assert value_s(found["one_way_s"]) == pytest.approx(100e-9)  # 90 + 110 - 100
+    assert value_s(found["send_s"]) == pytest.approx(40e-9)
+    assert value_s(found["receive_s"]) == pytest.approx(110e-9)
+    shares = splits(p, blocks, JOB)
+    assert isinstance(shares, dict)
+    assert shares["steady"].both == pytest.approx(0.4)
+    assert value_s(ping_pong(p, [block(2, 0, 80)], JOB)["half_round_trip_latency_s"]) == pytest.approx(40e-9)
+
+
+def test_a_poll_is_timed_where_it_is_made() -> None:
+    blocks = [block(0, 0, 70), block(2, 0, 5)]
+    assert value_s(polling({"pattern": "polling"}, blocks, JOB)["poll_s"]) == pytest.approx(70e-9)
+    reverse = polling({"pattern": "polling", "direction": "reverse"}, blocks, JOB)
+    assert value_s(reverse["poll_s"]) == pytest.approx(5e-9)
+
+
+def test_partitions_lie_side_by_side_on_both_sides() -> None:
+    windowed = {**FULL, "pattern": "windowed", "message_bytes": "100", "in_flight": "8"}
+    assert [allocation_bytes(windowed, side) for side in (0, 1)] == [100, 7 * 128 + 100]
+    assert [allocation_bytes({**windowed, "requests": "partitioned"}, side) for side in (0, 1)] == [800, 800]
+
+
+def test_the_messages_of_a_window_lie_apart_or_in_one_place_of_each_thread() -> None:
+    windowed = {**FULL, "pattern": "windowed", "message_bytes": "100", "in_flight": "8", "threads": "2"}
+    one = {**windowed, "places": "one"}
+    assert [allocation_bytes(windowed, side) for side in (0, 1)] == [100, 15 * 128 + 100]
+    assert [allocation_bytes(one, side) for side in (0, 1)] == [100, 128 + 100]
+    assert [allocation_bytes({**one, "direction": "both"}, side) for side in (0, 1)] == [228, 228]
+
+
+def test_idle_time_and_lines_are_in_the_estimate() -> None:
+    assert p2p_seconds({**FULL, "idle_s": "0.01"}, 2) == pytest.approx(p2p_seconds(FULL, 2) + 0.1)
+    assert p2p_seconds({**FULL, "cache": "cold", "message_bytes": "1000000"}, 2) > p2p_seconds(
+        {**FULL, "message_bytes": "1000000"}, 2
+    )
+
+
+CELL = {
+    "pattern": "halo",
+    "box_x": "32",
+    "box_y": "auto",
+    "box_z": "auto",
+    "point_bytes": "8",
+    "datatype": "derived",
+    "samples": "60",
+    "time_limit_s": "0.02",
+    "warmup_s": "0.005",
+    "validate": "on",
+}
+"""A cell of the campaign, as the planner writes it."""
+
+
+def block_of_exchange(rank: int, times_ns: Sequence[int], phase: str = "steady", batch: int = 1) -> SampleBlock:
+    return SampleBlock(rank, phase, 0, batch, 1, np.array(times_ns, dtype=np.int64), None)
+
+
+def steady(blocks: Sequence[SampleBlock], ranks: int) -> MetricSamples | Absent:
+    found = EXCHANGE.derive(CELL, blocks, LaunchContext(size=ranks, one_clock=True))["exchange_s"]
+    return found if isinstance(found, Absent) else found["steady"]
+
+
+def test_the_slowest_rank_counts_sample_by_sample() -> None:
+    found = steady(
+        [block_of_exchange(0, [400, 800]), block_of_exchange(1, [600, 200]), block_of_exchange(2, [100, 100])], ranks=3
+    )
+    assert isinstance(found, MetricSamples)
+    assert found.values_s == pytest.approx([600e-9, 800e-9])
+
+
+def test_a_batch_is_divided_by_its_exchanges() -> None:
+    found = steady([block_of_exchange(0, [400], batch=4), block_of_exchange(1, [800], batch=4)], ranks=2)
+    assert isinstance(found, MetricSamples)
+    assert (found.values_s.tolist(), found.batch) == (pytest.approx([200e-9]), 4)
+
+
+@pytest.mark.parametrize("more", [{"box_x": "128"}, {"point_bytes": "800"}, {"warmup_s": "0.1"}])
+def test_cost_follows_the_parameters(more: dict[str, str]) -> None:
+    assert EXCHANGE.seconds(CELL, 2) < EXCHANGE.seconds({**CELL, **more}, 2)
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Plan:
+    """The shipped campaign, planned with the recorded description of the engine."""
+    description = msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes())
+    return expand(load("halo"), description, [MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))], seed=1)
+
+
+def test_the_campaign_holds_each_box_in_each_datatype(campaign: Plan) -> None:
+    boxes = [(box_points(cell.parameters), cell.parameters["datatype"]) for cell in campaign.cells]
+    expected = {((n, n, n), kind) for n in (16, 32, 64, 128) for kind in ("contiguous", "packed", "derived")}
+    assert set(boxes) == expected
+    assert len(campaign.contrasts) == 4 * 3 + 1
+
+
+def test_only_the_datatype_is_accused(campaign: Plan) -> None:
+    accused = {(one.a.value, one.b.value) for one in campaign.contrasts if not (one.explains or one.control)}
+    assert accused == {("packed", "derived")}
+
+
+PUT = {"pattern": "burst", "message_bytes": "8", "window": "allocate", "instructions": "16", "samples": "200"}
+
+
+def put(number: int, **changed: str) -> CellResult:
+    metrics = {"time_per_put_s": a_metric(an_estimate(1e-6 * (number + 1)))}
+    return a_cell(number, experiment="put", parameters={**PUT, **changed}, metrics=metrics)
+
+
+def test_every_parameter_has_a_role_of_three() -> None:
+    roles = {role for experiment in EXPERIMENTS for role in experiment.roles.values()}
+    assert roles == {"setting", "covariate", "effort"}
+    assert is_effort(ROLES, "samples")
+    assert not is_effort(ROLES, "puts")
+    assert not is_effort(ROLES, "what no experiment has")
+
+
+@pytest.mark.parametrize("name", ["samples", "instructions", "allocations", "messages", "quiet_wait_s", "validate"])
+def test_cells_of_two_runs_that_differ_in_effort_are_one_thing(name: str) -> None:
+    assert differing_parts(put(0, **{name: "1"}), put(0, **{name: "2"})) == []
+
+
+@pytest.mark.parametrize("name", ["window", "message_bytes", "peer", "what no experiment has"])
+def test_cells_of_two_runs_that_differ_otherwise_are_two(name: str) -> None:
+    assert differing_parts(put(0, **{name: "1"}), put(0, **{name: "2"})) == [f"{name} is 1 against 2"]
+
+
+def varied(cells: list[CellResult]) -> list[list[str]]:
+    """What varies in each sweep of the cells."""
+    return [sorted(sweep.varied()) for sweep in sweeps(cells, ROLES)]
+
+
+def test_what_a_diagnosis_shortens_is_effort() -> None:
+    assert all(is_effort(ROLES, name) for name in SHORT_EFFORT)
+    assert shortened(PUT) == {**PUT, "samples": SHORT_EFFORT["samples"]}
+
+
+def test_effort_is_no_covariate_and_splits_no_sweep() -> None:
+    lengths = ("8", "64", "512")
+    alike = [put(i, message_bytes=length) for i, length in enumerate(lengths)]
+    other = [put(i, message_bytes=length, instructions=str(i), samples="9") for i, length in enumerate(lengths)]
+    assert varied(alike) == varied(other) == [["message_bytes"]]

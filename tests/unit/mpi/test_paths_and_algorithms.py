@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What carries messages, and the algorithms of collectives by their messages."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from moved import HEADER_BYTES, logs_of
+from slowpath.core.results import MessagePath
+from slowpath.mpi import algorithms as s
+from slowpath.mpi.algorithms import (
+    ALGORITHMS,
+    BEGIN,
+    SENT,
+    Algorithm,
+    Entry,
+    Graph,
+    GraphMessage,
+    NotCounted,
+    RankLog,
+    counted,
+    graph_of,
+    recognise,
+)
+from slowpath.mpi.message_path import paths_of
+
+# Open MPI 5.0.11, two ranks on one node.
+OB1 = """\
+[vm:04272] mca_smsc_base_select: selected shared-memory single-copy component: cma
+[vm:04272] select: initializing pml component ob1
+[vm:04272] select: init returned failure for component ucx
+[vm:04272] selected ob1 best priority 20
+[vm:04272] select: component ob1 selected
+[vm:04273] mca_smsc_base_select: selected shared-memory single-copy component: cma
+[vm:04273] selected ob1 best priority 20
+[vm:04272] mca: bml: Using self btl for send to [[13259,1],0] on node vm
+[vm:04273] mca: bml: Using self btl for send to [[13259,1],1] on node vm
+[vm:04273] mca: bml: Using sm btl for send to [[13259,1],0] on node vm
+[vm:04272] mca: bml: Using sm btl for send to [[13259,1],1] on node vm
+Connection summary: (pml)
+  on-host:  all connections are sm
+  off-host: all connections are n/a
+"""
+UCX = """\
+[vm:04441] selected ucx best priority 19
+[vm:04442] selected ucx best priority 19
+Connection summary: (pml)
+  on-host:  all connections are ucx=sysv;memory,cma;memory
+  off-host: all connections are ucx=rc_mlx5;mlx5_0:1,dc_mlx5;mlx5_0:1
+"""
+# MPICH 5.0.2, netmods ucx and ofi.
+MPICH_UCX = """\
+==== UCX netmod Capability ====
+MPIDI_UCX_CONTEXT_ID_BITS: 16
+===============================
+MPID: MPIDI_coll_generic_json
+MPID/shm: MPIDI_POSIX_coll_generic_json
+"""
+MPICH_OFI = """\
+provider: tcp, score = 4, pref = 0, FI_SOCKADDR_IN [16] 192.0.2.2
+==== Capability set configuration ====
+libfabric provider: sockets - 192.0.2.0/24
+MPIDI_OFI_ENABLE_TAGGED: 1
+MPID/shm: MPIDI_POSIX_coll_generic_json
+"""
+WHOLE_NODES = {"MPIR_CVAR_NOLOCAL": 0, "MPIR_CVAR_ODD_EVEN_CLIQUES": 0, "MPIR_CVAR_NUM_CLIQUES": 1}
+# Intel MPI 2021.18.1.
+INTEL_SHM = '[0] MPI startup(): Load tuning file: "/opt/mpi/etc/tuning_generic_shm.dat"\n'
+INTEL_BOTH = """\
+[0] MPI startup(): libfabric version: 2.4.0-impi
+[0] MPI startup(): libfabric provider: tcp
+[0] MPI startup(): Load tuning file: "/opt/mpi/etc/tuning_generic_shm-ofi.dat"
+[0] MPI startup(): Number of NICs:  1
+[0] MPI startup(): ===== NIC pinning on vm =====
+[0] MPI startup(): Rank    Thread id  Pin nic
+[0] MPI startup(): 0       0          eth0
+[0] MPI startup(): 1       0          eth0
+[0] MPI startup(): ===== CPU pinning =====
+[0] MPI startup(): Rank    Pid      Node name  Pin cpu
+[0] MPI startup(): 0       32520    vm         {0}
+"""
+
+
+def read(library: str, text: str, variables: dict[str, int] | None = None) -> list[MessagePath]:
+    return paths_of(library, text, variables or {}, "default")
+
+
+def one(library: str, text: str, variables: dict[str, int] | None = None) -> MessagePath:
+    (found,) = read(library, text, variables)
+    return found
+
+
+def test_open_mpi_by_a_btl_for_each_pair() -> None:
+    path = one("openmpi", OB1)
+    assert path.pairs == [(0, 1), (1, 0)]
+    assert (path.scope, path.layer, path.single_copy, path.reason) == ("on_node", "library", "cma", None)
+    assert path.words == "messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)"
+
+
+def test_open_mpi_by_ucx_names_transports_and_devices() -> None:
+    near, far = read("openmpi", UCX)
+    assert (near.layer, near.transport, near.devices) == ("ucx", "UCX sysv, cma", [])
+    assert far.words == "messages between nodes go by pml ucx, UCX rc_mlx5, dc_mlx5 (on mlx5_0:1)"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "does not state"),
+        ("[vm:1] select: component ucx selected\n", "does not state"),  # an MTL is reported in the same words
+        (OB1 + "[vm:9] selected ucx best priority 51\n", "different PMLs: ob1, ucx"),
+        ("\n".join(line for line in OB1.splitlines() if "self btl" not in line), "its rank"),
+        ("[vm:1] selected ob1 best priority 20\n", "no pair of ranks"),
+        (OB1 + "[vm:04272] mca: bml: Using self btl for send to [[13259,1],5] on node vm\n", "its rank"),
+        (OB1 + "[vm:04272] mca: bml: Using uct btl for send to [[13259,1],1] on node vm\n", "several layers"),
+        ("[vm:1] selected ucx best priority 19\n", "names none"),
+        ("[vm:1] selected monitoring best priority 0\n  on-host:  all connections are monitoring\n", "names none"),
+    ],
+)
+def test_what_open_mpi_does_not_say_is_missing_with_a_reason(text: str, reason: str) -> None:
+    unknown = [path for path in read("openmpi", text) if path.layer is None]
+    assert unknown
+    assert all(reason in str(path.reason) and "not known" in path.words for path in unknown)
+
+
+def test_mpich_by_shared_memory_on_a_node_and_its_netmod_between_nodes() -> None:
+    near, far = read("mpich", MPICH_UCX, WHOLE_NODES)
+    assert (near.layer, near.transport) == ("library", "shared memory (posix)")
+    assert (far.scope, far.layer, far.module) == ("between_nodes", "ucx", "ch4, netmod ucx")
+    assert far.transport is None
+    assert far.reason
+    _, far = read("mpich", MPICH_OFI, WHOLE_NODES)
+    assert far.words == "messages between nodes go by ch4, netmod ofi, provider sockets (on 192.0.2.0/24)"
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("", WHOLE_NODES),
+        ("==== UCX netmod", WHOLE_NODES),
+        (MPICH_UCX + MPICH_OFI, WHOLE_NODES),
+        (MPICH_UCX, {}),
+        (MPICH_UCX.replace("MPID/shm", "MPID/?"), WHOLE_NODES),
+    ],
+)
+def test_what_mpich_does_not_say_is_missing_with_a_reason(text: str, variables: dict[str, int]) -> None:
+    near = read("mpich", text, variables)[0]
+    assert near.layer is None
+    assert near.reason
+
+
+def test_intel_mpi_by_the_fabrics_that_it_tuned_for() -> None:
+    near, far = read("intelmpi", INTEL_SHM)
+    assert (near.layer, near.module) == ("library", "fabric shm")
+    assert (far.layer, far.reason) == (None, "no network was opened: all ranks were on one node")
+    near, far = read("intelmpi", INTEL_BOTH)
+    assert (near.layer, far.layer, far.transport, far.devices) == ("library", "ofi", "provider tcp", ["eth0"])
+    near, far = read("intelmpi", INTEL_BOTH.replace("shm-ofi", "ofi"))
+    assert (near.layer, far.layer) == ("ofi", "ofi")
+
+
+KNOWN = 8
+ALL = [(name, one) for name, algorithms in ALGORITHMS.items() for one in algorithms]
+
+
+def recovered(algorithm: Algorithm, ranks: int, block_bytes: int = 720720) -> Graph:
+    """Through the sockets and back, headers off. 720720 can be divided by each number of ranks up to 16."""
+    graph = counted(logs_of(algorithm.schedule(ranks), ranks, block_bytes, KNOWN), KNOWN).graph
+    bare = tuple(GraphMessage(one.source, one.target, one.size - HEADER_BYTES) for one in graph.messages)
+    return Graph(ranks, bare, graph.after)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+def test_what_was_followed_is_recognised(ranks: int) -> None:
+    for collective, algorithm in ALL:
+        if not algorithm.schedule(ranks):
+            continue
+        graph = recovered(algorithm, ranks)
+        known = graph_of(algorithm.schedule(ranks), ranks)
+        assert (graph.chain, graph.sent, graph.received) == (known.chain, known.sent, known.received), algorithm.name
+        found = recognise(collective, graph, 720720)
+        assert found.exact
+        assert algorithm.name in found.names, (collective, ranks)
+
+
+@pytest.mark.parametrize("ranks", range(4, 17))
+def test_growth_as_said_is_that_of_the_schedule(ranks: int) -> None:
+    for collective, algorithm in ALL:
+        graph = graph_of(algorithm.schedule(ranks), ranks)
+        if not graph.messages:
+            continue
+        logarithm = math.ceil(math.log2(ranks))
+        if algorithm.growth == "p":
+            assert graph.rounds >= ranks - 1 or "exchange" in algorithm.name, (collective, algorithm.name)
+        else:
+            assert graph.rounds <= 4 * logarithm, (collective, algorithm.name, graph.rounds)
+        assert graph.rounds >= max(graph.chain, *graph.sent, *graph.received)
+
+
+def test_a_chain_of_rendezvous_is_told_from_a_tree_of_as_many_messages() -> None:
+    chain, tree = s.down(16, s.before), s.down(16, s.lowest_bit_cleared)
+    found = [counted(logs_of(one, 16, 8, KNOWN), KNOWN).graph for one in (chain, tree)]
+    assert [len(one.messages) for one in found] == [15, 15]
+    assert [one.chain for one in found] == [15, 4]
+    assert [one.rounds for one in found] == [15, 4]
+    by_peers, by_xor = graph_of(s.by_peer_order(16), 16), graph_of(s.pairwise_xor(16), 16)
+    assert len(by_peers.messages) == len(by_xor.messages)
+    assert (by_peers.chain, by_xor.chain) == (29, 15)
+
+
+def test_other_lengths_or_partners_are_no_exact_fit() -> None:
+    gather = graph_of(s.up(8, s.lowest_bit_cleared, subtree=True), 8)
+    wrong = Graph(8, tuple(GraphMessage(one.source, one.target, 1) for one in gather.messages), gather.after)
+    assert not recognise("gather", wrong, 1).exact
+    assert recognise("gather", gather, 1).exact
+    turned = [
+        [GraphMessage((one.source + 3) % 8, (one.target + 3) % 8, 1) for one in stage] for stage in s.down(8, s.before)
+    ]
+    by_number = recognise("scan", graph_of(turned, 8), 1)
+    assert by_number.names == ("linear chain",)
+    assert not by_number.exact
+
+
+def test_logs_that_do_not_tell_are_refused() -> None:
+    logs = logs_of(s.down(4, s.before), 4, 8, KNOWN)
+    with pytest.raises(NotCounted, match="no call was marked"):
+        counted(logs, 1000)
+    without = [logs[0], RankLog(logs[1].sockets, ()), *logs[2:]]
+    with pytest.raises(NotCounted, match="are not in the log of rank 1"):
+        counted(without, KNOWN)
+    changing = [[Entry(BEGIN, -1, n, 0), Entry(SENT, 1, 100 * n, 22 + n)] for n in range(4)]
+    sender = RankLog(logs[0].sockets, [one for call in changing for one in call])
+    with pytest.raises(NotCounted):
+        counted([sender, *logs[1:]], 0)

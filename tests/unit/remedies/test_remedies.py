@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of remedies, and their controls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_results import cell, contrast, results
+from msgspec.structs import replace
+
+from slowpath.core.plan import Plan
+from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.trials import AGAIN, CONTROL, EFFECT, FAST, Trial, design, judge_trial
+from slowpath.findings.slow_path import Remedy
+from slowpath.mpi.settings import SETTINGS, SWITCHES, forced_states, forces, resolver, variable_named
+from slowpath.plan.expand import MpiInUse, expand
+from slowpath.slowpaths.registry import REMEDIES, remedies_for
+from support.remedies import find_remedy
+
+
+def test_names_are_unique() -> None:
+    names = [remedy.name for remedy in REMEDIES]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
+def test_each_changes_exactly_one_kind_of_thing_or_says_why_it_can_t_be_tried(remedy: Remedy) -> None:
+    kinds = [bool(remedy.variables or remedy.unset), remedy.change is not None, remedy.bind is not None]
+    assert sum(kinds) == 1 or (remedy.untried and sum(kinds) == 0)
+    assert remedy.text.endswith(".")
+    assert (remedy.change is None) == (remedy.parameter is None)
+    assert remedy.axes
+    assert remedy.parameter is None or remedy.parameter in remedy.axes
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
+def test_each_that_is_tried_has_a_control_or_says_why_there_is_none(remedy: Remedy) -> None:
+    reasons = [remedy.control is not None, remedy.untried is not None, remedy.uncontrolled is not None]
+    assert sum(reasons) == 1
+
+
+def test_every_setting_that_a_rule_is_about_has_the_remedy_that_leaves_it() -> None:
+    for row in (one for one in SETTINGS if one.slow):  # the others are as good as what they replace
+        leaving = [one for one in REMEDIES if set(one.unset) == set(row.variables)]
+        assert any(one.applies == row.applies for one in leaving), row
+
+
+def test_a_remedy_fits_its_library_and_version_only() -> None:
+    assert "unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)" in [
+        r.name for r in remedies_for("SP009", None, "mpich", "5.0.2")
+    ]
+    assert not [r for r in remedies_for("SP009", None, "mpich", "3.4") if r.applies.library]
+    assert not [r for r in remedies_for("SP009", None, "mpich", None) if r.applies.library]
+    assert not [r for r in remedies_for("SP009", None, "openmpi", "5.0.11") if "MPIR" in r.name]
+    assert [r.name for r in remedies_for("SP009", None, "openmpi", "5.0.11", "ucx") if r.applies.library] == [
+        "unset UCX_TLS (single copy off)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "axis", "names"),
+    [
+        ("SP019", "window", ["MPI_Win_allocate", "shared window"]),
+        ("SP019", "window_info", ["complete puts at once", "no locks"]),
+        ("SP019", "synchronise", ["lock all once", "flush locally"]),
+        ("SP023", "memory", ["memory from cudaMalloc"]),
+        ("SP015", "pack", ["packing loop", "contiguous data"]),
+        ("SP011", "placement", ["bind to cores"]),
+        ("SP011", "pages", []),
+    ],
+)
+def test_a_remedy_fits_the_axis_of_the_contrast_only(rule: str, axis: str, names: list[str]) -> None:
+    assert [one.name for one in remedies_for(rule, axis, "mpich", "5.0.2")] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "slow", "fits"),
+    [
+        ("lock all once", {"synchronise": "lock"}, True),
+        ("lock all once", {"synchronise": "flush_all"}, False),
+        ("flush locally", {"synchronise": "flush_all"}, True),
+        ("flush locally", {"synchronise": "fence"}, False),
+        ("shared window", {"window": "create"}, False),
+        ("MPI_Win_allocate", {"window": "allocate"}, False),
+        ("no locks", {"window_info": "default", "synchronise": "fence"}, True),
+        ("no locks", {"window_info": "default", "synchronise": "lock"}, False),
+        ("pad to 2 MiB", {"overalloc_bytes": "1"}, False),
+    ],
+)
+def test_a_remedy_that_changes_nothing_in_the_slow_cell_is_none(name: str, slow: dict[str, str], fits: bool) -> None:
+    assert find_remedy(name).fits(slow) is fits
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "slow", "does"),
+    [
+        ("MPIR_CVAR_CH4_CMA_ENABLE", "0", "0", True),
+        ("MPIR_CVAR_CH4_CMA_ENABLE", "no", "0", True),
+        ("MPIR_CVAR_CH4_CMA_ENABLE", "1", "0", False),
+        ("OMPI_MCA_btl", "tcp,self", "self,tcp", True),
+        ("OMPI_MCA_btl", "self,sm,tcp", "self,tcp", False),
+        ("OMPI_MCA_btl", "^tcp", "self,tcp", False),
+        ("OMPI_MCA_smsc", "^cma,xpmem", "^cma,xpmem,knem", True),
+        ("OMPI_MCA_smsc", "cma", "^cma,xpmem,knem", False),
+        ("UCX_TLS", "^sm", "^sm", True),
+        ("UCX_TLS", "^posix,sysv,cma", "^sm", True),
+        ("UCX_TLS", "tcp,self", "^sm", True),
+        ("UCX_TLS", "^cma", "^sm", False),
+        ("UCX_TLS", "sm,tcp", "^sm", False),
+        ("UCX_TLS", "all", "^sm", False),
+        ("UCX_TLS", "^cma,xpmem", "^cma,xpmem,knem", True),
+        ("UCX_TLS", "tcp,self", "^cma,xpmem,knem", False),
+        ("UCX_TLS", "tcp,self", "self,tcp,cuda_copy", True),
+        ("UCX_TLS", "posix,self", "^cma,xpmem,knem", True),
+        ("UCX_TLS", "cma,tcp", "^sm", True),
+        ("OMPI_MCA_btl", "^sm", "self,tcp", True),
+        ("OMPI_MCA_pml", "ucx", "ob1", False),
+    ],
+)
+def test_what_forces_a_state(name: str, given: str, slow: str, does: bool) -> None:
+    assert forces(name, given, slow) is does
+
+
+def test_the_user_s_own_variables_are_recognised() -> None:
+    environ = {"MPIR_CVAR_CH4_CMA_ENABLE": "0", "MPIR_CVAR_NO_LOCAL": "0", "HOME": "/"}
+    found = forced_states(environ, "mpich", "5.0.2", None)
+    assert [(one.state, one.name, one.value) for one in found] == [("single_copy_off", "MPIR_CVAR_CH4_CMA_ENABLE", "0")]
+    assert forced_states(environ, "openmpi", "5.0.11", None) == []
+    both = forced_states({"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_pml": "ob1"}, "openmpi", "5.0.11", None)
+    assert {one.name for one in both} == {"OMPI_MCA_btl", "OMPI_MCA_pml"}
+
+
+def test_switches_know_what_holds_now() -> None:
+    switch = next(one for one in SWITCHES if one.variable == "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD")
+    assert switch.applies.fits("mpich", "5.0.2")
+    assert not switch.applies.fits("openmpi", "5.0.11")
+    assert switch.value({}) == switch.default_bytes
+    assert switch.value({switch.variable: "50021"}) == 50021
+    assert switch.value({switch.variable: "48k"}) is None
+    assert variable_named("btl_sm_eager_limit", "openmpi") == "OMPI_MCA_btl_sm_eager_limit"
+    assert variable_named("MPIR_CVAR_X", "mpich") == "MPIR_CVAR_X"
+
+
+Json = dict[str, Any]
+DESCRIPTION: Json = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())
+MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
+UNBOUND = Condition("default", {}, (), "unbound", "none")
+
+
+def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
+    entry = next(one for one in DESCRIPTION["experiments"] if one["name"] == "p2p")
+    parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
+    sides = Sides(cell(0, parameters), UNBOUND, None, None, None, metric, "steady", "steady")
+    found = design(sides, find_remedy(name), frozenset(), 2)
+    assert isinstance(found, Trial), found
+    return found, expand(found.campaign, DESCRIPTION, MPICH, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "slow", "control"),
+    [
+        ("bind to cores", "half_round_trip_latency_s", {}, {"design": "empty_call", "window": "allocate"}),
+        (
+            "larger cache of GPU handles in MPICH",
+            "half_round_trip_latency_s",
+            {"memory": "device", "live_buffers": "32"},
+            {"live_buffers": "1", "memory": "device"},
+        ),
+    ],
+)
+def test_a_control_toggles_the_remedy_in_a_cell_that_it_must_leave(
+    name: str, metric: str, slow: dict[str, str], control: dict[str, str]
+) -> None:
+    found, plan = planned(name, metric, **slow)
+    made = next(one for one in plan.contrasts if one.group == CONTROL)
+    assert made.axis == found.axis
+    cells = {one.cell: one for one in plan.cells}
+    for side in (made.a, made.b):
+        parameters = cells[side.cell].parameters
+        assert {key: parameters[key] for key in control} == control
+
+
+def test_packing_says_why_nothing_can_be_its_control() -> None:
+    found, plan = planned("contiguous data", "half_round_trip_latency_s", datatype="vector", message_bytes="65536")
+    assert not [one for one in plan.contrasts if one.group == CONTROL]
+    pairs = [(1e-6 * (1 + 0.001 * i), 3e-6) for i in range(10)]
+    made = [contrast(name, pairs) for name in (EFFECT, AGAIN)]
+    made.append(contrast(FAST, [(1e-6 * (1 + 0.001 * i), 1e-6) for i in range(10)]))
+    task = replace(found.task("SP015:00000000"), fast_side="unchanged")
+    outcome = judge_trial(task, results(contrasts=made))
+    assert outcome.verdict == "partial"
+    assert "no negative control: MPI_Pack also copies contiguous messages" in outcome.reason

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of collectives: guidelines, growth with ranks and its picture, cliffs and forced paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import pytest
+import slower_broadcast
+from collective_plants import AFTER_S, BEFORE_S, PLANTS, SOCKETS, WORK, call, counted, linear, prefix_chain
+from planted_results import KIB, Planted
+
+from moved import logs_of
+from slowpath.analyse.cells import messages
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Finding, Results
+from slowpath.experiments.registry import ROLES
+from slowpath.mpi import algorithms
+from slowpath.mpi.algorithms import Schedule
+from slowpath.mpi.settings import resolve
+from slowpath.record.events import SocketMessages
+from slowpath.report.figure import Plot
+from slowpath.report.scaling import scaling_section
+from slowpath.slowpaths.collectives.scalings import scalings
+from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
+from slowpath.slowpaths.collectives.under import CLOSED
+from slowpath.slowpaths.evaluate import findings
+from support.blocks import every
+from support.results import a_cell, a_metric, an_estimate
+
+
+def only(run: Planted) -> Finding:
+    found = findings(run.results(), ROLES)
+    assert len(found) == 1, [one.text for one in found]
+    return found[0]
+
+
+def test_a_cause_that_was_toggled_is_explained_and_proven() -> None:
+    run = Planted()
+    PLANTS["SP037"](run, True)
+    found = only(run)
+    assert found.status == "proven", found.legs
+    assert found.legs.explained.state == "shown"
+    assert any("negative control" in line for line in found.legs.proven.evidence)
+
+
+def test_page_faults_that_the_time_does_not_follow_explain_nothing() -> None:
+    run = Planted()
+    run.environment("kept", GLIBC_TUNABLES="glibc.malloc.mmap_max=0")
+    for environment in ("default", "kept"):
+        for length in (64 * KIB, 128 * KIB):
+            faults = length / 4096 if environment == "default" and length > 64 * KIB else 0.0
+            more = {"collective": "reduce", "message_bytes": length}
+            call(run, 1e-5 if length == 64 * KIB else 8e-5, environment, faults, **more)
+    found = only(run)
+    assert (found.rule, found.legs.explained.state) == ("SP037", "missing")
+    assert found.hypotheses == ["the library changes its algorithm or its protocol at this length"]
+
+
+def test_collectives_that_step_at_one_length_are_one_finding() -> None:
+    """What they share, their messages between two ranks, is a cause that each by itself does not suggest."""
+    run = Planted()
+    for name, slow_s in (("scan", 8e-6), ("bcast", 6e-6), ("reduce", 7e-6)):
+        for length, time_s in ((2 * KIB, 1e-6), (4 * KIB, slow_s)):
+            call(run, time_s, collective=name, message_bytes=length)
+    for length, time_s in ((4 * KIB, 1e-6), (8 * KIB, 5e-6)):
+        call(run, time_s, collective="alltoall", message_bytes=length)
+    several, single = sorted(findings(run.results(), ROLES), key=lambda one: -(one.ratio or 0.0))
+    assert several.text.startswith("Scan, reduce and bcast of 4 KiB are 3.0")
+    assert "slower than 2 of 2 KiB" in several.text
+    assert "take another protocol" in several.hypotheses[0]
+    assert single.text.startswith("Alltoall of 8 KiB")
+
+
+def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> None:
+    run = Planted()
+    PLANTS["SP046"](run, True)
+    for cell, switches in zip(run.cells, (400, 1), strict=True):
+        cell["witness"]["steady"]["receive"]["involuntary_switches"] = switches
+    found = only(run)
+    assert found.legs.explained.state == "shown"
+    assert any("not when waiting ranks give it up" in line for line in found.legs.explained.evidence)
+    assert found.remedies[0].name == "set OMPI_MCA_mpi_yield_when_idle"
+
+
+def paths(control: float | None = 1.0, level: str = "funneled") -> Finding:
+    """MPI_THREAD_MULTIPLE closes a path; the remedy's own level opens it. control: of alltoall; None: not measured."""
+    run = Planted()
+    multiple = run.environment("threads", SLOWPATH_THREAD_LEVEL="multiple")
+    remedy = run.environment("remedy", SLOWPATH_THREAD_LEVEL=level)
+    never = run.environment("never", CLOSED, MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
+    names = [("allreduce", AFTER_S, BEFORE_S)]
+    if control is not None:
+        names.append(("alltoall", BEFORE_S, control * BEFORE_S))
+    for name, open_s, slow_s in names:
+        usual, threads, _, _ = (
+            call(run, time_s, environment, collective=name, message_bytes=8)
+            for environment, time_s in (("default", open_s), (multiple, slow_s), (remedy, open_s), (never, BEFORE_S))
+        )
+        run.contrast("environment", WORK, (usual, "default"), (threads, "threads"), usual="a")
+    return next(one for one in findings(run.results(), ROLES) if one.rule == "SP042" and "Allreduce" in one.text)
+
+
+def test_a_remedy_that_the_run_toggled_proves_the_path_where_the_control_stayed() -> None:
+    found = paths()
+    assert found.status == "proven", found.legs
+    assert found.remedies[0].name == "thread level funneled"
+    assert found.remedies[0].removed_ratio is not None
+    assert any("alltoall of 8 B, which has no such path" in line for line in found.legs.proven.evidence)
+
+
+@pytest.mark.parametrize(("reduce_s", "status"), [(2e-5, "proven"), (3e-5, "explained")])
+def test_a_forced_allreduce_is_a_remedy_where_other_collectives_stay(reduce_s: float, status: str) -> None:
+    run = Planted()
+    run.mpi |= {"name": "openmpi", "version": "5.0.11"}
+    name, state = "unsplit", "allreduce_algorithm_without_splitting"
+    forced = run.environment(name, state, **resolve("allreduce_algorithm_without_splitting", "openmpi", "5.0.11")[0])
+    for environment, one_s, others_s in (("default", 6e-5, 2e-5), (forced, 2.1e-5, reduce_s)):
+        more = {"op": "user", "message_bytes": 64 * KIB, "environment": environment}
+        many = call(run, 2e-5, collective="allreduce", shape="elements", **more)
+        one = call(run, one_s, collective="allreduce", shape="one_type", **more)
+        call(run, others_s, collective="reduce", shape="one_type", **more)
+        run.contrast("shape", WORK, (many, "elements"), (one, "one_type"))
+    found = next(one for one in findings(run.results(), ROLES) if one.rule == "SP038")
+    assert found.status == status, found.legs
+    assert found.remedies[0].name == "allreduce that does not count elements in Open MPI"
+
+
+ROUNDS = 12
+LENGTHS = (8, KIB, 16 * KIB, 256 * KIB)
+
+
+@dataclass
+class Machine:
+    """Times of ways in rounds: a drift that all share, and noise of each cell."""
+
+    noise: float = 0.02
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        self._random = np.random.default_rng(self.seed)
+        self._drift = np.exp(self._random.normal(0, 0.1, ROUNDS))
+        self.cells: list[CellResult] = []
+
+    def cell(self, way: str, length: int, time_s: float, **more: str) -> None:
+        times = time_s * self._drift * np.exp(self._random.normal(0, self.noise, ROUNDS))
+        parameters = {"pattern": "calls", "collective": "bcast", "way": way, "message_bytes": str(length), **more}
+        metrics = {"collective_work_s": a_metric(an_estimate(time_s, launch_values=times.tolist()))}
+        number = len(self.cells)
+        self.cells.append(a_cell(number, experiment="coll", parameters=parameters, metrics=metrics))
+
+    def line(self, factors: Mapping[str, Callable[[int], float]], **more: str) -> None:
+        for length in LENGTHS:
+            for way, factor in factors.items():
+                self.cell(way, length, (1e-6 + length * 1e-9) * factor(length), **more)
+
+
+def proven(machine: Machine, least: float = 1.05) -> list[tuple[str, int]]:
+    found = [one for one in judged(machine.cells, least) if one.is_beyond(least)]
+    return [(one.candidate.way, one.candidate.point.bytes) for one in found]
+
+
+def finding(slow: bool = True) -> Finding:
+    run = Planted(seed=2)
+    slower_broadcast.guideline(run, slow)
+    (found,) = of_guidelines(run)
+    return found
+
+
+def of_guidelines(run: Planted) -> list[Finding]:
+    """A step along the lengths is another rule's as well."""
+    return [one for one in findings(run.results(), ROLES) if one.rule == "SP036"]
+
+
+def test_one_finding_for_a_range_names_the_best_way_with_its_factor() -> None:
+    found = finding()
+    assert found.text.startswith("The library's own bcast takes 2.3")
+    assert "what its scatter+allgather takes, for 16 KiB to 256 KiB on 2 ranks; at " in found.text
+    assert re.search(r"; at \d+ KiB [\d.]+ us vs [\d.]+ us\.$", found.text), "the ratio is not that of these times"
+    assert found.interval is not None
+    assert found.interval[0] < 3 / 1.3 < found.interval[1]
+    assert found.interval[1] / found.interval[0] < 1.1
+    assert found.cause is None
+    assert found.status == "observed"
+    assert found.about == "bcast against scatter+allgather, 2 ranks"
+
+
+def test_its_remedy_is_the_mockup() -> None:
+    (remedy,) = finding().remedies
+    assert remedy.name == "replaced collective"
+    assert remedy.snippet.shell == "export SLOWPATH_COLL=tuning.json"
+
+
+def test_a_message_in_pieces_is_held_against_as_many_calls_as_it_takes() -> None:
+    """8 KiB as 8 calls of 1 KiB, each 2 us; 1 KiB as 128 calls of 8 B is no gain. Of nearer lengths SP037 speaks."""
+    run = Planted(seed=2)
+    for length, time_s in ((8, 1e-6), (KIB, 2e-6), (8 * KIB, 40e-6)):
+        more = {"pattern": "calls", "collective": "gather", "message_bytes": length, "way": "library", "members": "all"}
+        run.cell({"collective_work_s": {"steady": time_s}}, experiment="coll", **more)
+    (found,) = of_guidelines(run)
+    assert found.ratio == pytest.approx(2.5, rel=0.03)
+    assert found.text.startswith("One gather takes 2.")
+    assert "what 8 calls of 1 KiB take, for 8 KiB on 2 ranks" in found.text
+    assert found.remedies == []
+
+
+def test_the_choice_does_not_make_the_ratio_better() -> None:
+    """20 ways that are all equal: the best of them on all launches would seem some percent faster."""
+    ratios = []
+    for seed in range(30):
+        machine = Machine(noise=0.1, seed=seed)
+        machine.line({"library": lambda _: 1.0, **{f"way{i}": lambda _: 1.0 for i in range(20)}})
+        ratios += [one.proof.ratio for one in judged(machine.cells, 1.0)]
+    assert len(ratios) > 90
+    assert float(np.exp(np.mean(np.log(ratios)))) == pytest.approx(1.0, abs=0.01)
+
+
+def test_of_clean_machines_nothing_is_said() -> None:
+    """200 lengths of 8 ways each, none slower than the library by more than noise: none is named beyond 1 %."""
+    machine = Machine(noise=0.05)
+    for number in range(50):
+        ways = {f"way{i}": lambda _: 1.0 for i in range(8)}
+        machine.line({"library": lambda _: 1.0, **ways}, communicator=str(number))
+    assert proven(machine, least=1.01) == []
+
+
+def test_three_rounds_prove_nothing() -> None:
+    machine = Machine(noise=0.001)
+    machine.line({"library": lambda _: 2.0, "a": lambda _: 1.0})
+    cells = []
+    for cell in machine.cells:
+        estimate = cell.estimate("collective_work_s", "steady")
+        assert estimate is not None
+        values = an_estimate(1e-6, launch_values=estimate.launch_values[:3])
+        cells.append(
+            a_cell(
+                cell.cell,
+                experiment="coll",
+                parameters=cell.parameters,
+                metrics={"collective_work_s": a_metric(values)},
+            )
+        )
+    assert judged(cells, 1.05) == []
+
+
+KNOWN = 8
+
+
+def events(schedule: Schedule, ranks: int, block_bytes: int = 8) -> list[SocketMessages]:
+    logs = logs_of(schedule, ranks, block_bytes, KNOWN)
+    return [
+        SocketMessages(
+            t_ns=0,
+            cell=0,
+            rank=rank,
+            known_calls=KNOWN,
+            lost=0,
+            sockets=tuple(log.sockets),
+            log=tuple((one.socket, one.what, one.begin, one.size) for one in log.entries),
+        )
+        for rank, log in enumerate(logs)
+    ]
+
+
+def asked(collective: str) -> Mapping[str, str]:
+    return {"pattern": "messages", "collective": collective, "message_bytes": "8"}
+
+
+def test_a_call_is_counted_and_its_algorithm_named() -> None:
+    found, reason = messages(asked("scan"), [events(prefix_chain(8), 8)] * 2)
+    assert reason is None
+    assert found is not None
+    assert (found.rounds, found.chain, found.launches, found.calls) == (7, 7, 2, 32)
+    assert found.sent == [1] * 7 + [0]
+    assert found.sent_bytes == [8] * 7 + [0]
+    assert (found.algorithms, found.exact, found.header_bytes, found.settled) == (["linear chain"], True, 22, True)
+    assert "8 ranks send 7 messages" in found.text
+
+
+def test_what_was_not_counted_is_missing_with_a_reason() -> None:
+    assert messages({"pattern": "calls"}, [[]]) == (None, "only pattern=messages of coll counts messages")
+    found, reason = messages(asked("scan"), [[]])
+    assert found is None
+    assert "witness = true" in str(reason)
+    silent = [msgspec.structs.replace(one, sockets=(), log=()) for one in events(prefix_chain(4), 4)]
+    assert messages(asked("scan"), [silent])[0] is None
+    lost = [msgspec.structs.replace(one, lost=3) for one in events(prefix_chain(4), 4)]
+    assert "3 more are lost" in str(messages(asked("scan"), [lost])[1])
+    twice = [*events(prefix_chain(4), 4), events(prefix_chain(4), 4)[0]]
+    assert "once" in str(messages(asked("scan"), [twice])[1])
+    different = [events(prefix_chain(4), 4), events(algorithms.prefix_doubling(4), 4)]
+    assert messages(asked("scan"), different) == (None, "launches moved different messages")
+
+
+def one_finding(run: Planted) -> Finding:
+    found = findings(run.results(), ROLES)
+    assert [one.rule for one in found] == ["SP039"]
+    return found[0]
+
+
+def test_a_linear_scan_is_named_with_its_law_and_what_it_predicts_and_proven_by_counts() -> None:
+    run = Planted()
+    linear(run, True)
+    found = one_finding(run)
+    assert "takes 15 rounds of messages at 16 ranks, but 4 suffice: linear chain" in found.text
+    assert "rounds = p - 1, exponent 1.00 exactly" in found.text
+    assert "Extrapolated, not measured: 63 at 64 ranks, where 6 suffice; 1023 at 1024 ranks, where 10" in found.text
+    assert found.status == "proven"
+    assert found.remedies[0].verdict == "proven"
+    assert any("15 rounds -> 4" in line for line in found.legs.proven.evidence)
+
+
+def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
+    """Linear at 4 to 7 ranks, doubling from 8 on: nothing is predicted from a stretch that has ended."""
+
+    def barrier(ranks: int) -> Schedule:
+        if 4 <= ranks < 8:
+            return [*algorithms.up(ranks, algorithms.always_root), *algorithms.down(ranks, algorithms.always_root)]
+        return algorithms.dissemination(ranks)
+
+    run = Planted()
+    run.environment("by sockets", SOCKETS)
+    counted(run, "barrier", barrier, (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16), environment="by sockets")
+    rounds = [one for one in scalings(run.results().cells) if one.quantity == "rounds"]
+    assert [[point.ranks for point in one.points] for one in rounds] == [[2, 3], [4, 5, 6, 7], [8, 10, 12, 14, 16]]
+    assert rounds[1].law == "2 p - 2"
+    assert rounds[1].predicted == []
+    assert "from 8 ranks on" in str(rounds[1].reason)
+    assert (rounds[2].law, rounds[2].exponent) == ("ceil(log2 p)", 0.0) or rounds[2].law is not None
+    found = one_finding(run)
+    assert "12 rounds of messages at 7 ranks, but 3 suffice: linear up and down" in found.text
+    assert "Extrapolated" not in found.text
+
+
+RANKS = (2, 3, 4, 5, 6, 7, 8)
+
+
+def run() -> Results:
+    """A chain, whose law is exact, and a binary tree, to whose few counts a law with a ceiling fits."""
+    made = Planted()
+    made.environment("by sockets", SOCKETS)
+    counted(made, "scan", prefix_chain, RANKS, environment="by sockets")
+    counted(made, "bcast", lambda p: algorithms.down(p, algorithms.binary_parent), RANKS, environment="by sockets")
+    found = made.results()
+    return found if found.scalings else _with_scalings(found)
+
+
+def _with_scalings(found: Results) -> Results:
+    import msgspec
+
+    return msgspec.structs.replace(found, scalings=scalings(found.cells))
+
+
+def test_an_exact_law_is_drawn_beyond_what_was_counted_and_marked() -> None:
+    (figure,) = every(scaling_section(run()), Plot)
+    assert [band.label for band in figure.bands] == ["extrapolated →"]
+    (beyond,) = [series.points for series in figure.series if series.marker == "hollow"]
+    assert [point.x for point in beyond] == [64, 1024]  # the chain
+    assert figure.table is not None
+    law = ["scan of 8 B", "2 to 8", "p - 1", "1.00", "8 ranks: holds", "63 at 64; 1023 at 1024"]
+    assert law in list(figure.table.rows)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Witnesses: what is preloaded, and variables of libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.core.results import LibraryVariable, RunResult
+from slowpath.findings.witness import control_variables, variables_near
+from slowpath.run.prepare import LIBRARY, unavailable, witness_variables
+from support.results import a_run, an_mpi
+
+ENGINE = Path("/cache/engine/slowpath-engine")
+OURS = f"/cache/engine/{LIBRARY}"
+
+
+def preloaded(variables: dict[str, str], environ: dict[str, str]) -> str:
+    return witness_variables(ENGINE, Path("/run/launches/1"), variables, environ, "mpich")["LD_PRELOAD"]
+
+
+def test_what_is_preloaded_already_stays_in_front() -> None:
+    assert preloaded({}, {}) == OURS
+    assert preloaded({}, {"LD_PRELOAD": "/user.so"}) == f"/user.so:{OURS}"
+    assert preloaded({"LD_PRELOAD": "/campaign.so"}, {"LD_PRELOAD": "/user.so"}) == f"/campaign.so:{OURS}"
+
+
+def test_variables_of_the_environment_win_over_tables() -> None:
+    found = witness_variables(ENGINE, Path("/run"), {"UCX_PROTO_INFO": "n", "A": "b"}, {}, "mpich")
+    assert (found["UCX_PROTO_INFO"], found["A"]) == ("n", "b")
+    assert found["UCX_LOG_FILE"] == "/run/ucx-%h-%p.log"
+
+
+def test_the_library_is_asked_what_carries_messages_in_its_own_words() -> None:
+    asked = {name: set(witness_variables(ENGINE, Path("/run"), {}, {}, name)) for name in ("mpich", "openmpi", "else")}
+    assert "MPIR_CVAR_DEBUG_SUMMARY" in asked["mpich"] - asked["openmpi"]
+    assert "OMPI_MCA_pml_base_verbose" in asked["openmpi"] - asked["mpich"]
+    assert asked["else"] == asked["mpich"] & asked["openmpi"]
+    own = witness_variables(ENGINE, Path("/run"), {"OMPI_MCA_btl_base_verbose": "0"}, {}, "openmpi")
+    assert own["OMPI_MCA_btl_base_verbose"] == "0", "what an environment sets itself stays"
+
+
+def test_a_library_that_cannot_be_preloaded_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # whose own path may have a blank
+    engine = Path("here") / "slowpath-engine"
+    engine.parent.mkdir()
+    assert "is missing" in str(unavailable(engine))
+    engine.with_name(LIBRARY).touch()
+    assert unavailable(engine) is None
+    blank = Path("a b")
+    blank.mkdir()
+    (blank / LIBRARY).touch()
+    assert "SLOWPATH_CACHE_DIR" in str(unavailable(blank / "slowpath-engine"))
+
+
+def row(name: str, value: Any, **more: Any) -> LibraryVariable:
+    return LibraryVariable(name=name, value=value, type="int", description=f"{name}, in words", **more)
+
+
+ONE = [
+    row("eager", 4096, by_environment={"moved": 5000}),
+    row("near", 4000),
+    row("text", "64K"),
+    row("word", "auto"),
+    row("several", [4096, 1]),
+    row("off", 0),
+    row("flag", True),
+    row("unread", None, reason="why"),
+]
+RUN: RunResult = a_run(
+    mpis=[
+        an_mpi("absent", unavailable="not here"),
+        an_mpi("one", control_variables=ONE),
+        an_mpi("two", control_variables=[row("eager", 8192)]),
+    ]
+)
+
+
+def names(low: float, high: float, mpi: str | None = "one", environment: str | None = None) -> list[str] | None:
+    found = variables_near(RUN, mpi, environment, low, high)
+    return None if found is None else [one.name for one in found]
+
+
+def test_both_ends_count() -> None:
+    assert names(4000, 4200) == ["eager", "near"]
+    assert names(4000, 4095) == ["near"]
+    assert names(4097, 4200) == []
+    assert names(8000, 9000, "two") == ["eager"]
+
+
+def test_no_variables_is_not_the_same_as_none_that_fits() -> None:
+    assert names(4000, 4200, "absent") is None
+    assert names(4000, 4200, None) is None  # which of three libraries it was is not known
+
+
+def test_an_environment_has_its_own_value_of_a_variable() -> None:
+    assert names(5000, 5000) == []
+    assert names(5000, 5000, environment="moved") == ["eager"]
+
+
+def test_all_variables_of_the_first_library_that_has_any() -> None:
+    found = {one.name: one.number for one in control_variables(RUN)}
+    assert (found["eager"], found["unread"], found["text"]) == (4096, None, 65536)
+    assert {one.name: one.number for one in control_variables(RUN, "two")} == {"eager": 8192}
+    assert control_variables(RUN, "absent") == []
