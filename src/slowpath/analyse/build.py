@@ -304,7 +304,7 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
         engine=info.engine,
         slowpath=info.slowpath,
         imported=info.imported,
-        mpi=_first_there(mpis),
+        mpi=next((mpi for mpi in mpis if not mpi.unavailable), mpis[0]),
         mpis=mpis,
         machine=dict(info.machine),
         launches=LaunchCounts(planned=len(plan.launches), done=len(launches) - failed, failed=failed),
@@ -327,10 +327,6 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
         placements=[_placement(p, launches, groups_of(info.machine)) for p in plan.placements],
         quantum_ns=max((q for launch in launches if (q := launch.quantum_ns) is not None), default=None),
     )
-
-
-def _first_there(mpis: Sequence[MpiResult]) -> MpiResult:
-    return next((mpi for mpi in mpis if not mpi.unavailable), mpis[0])
 
 
 def launch_mpis(plan: Plan, launches: Sequence[LaunchRecord]) -> dict[int, str | None]:
@@ -615,11 +611,6 @@ MOST_NAMED = 8
 SET_CLOCK_S = 2.0
 
 
-def beyond_notes(launches: Sequence[LaunchRecord]) -> list[str]:
-    """One line each, or none."""
-    return [*_doubled(launches), *_at_once([launch.info for launch in launches])]
-
-
 def _doubled(launches: Sequence[LaunchRecord]) -> list[str]:
     used = first_good_launches(launches)
     left_out = {
@@ -721,7 +712,7 @@ def build_results(run: Path) -> Results:
     sections: dict[str, Any] = {study.section: study.build(given) for study in studies}
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells}, skipped)
     about = run_entry(recorded, run)
-    beyond = [] if info.imported else beyond_notes(launches)
+    beyond = [] if info.imported else [*_doubled(launches), *_at_once([launch.info for launch in launches])]
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
     more += [*first_allocations, *recorded.lines]

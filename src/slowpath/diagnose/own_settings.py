@@ -242,11 +242,6 @@ def _how(sets: Sets) -> str:
     return ", each: both have to go" if len(sets[0]) == 2 else ", each: all have to go" if len(sets[0]) > 2 else ""
 
 
-def remedy_name(settings: Sequence[OwnSetting]) -> str:
-    """`unset A and B`, lines of files alike."""
-    return "unset " + AND.join(setting.name for setting in settings)
-
-
 def _text(settings: Sequence[OwnSetting]) -> str:
     reported = [
         f"Delete line {setting.line} of {setting.file} ({setting.name})" for setting in settings if setting.file
@@ -260,7 +255,7 @@ def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
     lines = [f"sed -i '{setting.line}s/^/# /' {shlex.quote(setting.file)}" for setting in settings if setting.file]
     shell = "\n".join([*filter(None, [shell_lines({}, names)]), *lines])
     return RemedyResult(
-        name=remedy_name(settings),
+        name="unset " + AND.join(setting.name for setting in settings),
         text=_text(settings),
         phrase=f"an environment without {', '.join(setting.name for setting in settings)}",
         snippet=Snippet(shell=shell or None, modulefile=modulefile_lines({}, names)),

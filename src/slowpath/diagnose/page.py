@@ -132,14 +132,6 @@ def left_out_words(diagnosis: Diagnosis) -> str:
     return f"The survey ended {launches} short, so some cells were not measured: allow a longer --budget."
 
 
-def _scope(diagnosis: Diagnosis, width: int) -> Iterator[str]:
-    """What alone was looked into."""
-    if diagnosis.program is not None:
-        yield from _wrapped(program_line(diagnosis.program), width, "")
-    if diagnosis.only:
-        yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
-
-
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     verdict = diagnosis.verdict
     if verdict is not None:
@@ -147,7 +139,10 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(line, width, "") if line else ()
     else:
         yield f"Diagnosis of {diagnosis.mpi}"
-    yield from _scope(diagnosis, width)
+    if diagnosis.program is not None:
+        yield from _wrapped(program_line(diagnosis.program), width, "")
+    if diagnosis.only:
+        yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
     yield ""
     for finding in diagnosis.findings:
         yield from _finding(finding, diagnosis.status, width)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slowpath.core.campaign import EnvironmentTable, PlacementTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import CheckCells
 from slowpath.core.plan import Cell
-from slowpath.core.results import ContrastResult, EnvironmentResult, Finding, Results
+from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.findings.facts import SPEAKING
 
 # Where ranks of a step's launches go, and where in a sweep its cells lie.
@@ -69,19 +69,14 @@ def placed(parameters: Mapping[str, str], place: Mapping[str, float]) -> dict[st
     return found
 
 
-def unplanned(experiment: str, every: Iterable[Mapping[str, str]]) -> list[Cell]:
-    """Cells with these parameters that no plan has, to ask the engine about."""
-    return [
-        Cell(number, "", "", "", experiment, dict(parameters), environment="", placement="")
-        for number, parameters in enumerate(every)
-    ]
-
-
 def possible(
     experiment: str, every: Sequence[Mapping[str, str]], ranks: int, check: CheckCells
 ) -> list[Mapping[str, str]]:
     """Those parameters that the engine can measure: one cell that it refuses would refuse a whole campaign."""
-    cells = unplanned(experiment, every)
+    cells = [
+        Cell(number, "", "", "", experiment, dict(parameters), environment="", placement="")
+        for number, parameters in enumerate(every)
+    ]
     verdicts = check(cells, ranks) if cells else {}
     return [one for number, one in enumerate(every) if number not in verdicts or verdicts[number].reason is None]
 
@@ -218,7 +213,8 @@ def _only_difference(one: Mapping[str, str], other: Mapping[str, str]) -> str | 
 
 def condition(cell: CellResult, results: Results) -> Condition:
     """What the cell's environment and placement stand for in its run."""
-    environment = _environment_of(cell, results)
+    fitting = (e for e in results.run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
+    environment = next(fitting, None)
     at = next((placement for placement in results.run.placements if placement.name == cell.placement), None)
     return Condition(
         environment=cell.environment,
@@ -229,8 +225,3 @@ def condition(cell: CellResult, results: Results) -> Condition:
         setting=environment.setting if environment else None,
         at=LaunchPlace("core", at.ranks, at.nodes, at.ranks_per_node, at.spread) if at else ANYWHERE,
     )
-
-
-def _environment_of(cell: CellResult, results: Results) -> EnvironmentResult | None:
-    fitting = (e for e in results.run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
-    return next(fitting, None)

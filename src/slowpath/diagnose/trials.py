@@ -490,7 +490,10 @@ class _Effect:
 
 def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
     """The outcome.  Args: results: of the trial's run, or of it pooled with earlier ones."""
-    contrasts = _by_name(results.contrasts)
+    found: dict[str, list[ContrastResult]] = {}
+    for contrast in results.contrasts:
+        found.setdefault(contrast.group, []).append(contrast)
+    contrasts = found
     side_effects = _verdict_side_effects(contrasts.get(SIDE, []))
     effect = _effect(contrasts)
     if effect is None or effect.contrast.ratio is None:
@@ -655,13 +658,6 @@ def _verdict_side_effects(contrasts: Sequence[ContrastResult]) -> list[SideEffec
 
 def _first(contrasts: Mapping[str, Sequence[ContrastResult]], name: str) -> ContrastResult | None:
     return next(iter(contrasts.get(name, ())), None)
-
-
-def _by_name(contrasts: Sequence[ContrastResult]) -> dict[str, list[ContrastResult]]:
-    found: dict[str, list[ContrastResult]] = {}
-    for contrast in contrasts:
-        found.setdefault(contrast.group, []).append(contrast)
-    return found
 
 
 def _effect_words(task: TrialTask, effect: ContrastResult) -> str:

@@ -93,13 +93,6 @@ class Question:
     more_rounds: int | None = None
 
 
-def is_question(contrasts: Sequence[ContrastResult]) -> bool:
-    """Whether it asks for slow paths: a control compares a cell with itself, a price is no slow path, and neither of
-    two MPIs is anybody's default.
-    """
-    return not (contrasts[0].control or all(contrast.explains for contrast in contrasts) or between_two(contrasts))
-
-
 def question(contrasts: Sequence[ContrastResult], loss: bool) -> Question:
     """What the contrasts of one group say.  Args: loss: a slow path was seen in them."""
     group = contrasts[0].group
@@ -518,7 +511,7 @@ def conclude(
         questions=[
             question(group, line.level == "slow")
             for group, line in zip(groups, answers, strict=True)
-            if is_question(group)
+            if not (group[0].control or all(contrast.explains for contrast in group) or between_two(group))
         ],
         run=run or RunFacts(),
     )

@@ -31,19 +31,15 @@ def text_page(path: SlowPath) -> str:
     parts = [*_parts(path), ("Remedies", "; ".join(remedy.name for remedy in path.remedies))]
     for heading, text in parts:
         if text:
-            lines += _entry(heading, text)
+            lines += textwrap.wrap(
+                text,
+                WIDTH,
+                initial_indent=f"{heading:<{_LABEL}}  ",
+                subsequent_indent=" " * (_LABEL + 2),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
     return "\n".join(lines)
-
-
-def _entry(heading: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=f"{heading:<{_LABEL}}  ",
-        subsequent_indent=" " * (_LABEL + 2),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def table(paths: Sequence[SlowPath]) -> str:

@@ -302,16 +302,11 @@ def modulefile_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str 
     return "\n".join(lines) or None
 
 
-def bind_line(bind: str | None, library: str | None) -> str | None:
-    """How this library's launcher binds; None: not known, or nothing is bound."""
-    return binding_line(library or "", bind) if bind else None
-
-
 def snippet(remedy: Remedy, library: str | None = None) -> dict[str, str | None]:
     """{shell, modulefile, code}, each None where this remedy has none."""
     shell = shell_lines(remedy.variables, remedy.unset)
     if remedy.bind is not None:
-        shell = bind_line(remedy.bind, library)
+        shell = binding_line(library or "", remedy.bind) if remedy.bind else None
     return {"shell": shell, "modulefile": modulefile_lines(remedy.variables, remedy.unset), "code": remedy.code}
 
 

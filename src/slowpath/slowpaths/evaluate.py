@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from slowpath.core.plan import Roles
-from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
+from slowpath.core.results import Finding, PlacementResult, Results
 from slowpath.findings.facts import CLEAR_RATIO, OF_MESSAGES, Facts, UserState, crowded
 from slowpath.findings.finding import build, by_cost
 from slowpath.findings.slow_path import WAITING, Observation, Parameters, SlowPath
@@ -66,7 +66,7 @@ def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding:
     support = path.witnesses(facts, observation)
     if WAITING in path.rivals:
         support = without_waits(facts, observation, support)
-    mpi = _mpi(facts, observation)
+    mpi = library(facts.run, observation.place.mpi)
     return held_against_range(build(path, observation, support, mpi, _parameters(facts, observation)), mpi)
 
 
@@ -87,11 +87,6 @@ def _parameters(facts: Facts, observation: Observation) -> tuple[Parameters, Par
         for numbers in (observation.slow_cells, observation.fast_cells)
     )
     return None if slow is None else (slow, fast or {})
-
-
-def _mpi(facts: Facts, observation: Observation) -> MpiResult | None:
-    """What is known of the library under which it was seen."""
-    return library(facts.run, observation.place.mpi)
 
 
 def _without_crowded(

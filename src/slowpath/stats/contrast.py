@@ -124,17 +124,13 @@ def cumulative_law(n_a: int, n_b: int) -> Floats:
     return _cumulative_law(min(n_a, n_b), max(n_a, n_b))
 
 
-def _sd(n_a: int, n_b: int) -> float:
-    return math.sqrt(n_a * n_b * (n_a + n_b + 1) / 12.0)
-
-
 def _lower_tail(u: int, n_a: int, n_b: int) -> float:
     """P(U <= u)."""
     pairs = n_a * n_b
     if pairs <= EXACT_PAIRS:
         return float(cumulative_law(n_a, n_b)[u])
     normal = NormalDist()
-    z = (u + 0.5 - pairs / 2.0) / _sd(n_a, n_b)
+    z = (u + 0.5 - pairs / 2.0) / math.sqrt(n_a * n_b * (n_a + n_b + 1) / 12.0)
     excess = (n_a**2 + n_b**2 + pairs + n_a + n_b) / (20.0 * pairs * (n_a + n_b + 1))
     return min(max(normal.cdf(z) + normal.pdf(z) * (z**3 - 3.0 * z) * excess, 0.0), 1.0)
 

@@ -126,7 +126,9 @@ def period_of(launches: Sequence[tuple[Numbers, Floats]], *, most: int = MOST_PE
 
 def _chances(number: Numbers, time: Floats, longest: int) -> Floats:
     """Return, for each period from 2 to `longest`, the chance of a place as far from the middle as the farthest one."""
-    ranks = _ranks(time)
+    _, inverse, counts = np.unique(time, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    ranks = np.asarray(((ends - counts + 1 + ends) / 2.0)[inverse], dtype=np.float64)
     found = np.ones(longest - 1)
     for every in range(2, longest + 1):
         place = number % every
@@ -136,13 +138,6 @@ def _chances(number: Numbers, time: Floats, longest: int) -> Floats:
         each = sum_of_ranks(sums[enough], members[enough], time.size)
         found[every - 2] = min(1.0, float(each.min(initial=1.0)) * each.size)
     return found
-
-
-def _ranks(values: Floats) -> Floats:
-    """1 to n; equal values share the mean of their ranks."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray(((ends - counts + 1 + ends) / 2.0)[inverse], dtype=np.float64)
 
 
 def _folded(number: Numbers, time: Floats, every: int) -> Folded:

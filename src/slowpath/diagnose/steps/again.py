@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -360,12 +360,7 @@ def apply_single(before: StepConclusion, task: SingleTask, results: Results, his
     varied = {CODE_OF_FACTOR[parameter] for parameter in task.parameters}
     kept = [fresh.get(finding.id) or _doubted(finding, varied) for finding in before.findings]
     known = {finding.id for finding in before.findings}
-    return replace_findings(before, [*kept, *(one for one in fresh.values() if one.id not in known)])
-
-
-def replace_findings(before: StepConclusion, findings: Iterable[Finding]) -> StepConclusion:
-    """With these findings in place of its own."""
-    return StepConclusion(list(findings))
+    return StepConclusion([*kept, *(one for one in fresh.values() if one.id not in known)])
 
 
 def _doubted(one: Finding, varied: set[str]) -> Finding:

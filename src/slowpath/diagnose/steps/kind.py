@@ -136,7 +136,7 @@ def witness_campaign(state: State) -> Campaign | None:
     groups = []
     for number, (cell, here) in enumerate(wanted.values(), start=1):
         environments[here.environment] = EnvironmentTable(here.environment, here.variables, here.unset)
-        witnessed = _witnessed(here)
+        witnessed = EnvironmentTable(f"{here.environment}, witnessed"[:80], here.variables, here.unset, witness=True)
         environments[witnessed.name] = witnessed
         names = [here.environment, witnessed.name]
         groups.append(CellsTable(f"cell {number}", cell.experiment, cell.parameters, names, [here.placement]))
@@ -157,11 +157,6 @@ def _plain(survey: Results) -> dict[str, tuple[CellResult, Condition]]:
     """A cell in the user's own environment."""
     found = next((cell for cell in survey.cells if cell.environment == AS_FOUND and cell.experiment == "p2p"), None)
     return {f"{found.key} {found.environment}": (found, condition(found, survey))} if found else {}
-
-
-def _witnessed(under: Condition) -> EnvironmentTable:
-    """The same environment with the witness."""
-    return EnvironmentTable(f"{under.environment}, witnessed"[:80], under.variables, under.unset, witness=True)
 
 
 def judged(results: Results, history: StepHistory) -> list[Finding]:

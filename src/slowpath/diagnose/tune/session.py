@@ -57,7 +57,9 @@ def trials(results: Results, request: TuneRequest, ranks: int) -> dict[Collectiv
     }
     found: dict[CollectiveCell, list[WayTrial]] = {}
     for cell in results.cells:
-        time_s = _time_s(cell)
+        metric = cell.metrics.get(TOGETHER.metric)
+        estimate = metric.phases.get("steady") if metric is not None else None
+        time_s = None if estimate is None else estimate.value
         if time_s is None:
             continue
         place, way = cell_of(cell, ranks), cell.parameters["way"]
@@ -93,12 +95,6 @@ def factors(results: Results, ranks: int) -> tuple[list[CellFactor], dict[tuple[
 def cell_of(cell: CellResult, ranks: int) -> CollectiveCell:
     """Where a cell stands in the grid."""
     return CollectiveCell(cell.parameters["collective"], ranks, int(cell.parameters["message_bytes"]))
-
-
-def _time_s(cell: CellResult) -> float | None:
-    metric = cell.metrics.get(TOGETHER.metric)
-    estimate = metric.phases.get("steady") if metric is not None else None
-    return None if estimate is None else estimate.value
 
 
 # A tuning from its request to verified files: choose, prove, verify, each in launches of its own.

@@ -126,16 +126,12 @@ def _axes(cells: Sequence[CellResult]) -> list[WayLine]:
     found = []
     rows = [row for row in GUIDELINES if row.mockup is None and row.axis not in (WAY, SPLIT)]
     for axis in dict.fromkeys(row.axis for row in rows):
-        for group in _alike([cell for cell in cells if _is_own(cell)], axis):
+        for group in _alike([cell for cell in cells if (cell.parameters.get(WAY, LIBRARY) == LIBRARY)], axis):
             collective = next(iter(group.values())).parameters["collective"]
             for row in rows:
                 if (row.collective, row.axis) == (collective, axis):
                     found += _line(axis, row.left, [row.right], group)
     return found
-
-
-def _is_own(cell: CellResult) -> bool:
-    return cell.parameters.get(WAY, LIBRARY) == LIBRARY
 
 
 def _alike(cells: Sequence[CellResult], axis: str) -> list[dict[tuple[str, int], CellResult]]:

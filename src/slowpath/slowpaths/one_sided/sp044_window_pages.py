@@ -101,7 +101,18 @@ def _grown(library: Sequence[CellResult], program: Sequence[CellResult], effect:
             slow_s=float(np.median(ours)),
             fast_s=float(np.median(theirs)),
             ratio=ratio_of(ours, theirs, effect),
-            law=_of_windows(law),
+            law=replace(
+                law,
+                coefficients=tuple(
+                    replace(coefficient, per=_PER) if coefficient.per == BYTE else coefficient
+                    for coefficient in law.coefficients
+                ),
+                forecasts=tuple(
+                    with_words(structs.replace(forecast, place=_place(forecast.place))) for forecast in law.forecasts
+                ),
+                separating=tuple(_place(one) for one in law.separating),
+                drawn=tuple(structs.replace(point, place=_place(point.place)) for point in law.drawn),
+            ),
             per_page_s=each.value * PAGE_BYTES,
             per_page_interval=_times(each.interval, PAGE_BYTES),
             longest_bytes=longest,
@@ -122,22 +133,6 @@ def _launches(cell: CellResult, other: CellResult, metric: str) -> tuple[Sequenc
 
 def _term(law: FittedLaw) -> Coefficient | None:
     return next((coefficient for coefficient in law.coefficients if coefficient.per == BYTE), None)
-
-
-def _of_windows(law: FittedLaw) -> FittedLaw:
-    """The law in the words of a window: no message is sent."""
-    return replace(
-        law,
-        coefficients=tuple(
-            replace(coefficient, per=_PER) if coefficient.per == BYTE else coefficient
-            for coefficient in law.coefficients
-        ),
-        forecasts=tuple(
-            with_words(structs.replace(forecast, place=_place(forecast.place))) for forecast in law.forecasts
-        ),
-        separating=tuple(_place(one) for one in law.separating),
-        drawn=tuple(structs.replace(point, place=_place(point.place)) for point in law.drawn),
-    )
 
 
 def _place(place: Mapping[str, float]) -> dict[str, float]:

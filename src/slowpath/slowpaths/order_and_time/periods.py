@@ -87,17 +87,12 @@ def _of_place(cells: Mapping[int, CellResult], asked: Sequence[CellShapes], mini
     return [
         _periodic(group, [(cells[shapes.cell], shapes) for shapes in asked], minimum_effect)
         for group in groups.values()
-        if not _is_of_a_timer(group, found)
+        if not any(
+            other.period.every != one.period.every and _ratio(other.period.between_s, one.period.between_s) <= ALIKE
+            for one in group
+            for other in found
+        )
     ]
-
-
-def _is_of_a_timer(group: Sequence[_Found], found: Sequence[_Found]) -> bool:
-    """Whether another cell has another number of messages and the same time between its slow ones."""
-    return any(
-        other.period.every != one.period.every and _ratio(other.period.between_s, one.period.between_s) <= ALIKE
-        for one in group
-        for other in found
-    )
 
 
 def _periodic(

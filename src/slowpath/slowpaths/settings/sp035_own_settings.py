@@ -30,7 +30,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
         slowdown
         for phase in phases
         for slowdown in facts.slowdowns("environment", phase=phase)
-        if _is_own(facts, slowdown)
+        if (slowdown.fast.environment == WITHOUT_USER and facts.is_default(slowdown.slow))
     ]
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
@@ -42,10 +42,6 @@ def observe(facts: Facts) -> Sequence[Observation]:
     more = (about, ABOUT, "without them")
     seen += [unstarted_observation(facts, one, *more) for one in fail[:1] if not seen]
     return [replace(one, settings_words=WORDS) for one in seen]
-
-
-def _is_own(facts: Facts, one: Slowdown) -> bool:
-    return one.fast.environment == WITHOUT_USER and facts.is_default(one.slow)
 
 
 def _where(one: Slowdown) -> tuple[str | None, ...]:

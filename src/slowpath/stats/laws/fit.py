@@ -647,7 +647,7 @@ def predict(law: Teller, place: Place, variance_ratio: float, places: int) -> La
     time_s, own = found
     variance = own + variance_ratio
     low, high = (float(time_s * np.exp(side * law.reach(variance, LEVEL))) for side in (-1, 1))
-    joint = law.reach(variance, joint_level(places))
+    joint = law.reach(variance, 1 - (1 - LEVEL) / max(1, places))
     forecast = LawForecast(
         place=dict(place),
         predicted_s=time_s,
@@ -657,11 +657,6 @@ def predict(law: Teller, place: Place, variance_ratio: float, places: int) -> La
         text="",
     )
     return with_words(forecast)
-
-
-def joint_level(places: int) -> float:
-    """Return the level of each of several intervals that are to hold together in LEVEL of the cases (Bonferroni)."""
-    return 1 - (1 - LEVEL) / max(1, places)
 
 
 def judged(forecast: LawForecast, seen_s: float, seen_interval: tuple[float, float]) -> LawForecast:
