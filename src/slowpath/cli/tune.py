@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
 @click.option("--budget", type=DURATION, help="Time limit of all steps (10m, 1h); reduces the rounds.")
 @cell_timeout_option()
 @dry_run_option()
-@click.option("--install", "installed", type=click.Path(path_type=Path), help="Install the result of this folder.")
-@click.option("--remove", is_flag=True, help="Take away what --install wrote below --prefix.")
-@click.option("--prefix", type=click.Path(path_type=Path), help="Of --install and --remove.  [default: ~/.local]")
 @quiet_option()
 def tune_command(
     ranks: tuple[int, ...] | None,
@@ -58,9 +54,6 @@ def tune_command(
     budget: float | None,
     cell_timeout: float,
     dry_run: bool,
-    installed: Path | None,
-    remove: bool,
-    prefix: Path | None,
     quiet: bool,
 ) -> int:
     """Find the fastest algorithm of each collective and write the files that select it.
@@ -69,21 +62,17 @@ def tune_command(
     calls. Proves the best in separate launches, and verifies the files as a whole in further launches: after a barrier,
     back to back, and with late ranks. Promises the least of the three; where that is no gain, the library's choice
     stays. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and tuning.json for libslowpath-coll.so, and
-    prints the lines to copy. --install writes them as a module, a script and files below a prefix; --remove takes them
-    away.
+    prints the lines to copy.
     """
     from slowpath.core.files import write_atomically
     from slowpath.diagnose.tune.cells import PROMISES_FILE as PROMISES
     from slowpath.diagnose.tune.cells import Shares, load, promises, promises_text, save
-    from slowpath.diagnose.tune.install import crowded, lines
     from slowpath.diagnose.tune.session import Session, found_preload
+    from slowpath.diagnose.tune.text import crowded, lines
     from slowpath.mpi.find import find_mpi
     from slowpath.run.measure import new_folder
 
     tell = teller(quiet)
-    if installed is not None or remove or prefix is not None:
-        given = (ranks, collectives, lengths, watch, out, resumed, budget, dry_run or None)
-        return _for_a_site(installed, remove, prefix, mpi, tell, others=any(one is not None for one in given))
     request = load(resumed) if resumed is not None else None
     found = find_mpi(request.mpi if request else mpi)
     if request is None:
@@ -187,42 +176,3 @@ def _dry(session: Session, tell: Tell) -> int:
         tell(line)
     click.echo(campaign_toml(session.first_campaign()).rstrip("\n"))
     return 0
-
-
-def _for_a_site(
-    folder: Path | None, remove: bool, prefix: Path | None, mpi: str | None, tell: Tell, *, others: bool
-) -> int:
-    """Install or take away.  Args: others: options were given that choose what is measured."""
-    from slowpath.core.errors import UsageError
-    from slowpath.diagnose.tune.cells import read_promises
-    from slowpath.diagnose.tune.install import install, installation
-    from slowpath.diagnose.tune.install import remove as remove_files
-    from slowpath.mpi.find import find_mpi
-
-    if others or (folder is None) != remove:
-        raise UsageError("use either --install FOLDER or --remove, only with --prefix and --mpi")
-    below = (prefix or Path.home() / ".local").expanduser().absolute()
-    if folder is None:
-        found = find_mpi(mpi) if mpi is not None else None
-        removed = remove_files(below, None if found is None else f"{found.name}-{found.version or 'unknown'}")
-        click.echo(f"{len(removed.files)} files taken away below {below}")
-        for path in removed.left:
-            click.echo(f"left, since it was changed: {path}")
-        return 0
-    promised, found = read_promises(folder), find_mpi(mpi)
-    preload = _preload(found, tell) if any(pick.kind == "mockup" for pick in promised.picks) else None
-    wanted = installation(promised, below, found, found.environ(os.environ), preload)
-    new = install(wanted)
-    click.echo(f"{wanted.identity}: {len(wanted.files)} files below {below}, {len(new)} of them written now")
-    click.echo("To use it, one of:")
-    click.echo(f"  module use {shlex.quote(str(wanted.modules))} && module load {wanted.module}")
-    click.echo(f"  . {shlex.quote(str(wanted.script))}")
-    click.echo(f"To take it away: slowpath tune --remove --prefix {shlex.quote(str(below))}")
-    return 0
-
-
-def _preload(found: Mpi, tell: Tell) -> Path | None:
-    from slowpath.diagnose.tune.files import preload_beside
-    from slowpath.run.engine.build import engine_for
-
-    return preload_beside(engine_for(found, tell=tell).program)

@@ -20,12 +20,12 @@ from slowpath.diagnose.sides import Condition, LaunchPlace, Sides, named_places
 from slowpath.diagnose.tasks import FastSide, TrialTask
 from slowpath.experiments.p2p import P2P
 from slowpath.experiments.registry import experiment_named
-from slowpath.findings.finding import legs_missing, removed_ratio
+from slowpath.findings.finding import LEAST_REMOVED_RATIO, legs_missing, removed_ratio
 from slowpath.findings.slow_path import Control, Remedy
 from slowpath.findings.witness import pages_seen
 from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.slowpaths.registry import known
-from slowpath.stats.contrast import Word, judge, paired, removed
+from slowpath.stats.contrast import CONTROL_WITHIN_RATIO, Word, held, judge, paired, removed
 from slowpath.stats.estimate import Floats
 
 # What a remedy changes in a cell: one axis, its value as it is and remedied, and the conditions of both.
@@ -430,8 +430,6 @@ class Gap:
 
 
 FEWEST_PAIRS = 8
-LEAST_REMOVED_RATIO = 0.5
-CONTROL_WITHIN_RATIO = 0.10
 OPEN_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
 
 TrialVerdict = Literal["proven", "partial", "both sides", "not tried", "no effect", "worse"]
@@ -591,19 +589,15 @@ def stayed(control: ContrastResult, least_effect: float) -> bool:
     """
     if control.verdict == "same":
         return True
-    if control.ratio is None or not control.interval:
+    if control.ratio is None or control.interval is None:
         return False
-    low, high = control.interval
-    return _within(control) and max(high, 1 / low) < least_effect**0.5
+    return held(control.ratio, control.interval, least_effect)
 
 
 def _agree(alike: ContrastResult | None) -> bool:
-    return alike is None or alike.verdict not in ("faster", "slower") or _within(alike)
-
-
-def _within(contrast: ContrastResult) -> bool:
-    ratio = contrast.ratio
-    return ratio is not None and 1 / (1 + CONTROL_WITHIN_RATIO) <= ratio <= 1 + CONTROL_WITHIN_RATIO
+    if alike is None or alike.verdict not in ("faster", "slower"):
+        return True
+    return alike.ratio is not None and 1 / CONTROL_WITHIN_RATIO <= alike.ratio <= CONTROL_WITHIN_RATIO
 
 
 def _effect(contrasts: Mapping[str, Sequence[ContrastResult]]) -> _Effect | None:

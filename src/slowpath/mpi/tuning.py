@@ -352,13 +352,6 @@ def openmpi_variables(path: str) -> dict[str, str]:
     return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_dynamic_rules_filename": path}
 
 
-def openmpi_parameters(variables: Mapping[str, str]) -> str:
-    """The same variables as a file of parameters: openmpi-mca-params.conf."""
-    prefix = "OMPI_MCA_"
-    lines = [f"{name.removeprefix(prefix)} = {value}" for name, value in variables.items() if name.startswith(prefix)]
-    return "\n".join(["# Algorithms of collectives, by slowpath tune", *lines, ""])
-
-
 def _lengths(ranges: Sequence[Range]) -> list[tuple[int, str]]:
     found: dict[int, str] = {0: _OWN_CHOICE}
     for picked in sorted(ranges, key=lambda found: found.first):

@@ -647,3 +647,15 @@ def half_width(n: int, sd: float, level: float) -> float:
 def fewest(level: float) -> int:
     """The first number of values that excludes anything."""
     return next(n for n in range(2, 1000) if math.isfinite(critical_t(n, level)))
+
+
+CONTROL_WITHIN_RATIO = 1.1
+
+
+def held(ratio: float, interval: tuple[float, float], effect: float) -> bool:
+    """Whether a negative control stayed: within 10 %, and its interval leaves open less than half of the effect.
+
+    Args: effect: a ratio above 1; its root is half of it in logarithms.
+    """
+    low, high = interval
+    return 1 / CONTROL_WITHIN_RATIO <= ratio <= CONTROL_WITHIN_RATIO and max(high, 1 / low) < effect**0.5

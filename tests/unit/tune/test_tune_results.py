@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from slowpath.diagnose.tune.install import lines, promised_table
 
 from slowpath.diagnose.tune.cells import (
     TOGETHER,
@@ -30,7 +31,6 @@ from slowpath.diagnose.tune.cells import (
     whole,
     with_picks,
 )
-from slowpath.diagnose.tune.install import lines, promised_table
 from slowpath.diagnose.tune.session import Session, Tuned
 from slowpath.mpi import tuning
 from slowpath.mpi.tuning import ALGORITHMS, Pick, Range, TuningFile, environments, forced, ranges, tuning_text

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from slowpath.diagnose.tune.install import lines
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import recorded
@@ -37,7 +38,6 @@ from slowpath.diagnose.tune.cells import (
     tunable,
     whole,
 )
-from slowpath.diagnose.tune.install import lines
 from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, joined, measured_of
 from slowpath.experiments import coll
 from slowpath.mpi.tuning import Pick

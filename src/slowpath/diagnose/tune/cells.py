@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
-from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.errors import UsageError
 from slowpath.core.files import Versioned, decoded, json_bytes, read_bytes, write_atomically
 from slowpath.core.result import AtLeastOne, Count, Name, NotNegative
 from slowpath.diagnose.sides import LaunchPlace
@@ -24,7 +24,6 @@ from slowpath.mpi.guidelines import GUIDELINES
 from slowpath.mpi.tuning import (
     ALGORITHMS,
     Kind,
-    Measured,
     Pick,
     environments,
 )
@@ -597,49 +596,12 @@ class Promised(msgspec.Struct, frozen=True):
     load: float | None = None
     schema: int = PROMISES_SCHEMA
 
-    @property
-    def measured(self) -> Measured:
-        """All lengths that were verified."""
-        found: dict[tuple[str, int], list[int]] = {}
-        for row in self.rows:
-            found.setdefault((row.collective, row.ranks), []).append(row.bytes)
-        return found
-
-    @property
-    def picks(self) -> list[Pick]:
-        """What is promised to be faster."""
-        return [
-            Pick(row.collective, row.ranks, row.bytes, row.kind, row.by)
-            for row in self.rows
-            if row.kind is not None and row.by is not None and (row.promised or 0) > 1
-        ]
-
 
 def promises_text(
     library: str, mpi: str, found: Sequence[Promise], load: float | None = None, *, classes: bool = False
 ) -> bytes:
     """promises.json: every verified cell, what was promised, and what each view measured."""
     return json_bytes(Promised(library, mpi, [_row(one) for one in found], classes, load))
-
-
-def read_promises(folder: Path) -> Promised:
-    """Of a folder that anybody may have made: of its words those alone are taken that this Slowpath knows.
-
-    Raises: UsageError: there is none.  RecordError: it is damaged, or names what no tuning chooses.
-    """
-    file = folder / PROMISES_FILE
-    if not file.is_file():
-        raise UsageError(f"{folder}: no {PROMISES_FILE}; name a folder that slowpath tune has finished")
-    content, advice = read_bytes(file), "tune anew"
-    if decoded(content, Versioned, file, advice, "holds no promises").schema != PROMISES_SCHEMA:
-        raise UsageError(f"{file}: by another version of slowpath; tune anew")
-    found = decoded(content, Promised, file, advice)
-    known = ALGORITHMS.get(found.library, {})
-    for one in found.picks:
-        names = known.get(one.collective, ()) if one.kind == "algorithm" else mockups_of(one.collective)
-        if one.name not in names:
-            raise RecordError(f"{file}: '{one.name}' is no {one.kind} of {one.collective}; {advice}")
-    return found
 
 
 def _row(one: Promise) -> PromisedRow:

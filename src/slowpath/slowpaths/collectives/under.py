@@ -13,11 +13,9 @@ from slowpath.core.units import share_words
 from slowpath.findings.facts import Facts, Slowdown, once, ratio_of, ratio_words, sizes, slowdown_words, times_words
 from slowpath.findings.slow_path import Observation, Stayed, Tried, observed
 from slowpath.slowpaths.remedies import TOGGLED_REMEDIES
-from slowpath.stats.contrast import removed
+from slowpath.stats.contrast import held, removed
 from slowpath.stats.contrast import toggled as taken_away
 from slowpath.stats.estimate import Floats
-
-CONTROL_WITHIN_RATIO = 1.1
 
 
 def stayed(environment: str, words: str, own_s: Floats, changed_s: Floats, factor: float) -> Stayed:
@@ -27,8 +25,7 @@ def stayed(environment: str, words: str, own_s: Floats, changed_s: Floats, facto
     """
     found = ratio_of(changed_s, own_s, 0.0)
     low, high = found.interval or (found.value, found.value)
-    within = 1 / CONTROL_WITHIN_RATIO <= found.value <= CONTROL_WITHIN_RATIO
-    return Stayed(environment, words, found.value, (low, high), within and max(high, 1 / low) < factor**0.5)
+    return Stayed(environment, words, found.value, (low, high), held(found.value, (low, high), factor))
 
 
 CLOSED = "collectives_never_open"  # of mpi.settings: the library's fast path for collectives stays closed
