@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 CAP_SYS_ADMIN = 21  # its number in linux/capability.h
 
 
@@ -48,10 +47,6 @@ NEEDS = {
         "SLOWPATH_TEST_CUDA_PARTS, as `make test-rest` sets it", variable("SLOWPATH_TEST_CUDA_PARTS")
     ),
     "root": Need("root, with the right to make namespaces", is_root),
-    "no mpiexec": Need(
-        "a machine without an MPI of its own",
-        lambda: shutil.which("mpiexec", path=SYSTEM) is None,
-    ),
     "chromium": Need("Debian: chromium chromium-driver", programs("chromium", "chromedriver")),
     "gfortran": Need("Debian: gfortran", programs("gfortran")),
     "groff": Need("Debian: groff", programs("groff")),

@@ -7,13 +7,12 @@ import json
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from ranks import Process, Ranks
-from test_coll_replaced import SOURCES, Run, Table, library_of, program, replaced, text_of
+from test_coll_replaced import Run, Table, library_of, program, replaced, text_of
 
 pytestmark = pytest.mark.needs("minutes")
 
@@ -145,46 +144,6 @@ def test_ranks_that_are_not_alike_agree(
         "parts": [f"rank {rank}: {parts}: cannot open shared object file: No such file or directory"],
         "table": ["SLOWPATH_COLL is not set on rank 0"] if rank == 0 else [],
     }[lacks]
-
-
-@pytest.mark.parametrize("is_local", [False, True])
-@pytest.mark.parametrize("watch_first", [True, False])
-def test_a_watch_may_stand_before_it_or_behind(
-    ranks: Ranks,
-    program: Callable[[str], Path],
-    watch_library: Path,
-    tmp_path: Path,
-    watch_first: bool,
-    is_local: bool,
-) -> None:
-    """Also where MPI is in a scope of its own, as in Python: there one preload is all that the other one finds."""
-    both = [str(watch_library), str(library_of(ranks))]
-    (tmp_path / "records").mkdir()
-    variables = {
-        "LD_PRELOAD": ":".join(both if watch_first else both[::-1]),
-        "SLOWPATH_WATCH": str(tmp_path / "records"),
-        "SLOWPATH_COLL": text_of(ranks, [{"collective": "allreduce", "mockup": "reduce+bcast", **EVERYTHING}]),
-        "SLOWPATH_COLL_REPORT": str(tmp_path / "report.json"),
-    }
-    started = opened_locally(ranks, tmp_path) if is_local else [str(program("communicators.c"))]
-    done = ranks.start(*started, "5", exported=variables)
-    assert (done.returncode, done.stdout) == (0, "made: 5, wrong: 0\n"), done.stderr
-    assert "slowpath-coll" not in done.stderr
-    assert json.loads((tmp_path / "report.json").read_text())["rows"][0]["calls"] == 10
-    assert len(list((tmp_path / "records").glob("*.watch"))) == 2
-
-
-def opened_locally(ranks: Ranks, folder: Path) -> list[str]:
-    """communicators.c as a library, and in front of it the program that opens it."""
-    assert ranks.mpi.mpicxx is not None
-    host, library = folder / "local_scope", folder / "communicators.so"
-    mpicc = str(ranks.mpi.mpicxx.with_name("mpicc"))
-    for words in (
-        ["cc", "-o", host, SOURCES / "local_scope.c", "-ldl"],
-        [mpicc, "-shared", "-fPIC", "-o", library, SOURCES / "communicators.c"],
-    ):
-        subprocess.run(words, env=ranks.environ(), check=True, capture_output=True)
-    return [str(host), str(library)]
 
 
 def test_a_communicator_of_threads_is_the_library_s(replaced: Run, ranks: Ranks) -> None:

@@ -111,28 +111,6 @@ def test_a_refused_cell_is_one_line(plan_of: PlanOf, experiment: str, lines: str
 
 
 @pytest.mark.parametrize(
-    ("experiment", "lines", "ranks"),
-    [
-        ("p2p", 'message_bytes = 1024\ndatatype = "indexed"\nblock_bytes = 8\npack = "mpi_pack"', 2),
-        ("p2p", 'pattern = "one_way"\nposted = "after"\nqueue = 4096', 2),
-        ("p2p", 'pattern = "overlap"\nprogress = "test"\npeer = 2', 3),
-        ("p2p", 'buffer_bytes = "7"\noveralloc_bytes = 2\noffset_bytes = 1', 2),
-        ("put", "", 2),
-        ("put", 'datatype = "vector"\noperation = ["put", "get", "accumulate", "rput"]', 2),
-        ("put", 'design = "complex"\ncall = ["library", "inlined"]\nchecks = ["on", "off"]', 2),
-        ("put", 'window_info = "no_locks"\nsynchronise = ["fence", "pscw"]', 2),
-        ("put", 'message_bytes = "16GiB"\ndatatype = "large_count"', 2),
-        ("cannon", "n = 129", 9),
-        ("cannon", "n = 65536\nnumbers = 'integer'", 2),
-        ("cannon", "skew = 'moved'", 4),
-        ("cannon", "source = ['root', 'file']", 1),
-    ],
-)
-def test_what_can_go_together_is_taken(plan_of: PlanOf, experiment: str, lines: str, ranks: int) -> None:
-    assert plan_of(experiment, lines, ranks).cells
-
-
-@pytest.mark.parametrize(
     ("lines", "metric", "expected"),
     [
         ('posted = "after"', "receive_s", None),

@@ -433,32 +433,6 @@ def test_constants_are_those_of_mpi_h(mpi: Mpi, wrapped_calls: str, tmp_path: Pa
         assert done.returncode == 0, done.stdout
 
 
-def test_an_mpi_of_an_unknown_interface_is_said_once_and_the_program_runs_on(
-    watch_library: Path, tmp_path: Path, blankless: Path
-) -> None:
-    """One that lacks a call ends the program as the loader does."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    assert compiler is not None
-    other, program, sources = blankless / "libmpi.so", blankless / "program", ENGINE / "watch" / "tests"
-    made = [compiler, "-shared", "-fPIC", "-o", other, sources / "other_mpi.c"]
-    subprocess.run([*made, "-DMORE"], check=True)
-    linked = [other, f"-Wl,-rpath,{blankless}"]
-    subprocess.run([compiler, "-o", program, sources / "test_other_mpi.c", *linked], check=True)
-    subprocess.run(made, check=True)
-    environ = {**os.environ, "LD_PRELOAD": str(watch_library), "SLOWPATH_WATCH": str(tmp_path)}
-    done = subprocess.run([program], env=environ, capture_output=True, text=True)
-    line = f"slowpath watch: not recorded: the interface of {other} is not that of MPICH, Open MPI or the MPI ABI\n"
-    assert (done.returncode, done.stderr) == (3, line)
-    assert list(tmp_path.iterdir()) == []
-    quiet = subprocess.run([program], env={**environ, "SLOWPATH_WATCH": ""}, capture_output=True, text=True)
-    assert (quiet.returncode, quiet.stderr) == (3, "")
-    lacks = subprocess.run([program, "more"], env=environ, capture_output=True, text=True)
-    assert lacks.returncode == 127
-    assert lacks.stderr.splitlines()[1:] == [
-        "slowpath watch: the program calls MPI_Buffer_flush, which its MPI library lacks"
-    ]
-
-
 TESTS = ENGINE / "watch" / "tests"
 LAYOUT_PARTS = ("call", "datatypes", "library", "loader", "originals")
 RANDOM_TYPES = 2000

@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,13 +18,13 @@ import pytest
 from planted_cannon import Machine
 
 from slowpath.analyse.build import build_results
-from slowpath.core.cell_results import CellResult, MetricEstimate, RepetitionCounts
+from slowpath.core.cell_results import MetricEstimate, RepetitionCounts
 from slowpath.core.files import data_folder
 from slowpath.core.plan import Cell, Placement
 from slowpath.core.results import Line, Results
 from slowpath.core.study_results import CannonComputation, CannonGroup, CannonPoint, CannonScaling, Value
 from slowpath.experiments.cannon.critical import crossing, scaling
-from slowpath.experiments.cannon.entry import advice, kernels
+from slowpath.experiments.cannon.entry import advice
 from slowpath.experiments.cannon.experiment import MEANINGS
 from slowpath.experiments.cannon.observed import computation, of_launch, timeline
 from slowpath.experiments.cannon.points import CellGroup, Measured, groups
@@ -39,7 +38,7 @@ from slowpath.experiments.cannon.runs import (
     over_repetitions,
     read_runs,
 )
-from slowpath.experiments.measured import Absent, LaunchContext, Reduced, SampleBlock, why_cores_are_shared
+from slowpath.experiments.measured import LaunchContext, SampleBlock, why_cores_are_shared
 from slowpath.record.events import Intervals, Rank, Repetitions
 from slowpath.report.cannon import scaling_answer, scaling_figures
 from slowpath.report.figure import Plot, Quantity
@@ -351,56 +350,10 @@ def test_ranks_with_a_processor_each(placed: list[Rank]) -> None:
     assert why_cores_are_shared(placed) is None
 
 
-@pytest.mark.parametrize(
-    ("placed", "why"),
-    [
-        (ranks("0", "0"), "2 ranks of n can run on 1 processor at a time"),
-        (ranks("0-1", "0-1", "0-1"), "3 ranks of n can run on 2 processors at a time"),
-        (
-            ranks("0-1", "0", "1", "4-7"),
-            "4 ranks of n can run on 3 processors at a time",
-        ),  # the last one's are no help to the others
-        (ranks("0", "0", "0", hosts="aba"), "2 ranks of a can run on 1 processor at a time"),
-        (ranks("0", None), "does not say which processors"),
-        (ranks("0", "one"), "does not say which processors"),
-        (ranks("0", "1-"), "does not say which processors"),
-        ([], "does not say which processors"),
-    ],
-)
-def test_ranks_that_share(placed: list[Rank], why: str) -> None:
-    found = why_cores_are_shared(placed)
-    assert found is not None
-    assert why in found
-
-
 def block(rank: int, part: int, durations: list[int], start: int | None = 0) -> SampleBlock:
     values = np.array(durations, dtype=np.int64)
     begin = None if start is None else start + np.arange(values.size) * 1000
     return SampleBlock(rank, "steady", 0, 1, 0, values, begin, part)
-
-
-@pytest.mark.parametrize(
-    ("blocks", "why"),
-    [
-        ([], "no samples"),
-        ([block(0, 0, [1])], "rank 1 has no block of the whole multiplication"),
-        ([block(0, 0, [1]), block(1, 0, [1, 2])], "do not hold equally many repetitions"),
-        ([block(0, 0, []), block(1, 0, [])], "do not hold equally many repetitions"),
-        (
-            [block(0, 0, [5, 5]), block(1, 0, [5, 5]), block(1, 4, [1, 2, 3])],
-            "part wait of rank 1: .* not equally many",
-        ),
-        ([block(0, 0, [5]), block(1, 0, [5], start=None)], "part total of rank 1: has no start times"),
-        (
-            [block(0, 0, [5]), block(1, 0, [5]), block(1, 4, [1]), block(1, 4, [1])],
-            "part wait of rank 1: has two blocks",
-        ),
-    ],
-)
-def test_a_record_that_can_not_be_used(blocks: list[SampleBlock], why: str) -> None:
-    found = read_runs(blocks, LaunchContext(2, True))
-    assert isinstance(found, Absent)
-    assert re.search(why, found.reason)
 
 
 def said(*switches: int, other_s: tuple[float | None, ...] = ()) -> Repetitions:
@@ -550,52 +503,6 @@ def test_computation_that_follows_the_clock() -> None:
     assert one.interval[1] < -0.9
     assert one.spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
     assert one.clock_spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
-
-
-def test_computation_over_compiler_options() -> None:
-    times_s = {"loop_O3": 2e-3, "loop_O0": 12e-3, "blas": 4e-4}
-    cells = [
-        Cell(
-            number, f"k{number}", "g", name, "cannon", {"variant": "compute_only", "n": "256", "kernel": name}, "e", "p"
-        )
-        for number, name in enumerate(times_s)
-    ]
-    measured = {
-        (cell.cell, "dgemm_s", "steady"): {
-            launch: (launch, cast(Reduced, _Centre(time_s * (1 + 0.001 * launch)))) for launch in range(4)
-        }
-        for cell, time_s in zip(cells, times_s.values(), strict=True)
-    }
-    entries = {
-        cell.cell: cast(CellResult, _Estimated(a_value(time_s)))
-        for cell, time_s in zip(cells, times_s.values(), strict=True)
-    }
-    [found] = kernels(groups(cells), measured, entries, 0.02)
-    assert (found.n, found.variant, found.base) == (256, "compute_only", "loop_O3")
-    by_name = {one.kernel: one for one in found.kernels}
-    assert by_name["loop_O3"].over_base is None
-    assert by_name["loop_O0"].over_base is not None
-    assert by_name["loop_O0"].over_base.value == pytest.approx(6.0)
-    assert by_name["blas"].dgemm_s.interval == a_value(4e-4).interval
-    assert kernels(groups(cells[:1]), measured, entries, 0.02) == []
-
-
-@dataclass(frozen=True)
-class _Centre:
-    """What stands for a launch."""
-
-    centre_s: float
-
-
-@dataclass(frozen=True)
-class _Estimated:
-    """A cell with one estimate."""
-
-    value: Value
-
-    def estimate(self, metric: str, phase: str) -> Value:
-        assert (metric, phase) == ("dgemm_s", "steady")
-        return self.value
 
 
 ORDERS = (192, 384)

@@ -200,36 +200,3 @@ def test_the_verdict_reads_as_a_page() -> None:
     assert late
     assert not any("late sender" in one for one in late), "the line's first word would stand twice"
     assert any("not seen: 2 of 214 kinds of calls" in one and "100 % of messages matched" in one for one in rest)
-
-
-def test_messages_at_the_floor_are_fine() -> None:
-    cell = engine.a_cell(9, parameters={"message_bytes": "64"})
-    floors = [(64, 1e-6), (4096, 2e-6)]
-    cells = [
-        replace(
-            cell,
-            cell=i,
-            parameters={"message_bytes": str(length)},
-            over_floor=an_over_floor(floor_s),
-            over_floor_reason=None,
-        )
-        for i, (length, floor_s) in enumerate(floors)
-    ]
-    short = small_pages(
-        bytes_low=1024, bytes_high=2047, bytes=COUNT * 1024, transfer_s=COUNT * 1.3e-6 / RANKS, memory="heap"
-    )
-    found = concluded(program(short), None, by(engine.results(cells)), {})
-    assert found.classes[0].floor_ratio == pytest.approx(1.3 / (1 + 960 / 4032))
-    assert found.fine[0].messages == COUNT
-    assert "at the floor" in found.fine[0].text
-    slow = concluded(program(replace(short, transfer_s=COUNT * 9e-6 / RANKS)), None, by(engine.results(cells)), {})
-    assert not slow.fine
-
-
-def an_over_floor(floor_s: float) -> Any:
-    from slowpath.core.cell_results import OverFloor
-
-    return OverFloor(
-        floor="flag", floor_s=floor_s, metric="one_way_s", ratio=2.0, interval=None, fastest_ratio=None,
-        fastest_interval=None, calm_launches=0, level=None, launches=8,
-    )  # fmt: skip

@@ -133,31 +133,6 @@ def test_what_both_runs_skip_is_set_aside_and_what_failed_is_not() -> None:
         assert (found.outcome, [one.label for one in found.comparison.uncompared]) == ("undecided", ["cell 2"])
 
 
-def test_a_cell_without_a_value_of_what_is_compared_is_named_unless_the_user_chose_so() -> None:
-    """Samples that are empty on both sides, and first messages alone."""
-
-    def with_last(name: str, seed: int, **changes: Any) -> RunSource:
-        made = cells(seed=seed)
-        made[2] = replace(made[2], **changes)
-        return planted.source(name, made)
-
-    empty: dict[str, Any] = {"metrics": {}, "absent": {planted.METRIC: "no samples"}}
-    found = gate(with_last("new", 2, **empty), with_last("base", 1, **empty))
-    assert found.outcome == "undecided"
-    assert [(one.side, one.reason) for one in found.comparison.uncompared] == [
-        ("a", "has no value: no samples"),
-        ("b", "has no value: no samples"),
-    ]
-    metric = cells()[2].metrics[planted.METRIC]
-    first = {"metrics": {planted.METRIC: replace(metric, phases={"first": metric.phases["steady"]})}}
-    runs = with_last("new", 2, **first), with_last("base", 1, **first)
-    assert gate(*runs).outcome == "undecided"
-    assert gate(*runs).comparison.uncompared[0].reason == "has no value of phase steady, only of first: use --phase all"
-    assert gate(*runs, metrics=[planted.METRIC]).comparison.set_aside == 1
-    counted = with_last("new", 2, metrics={}, witnessed=True), with_last("base", 1, metrics={}, witnessed=True)
-    assert (gate(*counted).outcome, gate(*counted).comparison.set_aside) == ("pass", 1)
-
-
 def test_a_cell_that_missed_rounds_is_named() -> None:
     made = cells(seed=2)
     made[1] = replace(made[1], status="partial", reason="measured in 8 of 9 rounds")

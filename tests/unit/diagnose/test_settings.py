@@ -258,29 +258,6 @@ def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     assert 'unset = ["OMPI_MCA_a00"]' in campaign_toml(trial.campaign)
 
 
-@pytest.mark.parametrize("count", [1, 5])
-def test_a_variable_that_nobody_reads_is_no_cause_whatever_the_times_say(count: int) -> None:
-    """MPI_T lists all variables of MPICH. `A` of 2 of 17 clean runs was Open MPI's, and noise."""
-    own = [OwnSetting(f"MPIR_CVAR_A{number:02d}", "1") for number in range(count)]
-    bad = own[-1].name
-
-    def ended(unread: dict[str, str]) -> list[str | None]:
-        steps = [surveyed(own, lambda there, _: 2.0 if bad in there else 1.0)]
-        seen = under(steps[0].results, "mpich")
-        run = replace(seen.run, mpi=replace(seen.run.mpi, unused_variables=unread))
-        steps = [MeasuredStep(steps[0].step, replace(seen, run=run))]
-        findings = conclude(steps, ()).findings
-        state = State(findings, steps, LibraryFacts("mpich", "5.0.2"), {one.name: "1" for one in own})
-        for proposal in list(propose(state))[:1]:
-            shown = measured(proposal, own, lambda there, _: 2.0 if bad in there else 1.0)
-            steps.append(MeasuredStep(step(2, proposal.task), shown))
-            findings = conclude(steps, ()).findings
-        return [one.cause for one in findings]
-
-    assert ended({}) == [f"{bad}=1 makes messages slower."]
-    assert ended({bad: ""}) == []
-
-
 ENVIRON = {"MPIR_CVAR_ASYNC_PROGRES": "1", "MPIR_CVAR_ASYNC_PROGRESS": "1", "UCX_TLZ": "3", "HYDRA_LAUNCHER": "ssh"}
 
 

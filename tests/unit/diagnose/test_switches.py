@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -12,12 +11,10 @@ from made_results import cell, finding, law, results, step
 from msgspec.structs import replace
 from planted_switch import CELL, CMA, LIMIT, asked, law_of, proposed, state, times
 
-from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.limits import (
     AND,
     MOST_STEPS_TO_THE_BYTE,
-    TOGETHER,
     around,
     attribution,
     narrow,
@@ -28,7 +25,6 @@ from slowpath.diagnose.page import limit_words
 from slowpath.diagnose.sides import sides_of
 from slowpath.diagnose.state import MeasuredStep, State
 from slowpath.diagnose.steps.kind import StepConclusion
-from slowpath.diagnose.steps.limits import attribute_other_limits as propose_others
 from slowpath.diagnose.steps.limits import campaign_for, has_anchors, task_for
 from slowpath.diagnose.steps.limits import propose_attribute as propose_moves
 from slowpath.diagnose.steps.order import conclude, kind_of
@@ -240,78 +236,3 @@ def test_each_of_two_coinciding_limits_moves_the_switch_and_a_trial_raises_both(
     assert latency_s(length, cell_bytes=9216) > 0.9 * latency_s(length)  # one alone would not help
     assert latency_s(length, cma_bytes=9257) > 0.9 * latency_s(length)
     assert latency_s(length, 9216, 9257) < 0.7 * latency_s(length)
-
-
-def test_a_second_limit_of_a_law_gets_one_finding_with_both_variables(
-    known: tuple[Finding, list[MeasuredStep]],
-) -> None:
-    """The finding is about another limit of its law; each variable is asked once."""
-    start, steps = known
-    first = LimitBracket(covariate="message_bytes", above=2**20, up_to=2**20 + 2**19, unclear=True)
-    start = replace(start, law=replace(law(), brackets=[first, FOUND]))
-    steps = [MeasuredStep(steps[0].step, replace(steps[0].results, findings=[start]))]
-    asked_for = []
-    for number in range(2, 8):
-        current = conclude(steps, []).findings
-        made = (
-            one
-            for f in current
-            for one in (*propose_moves(f, state(current, steps)), *propose_others(f, state(current, steps)))
-        )
-        proposal = next(made, None)
-        if proposal is None:
-            break
-        task = proposal.task
-        assert isinstance(task, AttributeTask)
-        asked_for.append(task.variable)
-        moved = {"cell_bytes" if task.variable == CELL else "cma_bytes": task.moved_bytes}
-        seen = measured(asked(proposal), lambda length, moved=moved: latency_s(length, **moved))  # type: ignore[misc]
-        steps.append(MeasuredStep(step(number, task), seen))
-    found = conclude(steps, []).findings
-    assert sorted(asked_for) == sorted({CELL, CMA})
-    assert len(found) == 2
-    assert found[1].law is not None
-    assert set(found[1].law.brackets[0].each_moves) == {CELL, CMA}
-
-
-def higher_latency_s(length: float, cell_bytes: int = 8192, cma_bytes: int = 8192) -> float:
-    """Another library, which takes the slow protocol only beyond both limits."""
-    limit = max(cell_bytes - HEADER, cma_bytes)
-    return 4e-7 + length * 1.85e-10 if length <= limit else 2.9e-6 + length * 4e-11
-
-
-def test_the_higher_of_two_coinciding_limits_moves_with_both_together(
-    known: tuple[Finding, list[MeasuredStep]],
-) -> None:
-    """One alone leaves the switch, the other moves it by the header only."""
-    start, steps = known
-    start = replace(start, law=replace(law(), brackets=[replace(FOUND, above=8192, up_to=8193)]))
-    steps = [MeasuredStep(steps[0].step, replace(steps[0].results, findings=[start]))]
-    texts = []
-    for number in (2, 3, 4):
-        current = conclude(steps, []).findings
-        task = (proposal := next(propose_moves(current[0], state(current, steps)))).task
-        assert isinstance(task, AttributeTask)
-        assert bool(task.together) is (number == 4)
-        moved = {task.variable: task.moved_bytes, **{name: one.moved_bytes for name, one in task.together.items()}}
-        values = moved.get(CELL, 8192), moved.get(CMA, 8192)
-        seen = measured(asked(proposal), lambda length, values=values: higher_latency_s(length, *values))  # type: ignore[misc]
-        steps.append(MeasuredStep(step(number, task), seen))
-        shown = attribution(task, seen)
-        assert shown is not None
-        assert shown.moved is (number == 4)
-        texts.append(shown.text)
-    assert any("leaves the switch at 8192 B" in text for text in texts[:2])
-    only = next(found for text in texts[:2] if (found := re.search(r"to a place between (\d+) and (\d+) B", text)))
-    assert int(only[1]) <= 8192 - HEADER < int(only[2]) <= 8192
-    found = conclude(steps, []).findings[0]
-    assert found.law is not None
-    limit = found.law.brackets[0]
-    assert (set(limit.movers), limit.only_together, limit.each_moves) == ({CELL, CMA}, True, ())
-    assert limit.attributed_to == TOGETHER.join(limit.movers)
-    assert (found.cause or "").endswith("neither moves it alone.")
-    current = conclude(steps, []).findings
-    assert list(propose_moves(current[0], state(current, steps))) == []
-    trial = next(propose_attributed(current[0], state(current, steps)))
-    assert f"{CELL} = " in campaign_toml(trial.campaign)
-    assert f"{CMA} = " in campaign_toml(trial.campaign)

@@ -175,39 +175,3 @@ def test_the_library_is_asked_by_its_own_questions(monkeypatch: pytest.MonkeyPat
     assert not isinstance(answer, str)
     assert [path.words for path in answer][:1] == ["messages on one node go by fabric shm, shared memory"]
     assert "I_MPI_DEBUG" in " ".join(seen["argv"]) + " ".join(seen["environ"])
-
-
-@pytest.mark.parametrize(
-    ("launcher", "nodes", "one_node", "without"),
-    [
-        ("srun", 4, ["-N", "1", "--ntasks-per-node=2"], []),
-        ("srun", 1, [], ["-N"]),
-        ("prterun", 2, ["--map-by", "ppr:2:node"], []),
-        ("hydra", 2, ["-ppn", "2"], []),
-        ("mpiexec", 2, [], ["-N", "-ppn"]),  # can't be asked; what it says of two nodes is not said of one
-    ],
-)
-def test_both_ranks_are_on_one_node_of_an_allocation(
-    launcher: str, nodes: int, one_node: list[str], without: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """In a job of several nodes srun puts two ranks on two, and the line was about the path between them."""
-    seen: list[str] = []
-
-    def run(argv: list[str], _: dict[str, str], out: Path, err: Path, *__: Any) -> Outcome:
-        seen.extend(argv)
-        for path in (out, err):
-            path.write_text("")
-        return Outcome("ok", 0, None, None, 0.1)
-
-    monkeypatch.setattr(registry, "run_job", run)
-    monkeypatch.setattr(registry, "allowed_cores", lambda: 1)
-    mpi = Mpi("mpich", "5.0.2", "option", tmp_path, tmp_path / "start", None, "mpich", False, launcher, "")
-    engine = type("Kept", (), {"program": tmp_path / "slowpath-engine"})()
-    environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": str(nodes), "SLURM_NNODES": str(nodes)}
-    asked(mpi, engine, environ)
-    options = seen[: seen.index(str(engine.program))]
-    assert " ".join(one_node) in " ".join(options)
-    assert not set(without) & set(options)
-    # Two ranks on one node of one core share it, and two nodes have two.
-    shares = [option for option in options if "overcommit" in option.lower() or "oversubscribe" in option.lower()]
-    assert bool(shares) == (launcher in ("srun", "prterun")), options

@@ -66,33 +66,3 @@ def test_the_slurm_script_runs_or_resumes(tmp_path: Path) -> None:
 def test_the_example_campaign_is_one() -> None:
     campaign = load(EXAMPLES / "reframe" / "campaigns" / "tiny.toml")
     assert msgspec.to_builtins(campaign)
-
-
-@pytest.mark.parametrize(
-    ("code", "names", "restarts", "again"), [(1, "n3", 0, True), (1, "n3", 3, False), (0, "", 0, False)]
-)
-def test_a_job_with_a_slow_node_goes_back_into_the_queue_without_it(
-    tmp_path: Path, code: int, names: str, restarts: int, again: bool
-) -> None:
-    """With stand-ins for slowpath and scontrol that print what they are asked."""
-    slowpath = f"""#!/bin/sh
-while [ $# -gt 1 ]; do [ "$1" = --write-exclude ] && printf '%s' '{names}' > "$2"; shift; done
-exit {code}
-"""
-    for name, text in (("slowpath", slowpath), ("scontrol", '#!/bin/sh\necho "scontrol $*"\n')):
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    environment = {
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "SLURM_JOB_ID": "7",
-        "SLURM_RESTART_COUNT": str(restarts),
-    }
-    done = subprocess.run(
-        ["bash", str(EXAMPLES / "slurm" / "healthy.sbatch"), "echo", "the", "job"], cwd=tmp_path, env=environment,
-        capture_output=True, text=True, check=True, timeout=WATCHDOG_S,
-    )  # fmt: skip
-    said = done.stdout.splitlines()
-    if again:
-        assert said[-2:] == ["scontrol update JobId=7 ExcNodeList=n3", "scontrol requeue 7"]
-    else:
-        assert said == ["the job"]

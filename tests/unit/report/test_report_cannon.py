@@ -7,10 +7,9 @@ import itertools
 import re
 
 import pytest
-from msgspec.structs import replace
 
 from slowpath.core.results import Results
-from slowpath.core.study_results import CannonComputation, CannonGroup, CannonKernel, CannonKernels, Value
+from slowpath.core.study_results import CannonGroup
 from slowpath.experiments.cannon.entry import with_hidden
 from slowpath.report.cannon import cannon_section, curve_figures
 from slowpath.report.figure import Facts, Plot, Rows, Table, Text
@@ -42,46 +41,6 @@ def test_advice_and_facts(cannon: Results) -> None:
     assert str(facts(cannon)["Repetitions"]).startswith("144 of 1440 were disturbed")
     best = titled(section, Table, "The best variant for each n")
     assert best.rows[0] == ["256", "shared direct", "put fence", "– 1 launch is too few", ""]
-
-
-def test_compiler_options_and_the_clock_are_answers(cannon: Results) -> None:
-    value = Value(value=1.8e-3, interval=(1.7e-3, 1.9e-3), interval_kind="t 95 %", level=0.95, launches=5)
-    slow = replace(value, value=11.9e-3, interval=(11.8e-3, 12.0e-3))
-    over = replace(value, value=6.6, interval=(6.5, 6.7))
-    made = [
-        CannonKernel(kernel="loop_O3", cell=0, dgemm_s=value, over_base=None, over_base_reason="it is the base"),
-        CannonKernel(kernel="loop_O0", cell=1, dgemm_s=slow, over_base=over, over_base_reason=None),
-    ]
-    table = CannonKernels(n=256, variant="compute_only", base="loop_O3", mpi=None, environment="e", placement="p",
-                          kernels=made)  # fmt: skip
-    follows = CannonComputation(
-        variant="put_fence",
-        n=1024,
-        cell=3,
-        spread_ratio=0.05,
-        clock_spread_ratio=0.04,
-        correlation=-0.9,
-        interval=(-0.97, -0.8),
-        follows=True,
-        launches=5,
-        reason=None,
-    )
-    why = "no counted loop here"
-    blind = replace(follows, variant="isend_wait", spread_ratio=0.02, clock_spread_ratio=None, correlation=None)
-    blind = replace(blind, follows=False, interval=None, reason=why)
-    assert cannon.cannon is not None
-    change(the_group(cannon), computation=[blind, follows])
-    change(cannon.cannon, kernels=[table])
-    text = " ".join(render_text(cannon).split())
-    words = "Computation over compiler options, n = 256, of compute_only, over loop_O3"
-    assert f"{words}: loop_O3 1.80 ms [1.70, 1.90]" in text
-    assert "loop_O0 11.90 ms [11.80, 12.00] ms" in text
-    assert "varies by 2.0 % (isend_wait) to 5.0 % (put_fence) between repetitions" in text
-    follow = "it follows the clock's frequency in 1 of 1 styles, most in put_fence (correlation -0.90 [-0.97, -0.80])"
-    assert follow in text
-    page = render_html(cannon)
-    assert "no counted loop here" in page
-    assert "Computation and the clock" in page
 
 
 def test_what_is_missing_has_its_reason(cannon: Results) -> None:

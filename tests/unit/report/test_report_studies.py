@@ -317,32 +317,6 @@ def test_shmem_checks_nothing_where_that_was_measured(puts: Results) -> None:
     assert [row.variant for row in study_rows(again)][3] == "shmem"
 
 
-def test_derived_datatypes_stand_next_to_the_predefined_one(puts: Results) -> None:
-    def also(target: str, cells: list[CellResult]) -> list[CellResult]:
-        made = []
-        for cell in cells:
-            parameters = {**cell.parameters, "datatype": "vector", "target_datatype": target}
-            made.append(replace(cell, cell=cell.cell + 1000 * (1 + (target != "same")), parameters=parameters))
-        return made
-
-    twins = [
-        cell
-        for cell in puts.cells
-        if cell.parameters["design"] in ("mpi", "complex")
-        and cell.parameters["window"] == "allocate"
-        and cell.parameters["call"] == "library"
-    ]
-    cells = [*puts.cells, *also("same", twins), *also("indexed", twins)]
-    rows = study_rows(replace(puts, cells=cells, put=build_put(cells, puts.contrasts)))
-    names = [row.name for row in rows]
-    assert names[:4] == [
-        "complex datatype", "complex datatype, vector", "complex datatype, vector to indexed", "simple datatype"
-    ]  # fmt: skip
-    assert {"MPI_Put of mpich, vector", "MPI_Put of openmpi, vector to indexed"} <= set(names)
-    assert rows[2].measured_as == "complex, called, checked, vector to indexed"
-    assert rows[1].then is None
-
-
 def test_text_has_one_unit_a_column(puts: Results) -> None:
     text = render_text(puts)
     counted, rate, then, then_rate = shown(text, "complex datatype")

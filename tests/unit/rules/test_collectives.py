@@ -314,28 +314,6 @@ def test_a_linear_scan_is_named_with_its_law_and_what_it_predicts_and_proven_by_
     assert any("15 rounds -> 4" in line for line in found.legs.proven.evidence)
 
 
-def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
-    """Linear at 4 to 7 ranks, doubling from 8 on: nothing is predicted from a stretch that has ended."""
-
-    def barrier(ranks: int) -> Schedule:
-        if 4 <= ranks < 8:
-            return [*algorithms.up(ranks, algorithms.always_root), *algorithms.down(ranks, algorithms.always_root)]
-        return algorithms.dissemination(ranks)
-
-    run = Planted()
-    run.environment("by sockets", SOCKETS)
-    counted(run, "barrier", barrier, (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16), environment="by sockets")
-    rounds = [one for one in scalings(run.results().cells) if one.quantity == "rounds"]
-    assert [[point.ranks for point in one.points] for one in rounds] == [[2, 3], [4, 5, 6, 7], [8, 10, 12, 14, 16]]
-    assert rounds[1].law == "2 p - 2"
-    assert rounds[1].predicted == []
-    assert "from 8 ranks on" in str(rounds[1].reason)
-    assert (rounds[2].law, rounds[2].exponent) == ("ceil(log2 p)", 0.0) or rounds[2].law is not None
-    found = one_finding(run)
-    assert "12 rounds of messages at 7 ranks, but 3 suffice: linear up and down" in found.text
-    assert "Extrapolated" not in found.text
-
-
 RANKS = (2, 3, 4, 5, 6, 7, 8)
 
 

@@ -71,32 +71,6 @@ def test_only_a_subarray_slower_than_a_copy_is_named(fast: str, slow: str, named
         assert "slower than the same faces copied by the program" in one.text
 
 
-@pytest.mark.parametrize(
-    ("fast", "slow", "words"),
-    [
-        ("contiguous", "vector", "vector are"),
-        ("contiguous", "vector:contiguous", "vector on the sender alone are"),
-        ("contiguous", "contiguous:indexed", "indexed on the receiver alone are"),
-        ("contiguous", "vector:indexed", "vector on the sender and indexed on the receiver are"),
-        ("vector:contiguous", "vector", None),
-        ("vector:contiguous", "contiguous", None),
-    ],
-)
-def test_the_side_that_has_the_blocks_is_named(fast: str, slow: str, words: str | None) -> None:
-    run = Planted(1, noise=0.001)
-    cells = [
-        run.cell(
-            {"one_way_s": {"steady": time_s}}, pattern="one_way", datatype=datatype, blocks=64, message_bytes=65536
-        )
-        for datatype, time_s in ((fast, 20e-6), (slow, 40e-6))
-    ]
-    run.contrast("datatype", "one_way_s", (cells[0], fast), (cells[1], slow))
-    found = [one for one in findings(run.results(), ROLES) if one.rule == "SP015"]
-    assert bool(found) == (words is not None)
-    for one in found:
-        assert f"messages of datatype {words} " in one.text
-
-
 MIB_OF_PLACE = 2**20
 FINE = PlaceFacts(
     copy_errno=0,

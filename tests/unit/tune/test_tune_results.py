@@ -29,7 +29,6 @@ from slowpath.diagnose.tune.cells import (
     save,
     view_of,
     whole,
-    with_picks,
 )
 from slowpath.diagnose.tune.session import Session, Tuned
 from slowpath.mpi import tuning
@@ -119,31 +118,6 @@ def test_a_verification_times_each_cell_in_three_ways() -> None:
         assert view_of(given, contrast.metric) == view
     assert view_of({"pattern": "calls", "arrival": "together"}, TOGETHER.metric) == TOGETHER
     assert view_of({"pattern": "calls", "arrival": "together"}, "collective_own_s") is None
-
-
-def test_a_cell_is_measured_twice_before_it_goes_back_to_the_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scatter = Pick("scatter", 2, 8, "algorithm", "ring")
-    runs = []
-
-    def verification(*_: object) -> list[CellFactor]:
-        runs.append(1)
-        kept = with_picks(in_views(1.5, 1.4, 1.0, 1.3), [RING])
-        good = [
-            CellFactor(CollectiveCell("scatter", 2, 8), one.pairs, scatter, one.view) for one in in_views(2, 2, 2, 2)
-        ]
-        return [*kept, *good]
-
-    monkeypatch.setattr(Session, "_verification", verification)
-    monkeypatch.setattr("slowpath.diagnose.tune.session.written", lambda *_: {"A": "b"})
-    told: list[str] = []
-    mpi: Any = SimpleNamespace()
-    session = Session(tmp_path, REQUEST, mpi, {}, told.append, True, (), 2)
-    tuned = session._verified([RING, scatter], [], {2: {"bcast": (1024,), "scatter": (8,)}})
-    assert tuned.picks == (scatter,), "back to back RING gains nothing"
-    assert len(runs) == 3, "twice with both, once with what is left"
-    assert told == ["1 cell not confirmed: the library's own choice is kept there"]
 
 
 LENGTHS = (8, 64, 1024, 65536)

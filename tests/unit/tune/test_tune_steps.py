@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +16,7 @@ from slowpath.diagnose.tune.install import lines
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import recorded
-from slowpath.core.plan import AS_ESTIMATED, Pace, Plan
+from slowpath.core.plan import Pace, Plan
 from slowpath.diagnose.tune.cells import (
     AT_ONCE,
     DEFAULT_BYTES,
@@ -286,29 +285,6 @@ def test_a_budget_counts_rounds_by_the_pace() -> None:
     fewer, note = fit_budget(plan, quarter_s)
     assert (fewer.rounds, note is None) == (4, False)
     assert fit_budget(plan, quarter_s, pace=Pace(0.2, 0.2)) == (plan, None)
-
-
-def test_only_launches_that_ended_well_teach(tmp_path: Path) -> None:
-    from slowpath.record.plan_files import write_plan
-
-    asked = request("mpich")
-    plan = planned(choosing(asked, "core", whole(asked, RANKS)))
-    write_plan(tmp_path / "plan.json", plan)
-    parts = launch_parts_s(plan)
-    for number, launch in enumerate(plan.launches):
-        start_s, cells_s = parts[kind_of(launch)]
-        folder = tmp_path / "launches" / f"{launch.launch:06d}"
-        folder.mkdir(parents=True)
-        hung = number % 3 == 0
-        info = {"launch": launch.launch, "round": launch.round, "environment": launch.environment,
-                "placement": launch.placement, "wall_s": 1000.0 if hung else (start_s + sum(cells_s)) / 4,
-                "ended": "hung" if hung else "ok"}  # fmt: skip
-        (folder / "launch.json").write_text(json.dumps(info))
-    paces = Paces()
-    paces.add(tmp_path / "nothing", RANKS)
-    assert paces.pace(RANKS) == AS_ESTIMATED
-    paces.add(tmp_path, RANKS)
-    assert paces.pace(RANKS).cells_ratio == pytest.approx(0.25)
 
 
 def test_each_step_gets_its_share_of_what_is_left() -> None:

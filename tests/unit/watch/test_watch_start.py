@@ -156,43 +156,6 @@ signal.pause()
     assert ("interrupted: the report covers" in err) == asked_to_stop
 
 
-@pytest.mark.parametrize(("group", "times"), [("", 1), ("os.setpgid(0, 0)", 0)])
-def test_ctrl_c_of_a_terminal_is_not_handed_on_since_it_reaches_the_foreground_by_itself(
-    tmp_path: Path, group: str, times: int
-) -> None:
-    program = f"""
-import signal
-{group}
-signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGINT}})
-record(state=1)
-print("ready", flush=True)
-print("heard", int(signal.sigtimedwait({{signal.SIGINT}}, {10 if times else 0.5}) is not None), flush=True)
-"""
-    argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, "-o", "w", "--", sys.executable, "-c"]
-    master, slave = os.openpty()
-    import fcntl
-    import termios
-
-    with subprocess.Popen(
-        [*argv, RECORD + program],
-        cwd=tmp_path,
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        os.write(master, b"\x03")
-        out, _ = process.communicate(timeout=WATCHDOG_S)
-    os.close(master)
-    os.close(slave)
-    assert (process.returncode, out) == (0, f"heard {times}\n")
-    assert read_watch(tmp_path / "w").interrupted
-
-
 def test_fewer_records_than_ranks_are_said(tmp_path: Path) -> None:
     done = watch(tmp_path, "-o", "w", program="record(0, 4); record(2, 4)")
     assert done.returncode == 0

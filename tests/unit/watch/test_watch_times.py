@@ -25,7 +25,7 @@ from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import RecordState
 from slowpath.watch.results import AccountName, WatchFinding, WatchResults
-from support.watch_record import BASE_NS, Job
+from support.watch_record import Job
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
 
@@ -105,30 +105,6 @@ def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_pat
     found = seconds(tmp_path, job)
     assert found["management"] == pytest.approx((150e-6,))
     assert found["cost of calls"] == pytest.approx((50e-6,))
-
-
-@pytest.mark.parametrize("in_mpi_s", [-0.010, 0.0, 0.030, 9.0])
-def test_what_a_rank_stood_in_the_queue_longer_than_it_computed_and_waited_was_without_a_processor(
-    tmp_path: Path, in_mpi_s: float
-) -> None:
-    """Barriers take 1 us, and one in ten 10 ms for both: excess. One rank comes late by 5 ms for each of ten others."""
-    job = Job(2)
-    for i in range(100):
-        at, slow = 0.020 * i, 0.010 if i % 10 == 0 else 0.0
-        late = 0.005 if i % 10 == 5 else 0.0
-        job.ranks[0].collective("MPI_Barrier", start_s=at, end_s=at + late + 1e-6 + slow)
-        job.ranks[1].collective("MPI_Barrier", start_s=at + late, end_s=at + late + 1e-6 + slow)
-    span_s = 0.020 * 99 + 1e-6
-    outside_s = [span_s - 100e-6 - 0.100 - 0.050, span_s - 100e-6 - 0.100]
-    for rank, other_s in zip(job.ranks, outside_s, strict=True):
-        queued_ns = round((other_s + (0.050 if rank.rank == 0 else 0.0) + in_mpi_s) * 1e9)
-        rank.say("at", f"begin ns={BASE_NS} processors=0-15 waited_ns=0 ran_ns=0 used_ns=0 online=16")
-        rank.say("at", f"end ns={BASE_NS + 2 * 10**9} processors=0-15 waited_ns={queued_ns} ran_ns=1 used_ns=1")
-    found = seconds(tmp_path, job)
-    expected_s = min(max(in_mpi_s, 0.0), 0.100)
-    assert found.get("no processor", (0.0, 0.0)) == pytest.approx((expected_s, expected_s), abs=1e-5)
-    assert found.get("excess", (0.0, 0.0)) == pytest.approx((0.100 - expected_s,) * 2, abs=1e-5)
-    assert found["wait at barrier"][0] == pytest.approx(0.050, rel=0.01)
 
 
 ROUNDS, ROUND_S, WINDOW_ROUNDS = 64, 1e-3, 4

@@ -28,7 +28,7 @@ from slowpath.core.campaign import campaign_toml
 from slowpath.core.files import data_folder
 from slowpath.core.results import MOST_LINES, Results
 from slowpath.plan.campaign import decode
-from slowpath.watch.accounts import file_time, module_of, start_seconds
+from slowpath.watch.accounts import file_time, start_seconds
 from slowpath.watch.analysis import watched
 from slowpath.watch.attributed import attributed
 from slowpath.watch.collective_prices import collective_questions
@@ -153,28 +153,6 @@ def test_the_time_in_files_is_named_with_its_module_and_another_one() -> None:
     assert "ompio" in line
     assert "OMPI_MCA_io=^ompio" in line
     assert any(note.startswith("MPI-IO takes 8.25 s a rank, 20") for note in brief_of(found).notes)
-
-
-@pytest.mark.parametrize(
-    ("library", "version", "asked", "command", "module"),
-    [
-        ("openmpi", "5.0.11", None, (), "ompio"),
-        ("openmpi", "1.10.7", None, (), "ROMIO"),
-        ("openmpi", None, None, (), None),
-        ("openmpi", "5.0.11", "^ompio", (), "ROMIO"),
-        ("openmpi", "5.0.11", "^romio341", (), "ompio"),
-        ("openmpi", "4.1.4", "romio321", (), "ROMIO"),
-        ("openmpi", "4.1.4", "romio321", ("mpirun", "--mca", "io", "ompio", "./a"), "ompio"),
-        ("mpich", "5.0.2", "^ompio", (), "ROMIO"),
-        ("intelmpi", "2021.18", None, (), "ROMIO"),
-        (None, None, None, (), None),
-    ],
-)
-def test_the_module_follows_from_what_was_asked_for_and_else_from_the_default(
-    library: str | None, version: str | None, asked: str | None, command: tuple[str, ...], module: str | None
-) -> None:
-    variables = {"OMPI_MCA_io": asked} if asked else {}
-    assert module_of(library, version, variables, command).name == module
 
 
 LATE_S = 0.005
