@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/plan.hpp"
+#include "core/parameters.hpp"
 #include "experiment/experiment.hpp"
 
 namespace slowpath {

@@ -3,7 +3,7 @@
 
 #include "catalogue/registry.hpp"
 #include "core/json.hpp"
-#include "core/plan.hpp"
+#include "core/parameters.hpp"
 
 namespace slowpath {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The table each experiment declares once; --help, describe, validation and sweeps all come from it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace slowpath {
+
+// The table each experiment declares once; --help, describe, validation and sweeps all come from it.
 
 enum class ParameterType { bytes, count, seconds, choice, flag };
 
@@ -85,5 +87,53 @@ const Parameter& find_parameter(std::span<const Parameter> table, std::string_vi
 
 /// Read one value.  @throws UsageError.
 Value parse_value(const Parameter& parameter, std::string_view text);
+
+// Lists and ranges of the command line (8,1KiB  1KiB..1MiB*2  0..64+8), multiplied into cells.
+
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
+
+/// All values a text stands for, in order.  @throws UsageError: a range without step, with the ends swapped,
+/// ...
+std::vector<std::string> expand_values(const Parameter& parameter, std::string_view text);
+
+/// The product of all parameters' values; the last one given varies fastest.
+/// @throws UsageError, also for more than a million cells.
+std::vector<KeyValues> expand_cells(std::span<const Parameter> table, const KeyValues& given);
+
+// The command line, split but not yet judged against an experiment: docs/reference/engine-interface.md.
+
+enum class Action { run_experiment, run_plan, check, describe, help, version };
+
+struct Arguments {
+    Action action = Action::help;
+    bool json = false;                ///< describe --json
+    std::string experiment;           ///< run_experiment, or help of one; "" for general help
+    KeyValues parameters;             ///< as written, lists and ranges unexpanded
+    std::optional<std::string> plan;  ///< path; check: "-" for stdin
+    std::optional<std::string> out;   ///< path
+    std::optional<int> ranks;         ///< check: of the job that is to run the plan
+};
+
+/// @param words argv without the program's name.  @throws UsageError.
+Arguments parse_arguments(std::span<const std::string_view> words);
+
+// plan.txt, version 1: docs/internals/record.md.
+
+inline constexpr int plan_version = 1;
+
+struct PlannedCell {
+    std::uint32_t cell;
+    std::string experiment;
+    KeyValues parameters;
+};
+
+struct Plan {
+    std::uint32_t launch = 0;
+    std::uint64_t seed = 0;
+    std::vector<PlannedCell> cells;  ///< in the order of their lines
+};
+
+/// @throws UsageError naming the line: wrong version, unknown word, a cell twice, a parameter without '='.
+Plan parse_plan(std::string_view text);
 
 }  // namespace slowpath

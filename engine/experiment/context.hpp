@@ -13,7 +13,7 @@
 #include "experiment/experiment.hpp"
 #include "mpi/session.hpp"
 #include "record/block.hpp"
-#include "record/calls.hpp"
+#include "record/witness.hpp"
 
 namespace slowpath {
 

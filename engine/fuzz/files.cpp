@@ -10,7 +10,6 @@
 #include "fuzz/targets.hpp"
 #include "memory/pages.hpp"
 #include "record/block.hpp"
-#include "record/crc32.hpp"
 #include "watch/proc_text.hpp"
 
 namespace slowpath::fuzz {

@@ -3,12 +3,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/arguments.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/node_ranks.hpp"
-#include "core/plan.hpp"
-#include "core/sweep.hpp"
+#include "core/parameters.hpp"
 #include "fuzz/targets.hpp"
 
 namespace slowpath::fuzz {

@@ -1,14 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/buffer.hpp"
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
+#include <stdexcept>
 #include <utility>
 
 #include "memory/allocation.hpp"
-#include "memory/registry.hpp"
 
 namespace slowpath::memory {
+
+namespace {
+
+constexpr std::array page_names{
+    std::pair{Pages::system_default, "default"},
+    std::pair{Pages::small, "small"},
+    std::pair{Pages::huge, "huge"},
+    std::pair{Pages::shared, "shared"},
+};
+
+}  // namespace
+
+const char* name(Kind kind) {
+    return entry(kind).name;
+}
+
+std::optional<Kind> kind_from(std::string_view word) {
+    for (const KindEntry* candidate : registry())
+        if (word == candidate->name) return candidate->kind;
+    return std::nullopt;
+}
+
+const char* name(Pages pages) {
+    for (const auto& [value, word] : page_names)
+        if (value == pages) return word;
+    throw std::logic_error("page kind without a name in memory/names.cpp");
+}
+
+std::optional<Pages> pages_from(std::string_view word) {
+    for (const auto& [value, spelling] : page_names)
+        if (word == spelling) return value;
+    return std::nullopt;
+}
+
+bool takes(Kind kind, Pages pages) {
+    return entry(kind).takes(pages);
+}
+
+bool needs_gpu(Kind kind) {
+    return entry(kind).needs_gpu;
+}
+
+std::optional<std::string> unavailable(Kind kind) {
+    return entry(kind).unavailable();
+}
+
+// All that distinguishes one way to touch memory from another: a new way is a row of this table.
+
+namespace {
+
+struct Way {
+    Touch how;
+    const char* word;
+    void (*page)(volatile std::byte* byte);  ///< done to one byte of each page; nullptr: nothing
+};
+
+constexpr std::array ways{
+    // A write, because reading fresh private memory only maps the kernel's shared zero page.
+    Way{Touch::write, "write", [](volatile std::byte* byte) { *byte = std::byte{0}; }},
+    Way{Touch::read, "read", [](volatile std::byte* byte) { static_cast<void>(*byte); }},
+    Way{Touch::none, "none", nullptr},
+};
+
+const Way& way_of(Touch how) {
+    for (const Way& way : ways)
+        if (way.how == how) return way;
+    throw std::logic_error("a way to touch memory without a row in memory/touch.cpp");
+}
+
+}  // namespace
+
+void touch_pages(Touch how, std::byte* begin, std::size_t bytes) {
+    const auto page = way_of(how).page;
+    if (page == nullptr || bytes == 0) return;
+    for (std::size_t at = 0; at < bytes; at += system_page_bytes()) page(begin + at);
+    page(begin + bytes - 1);  // an unaligned start leaves the last page behind the last full step
+}
+
+const char* name(Touch how) {
+    return way_of(how).word;
+}
+
+std::optional<Touch> touch_from(std::string_view word) {
+    for (const Way& way : ways)
+        if (word == way.word) return way.how;
+    return std::nullopt;
+}
+
+std::vector<std::string_view> touch_words() {
+    std::vector<std::string_view> words;
+    for (const Way& way : ways) words.emplace_back(way.word);
+    return words;
+}
+
 namespace {
 
 void check_request(const Request& request) {
@@ -85,6 +180,33 @@ void Buffer::read(std::size_t at, std::span<std::byte> to) const {
 
 void Buffer::release() {
     if (const auto allocation = std::exchange(allocation_, nullptr)) allocation->release();
+}
+
+extern const KindEntry host_kind, mpi_kind, pinned_host_kind, pinned_registered_kind, device_kind,
+    device_pool_kind, device_vmm_kind, managed_kind;
+
+bool default_pages_only(Pages pages) {
+    return pages == Pages::system_default;
+}
+
+std::span<const KindEntry* const> registry() {
+    static const std::array entries{
+        &host_kind,               //
+        &mpi_kind,                //
+        &pinned_host_kind,        //
+        &pinned_registered_kind,  //
+        &device_kind,             //
+        &device_pool_kind,        //
+        &device_vmm_kind,         //
+        &managed_kind,            //
+    };
+    return entries;
+}
+
+const KindEntry& entry(Kind kind) {
+    for (const KindEntry* candidate : registry())
+        if (candidate->kind == kind) return *candidate;
+    throw std::logic_error("memory kind without a line in memory/registry.cpp");
 }
 
 }  // namespace slowpath::memory

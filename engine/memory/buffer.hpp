@@ -7,11 +7,22 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "memory/error.hpp"
-#include "memory/touch.hpp"
 
 namespace slowpath::memory {
+
+/// What is done to each page of an allocation of host memory before its first use.
+enum class Touch { write, read, none };
+
+/// Touches each page of [begin, begin + bytes).
+void touch_pages(Touch how, std::byte* begin, std::size_t bytes);
+
+const char* name(Touch how);
+std::optional<Touch> touch_from(std::string_view word);
+/// All words that touch_from() takes.
+std::vector<std::string_view> touch_words();
 
 class Allocation;
 
@@ -90,5 +101,22 @@ std::optional<Pages> pages_from(std::string_view word);
 /// Kind::mpi allocates through these (MPI_Alloc_mem, MPI_Free_mem), so that this library needs no mpi.h.
 /// `allocate` returns nullptr or throws when it fails. Buffers must be gone before MPI_Finalize.
 void set_mpi_allocator(void* (*allocate)(std::size_t), void (*release)(void*));
+
+/// All that sets one kind of memory apart. A new kind is one file that defines one of these, and its line in
+/// registry.cpp.
+struct KindEntry {
+    Kind kind;
+    const char* name;  ///< as the command line spells it
+    bool (*takes)(Pages pages);
+    bool needs_gpu;
+    std::optional<std::string> (*unavailable)();
+    std::unique_ptr<Allocation> (*allocate)(const Request& request);
+};
+
+/// KindEntry::takes of memory whose pages are its allocator's own affair.
+bool default_pages_only(Pages pages);
+
+std::span<const KindEntry* const> registry();
+const KindEntry& entry(Kind kind);
 
 }  // namespace slowpath::memory

@@ -15,9 +15,8 @@
 #include <vector>
 
 #include "core/clock.hpp"
-#include "mpi/check.hpp"
-#include "mpi/nodes.hpp"
-#include "mpi/one_clock.hpp"
+#include "mpi/session.hpp"
+#include "mpi/together.hpp"
 
 namespace slowpath::mpi {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "mpi/barrier.hpp"
+#include "mpi/together.hpp"
 
 namespace slowpath::mpi {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/block.hpp"
 
+#include <array>
 #include <cstring>
 
-#include "record/crc32.hpp"
-
 namespace slowpath {
+
 namespace {
 
 #define SLOWPATH_FIELD(name)                                          \
@@ -97,6 +97,27 @@ std::optional<Block> take_block(std::span<const std::byte>& rest) {
         std::memcpy(block.starts_ns.data(), payload.data() + column_bytes, column_bytes);
     rest = rest.subspan(sizeof(BlockHeader) + payload.size());
     return block;
+}
+
+namespace {
+
+constexpr std::array<std::uint32_t, 256> table = [] {
+    std::array<std::uint32_t, 256> made{};
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+        std::uint32_t value = byte;
+        for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1U) ? 0xEDB88320U : 0U);
+        made[byte] = value;
+    }
+    return made;
+}();
+
+}  // namespace
+
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before) {
+    std::uint32_t value = ~before;
+    for (const std::byte byte : bytes)
+        value = table[(value ^ std::to_integer<std::uint32_t>(byte)) & 0xFFU] ^ (value >> 8);
+    return ~value;
 }
 
 }  // namespace slowpath

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One block of samples.blk: schema/block.json is the contract, and the offsets below are checked against it.
 #pragma once
 
 #include <array>
@@ -12,6 +11,8 @@
 #include <vector>
 
 namespace slowpath {
+
+// One block of samples.blk: schema/block.json is the contract, and the offsets below are checked against it.
 
 static_assert(std::endian::native == std::endian::little, "samples.blk is little endian");
 
@@ -81,5 +82,38 @@ struct Block {
 
 /// Take the first block off `rest`; nullopt at a torn or damaged tail.
 std::optional<Block> take_block(std::span<const std::byte>& rest);
+
+// CRC-32 as in zlib, gzip and IEEE 802.3: reflected polynomial 0xEDB88320.
+
+/// @param before Checksum of what came earlier, 0 at the start.
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0);
+
+// Where a timed region puts its times: allocated and written once before it, so that storing is one store.
+
+class Samples {
+  public:
+    /// Forget the old samples and make room.
+    /// @param capacity Calls of add() at most; the memory is written here, so that no page fault comes later.
+    void start(std::size_t capacity) {
+        size_ = 0;
+        if (capacity <= durations_ns_.size()) return;
+        durations_ns_.assign(capacity, -1);
+        begins_ns_.assign(capacity, -1);
+    }
+
+    void add(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+        durations_ns_[size_] = end_ns - begin_ns;
+        begins_ns_[size_] = begin_ns;
+        ++size_;
+    }
+    std::size_t size() const noexcept { return size_; }
+    std::span<const std::int64_t> durations_ns() const { return {durations_ns_.data(), size_}; }
+    std::span<const std::int64_t> begins_ns() const { return {begins_ns_.data(), size_}; }
+
+  private:
+    std::vector<std::int64_t> durations_ns_;
+    std::vector<std::int64_t> begins_ns_;
+    std::size_t size_ = 0;
+};
 
 }  // namespace slowpath

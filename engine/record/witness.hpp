@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the kernel did for this process: read before and after a block, never in a timed region.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "record/block.hpp"
+#include "witness/slowpath_witness.h"
 
 namespace slowpath {
+
+// What the kernel did for this process: read before and after a block, never in a timed region.
 
 struct Witness {
     bool valid = false;  ///< getrusage answered
@@ -24,5 +30,66 @@ Witness read_witness();
 
 /// Put the difference of two readings into a header, with its flags.
 void store_witness(BlockHeader& header, const Witness& before, const Witness& after);
+
+// Which calls of the C library this process made in each phase of a cell, as libslowpath-witness.so counts
+// them where it is preloaded; read between timed regions only.
+
+/// Sums over the blocks of a cell, by phase.  Without the library all of it does nothing.
+class CallLedger {
+  public:
+    /// Finds the library among those of the process, once.
+    CallLedger();
+
+    /// Whether somebody counts: this is a witnessed launch.
+    bool witnessed() const { return read_ != nullptr; }
+
+    /// Right before a block's first operation.
+    void begin();
+    /// Right after its last one.
+    /// @param operations Of this rank in the block, those of its peer's samples included.
+    void end(Phase phase, std::int64_t operations);
+    /// The lines `calls` of the cell (docs/internals/record.md), one for each phase with an operation; the
+    /// sums are then empty again.
+    std::string take(std::uint32_t cell, int rank);
+
+  private:
+    using Numbers = std::vector<slowpath_witness_number>;
+    struct Sum {
+        std::int64_t operations = 0;
+        Numbers numbers;
+    };
+    Numbers now() const;
+
+    decltype(&slowpath_witness_read) read_;
+    Numbers before_;
+    std::array<Sum, phase_names.size()> sums_{};
+};
+
+// What went through this process's sockets during marked calls, in order, as libslowpath-witness.so logs it
+// where it is preloaded.
+
+class MessageLog {
+  public:
+    /// Finds the library among those of the process.
+    MessageLog();
+
+    /// Whether somebody logs: this is a witnessed launch, and its library knows how.
+    bool witnessed() const { return start_ != nullptr && mark_ != nullptr && stop_ != nullptr; }
+
+    /// Logs from now on.  Every rank must do so before any of them sends what the log is about.
+    void start();
+    /// A call of the program's own begins or has ended.
+    void begin(std::uint64_t call) { mark_(SLOWPATH_WITNESS_BEGIN, call); }
+    void end(std::uint64_t call) { mark_(SLOWPATH_WITNESS_END, call); }
+    /// The line `messages` of the cell (docs/internals/record.md); logging is over.
+    /// @param known_calls The first calls: one message of known length from rank 0 to rank 1 each.
+    std::string take(std::uint32_t cell, int rank, std::uint64_t known_calls);
+
+  private:
+    decltype(&slowpath_witness_messages_start) start_;
+    decltype(&slowpath_witness_messages_mark) mark_;
+    decltype(&slowpath_witness_messages_stop) stop_;
+    decltype(&slowpath_witness_messages_room) room_;
+};
 
 }  // namespace slowpath

@@ -15,9 +15,8 @@
 #include "catalogue/check.hpp"
 #include "catalogue/describe.hpp"
 #include "core/error.hpp"
-#include "mpi/check.hpp"
-#include "mpi/launch_info.hpp"
-#include "mpi/spawned.hpp"
+#include "mpi/launch.hpp"
+#include "mpi/session.hpp"
 #include "shell/run.hpp"
 #include "version.hpp"
 

@@ -5,10 +5,9 @@
 
 #include "core/error.hpp"
 #include "core/text_table.hpp"
-#include "mpi/agree.hpp"
-#include "mpi/gather.hpp"
-#include "mpi/launch_info.hpp"
-#include "mpi/library.hpp"
+#include "mpi/launch.hpp"
+#include "mpi/session.hpp"
+#include "mpi/together.hpp"
 #include "version.hpp"
 
 namespace slowpath {

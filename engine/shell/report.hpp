@@ -7,8 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/arguments.hpp"
-#include "core/plan.hpp"
+#include "core/parameters.hpp"
 #include "experiment/context.hpp"
 #include "experiment/experiment.hpp"
 #include "record/writer.hpp"

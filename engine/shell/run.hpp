@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/arguments.hpp"
-#include "core/plan.hpp"
+#include "core/parameters.hpp"
 #include "mpi/session.hpp"
 
 namespace slowpath {

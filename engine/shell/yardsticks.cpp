@@ -11,9 +11,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "memory/gpu_driver.hpp"
-#include "mpi/agree.hpp"
-#include "mpi/launch_info.hpp"
+#include "memory/gpu.hpp"
+#include "mpi/launch.hpp"
+#include "mpi/together.hpp"
 #include "yardstick/copies.hpp"
 #include "yardstick/pair.hpp"
 

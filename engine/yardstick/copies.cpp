@@ -9,7 +9,7 @@
 
 #include "core/clock.hpp"
 #include "memory/buffer.hpp"
-#include "memory/gpu_driver.hpp"
+#include "memory/gpu.hpp"
 
 namespace slowpath::yardstick {
 namespace {

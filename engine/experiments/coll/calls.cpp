@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "mpi/check.hpp"
 #include "mpi/optional.hpp"
+#include "mpi/session.hpp"
 
 #ifdef SLOWPATH_HAVE_PERSISTENT_COLLECTIVES
 #define SLOWPATH_INIT(name) name##_init

@@ -5,15 +5,22 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdint>
 #include <numeric>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "core/batch.hpp"
 #include "core/pattern.hpp"
-#include "mpi/agree.hpp"
-#include "mpi/check.hpp"
+#include "core/work.hpp"
+#include "mpi/session.hpp"
+#include "mpi/tags.hpp"
+#include "mpi/together.hpp"
 
 namespace slowpath::coll {
+
 namespace {
 
 /// More than libraries count before they make what they keep for a communicator (MPICH: 5 calls).
@@ -296,6 +303,177 @@ std::int64_t Measurement::decide(std::int64_t mine) const {
 
 std::int64_t Measurement::highest(std::int64_t mine) const {
     return mpi::reduce(meeting_.callers, std::array{mine}, MPI_MAX)[0];
+}
+
+// A collective as benchmarks time it: calls in a loop, with the library's own MPI_Barrier outside of the
+// timed region or with nothing between them.  No rank waits for a deadline.
+
+namespace {
+
+/// Then the ranks agree whether to go on; the call after that is one that all enter together.
+constexpr std::int64_t calls_of_a_stretch = 32;
+
+}  // namespace
+
+std::int64_t Measurement::time_in_loop(Call& call, std::int64_t count, std::int64_t fewest, double limit_s) {
+    const MonotonicClock clock = context_.clock;
+    const MPI_Comm communicator = operands_.arguments().communicator;
+    const std::int64_t enough_ns = clock.now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const bool agree = i % calls_of_a_stretch == 0;
+        if (agree && meeting_.release.wait(i >= fewest && clock.now_ns() > enough_ns).enough) return i;
+        operands_.restore();
+        if (config_.pattern == Pattern::after_barrier) mpi::check(MPI_Barrier(communicator), "MPI_Barrier");
+        const std::int64_t begin_ns = clock.now_ns();
+        const int code = call.run();
+        const std::int64_t end_ns = clock.now_ns();
+        mpi::check(code, "the collective");
+        samples_.add(begin_ns, end_ns);
+        ++sample_;
+    }
+    return count;
+}
+
+// A nonblocking collective, and a computation that takes about as long.  Each sample has three parts, one
+// after the other, each begun by all ranks together: the call alone, the computation alone, and the
+// computation between starting the call and waiting for it.
+
+namespace {
+
+constexpr std::int64_t fewest_samples = 8;
+constexpr double parts_of_a_sample = 4;  // alone, computed, and at worst one after the other
+
+}  // namespace
+
+/// Steps of the computation on this rank, so that it lasts as long as the call on the slowest one: the lower
+/// quartile of the warm-up's later half, since another process may have come between.
+std::int64_t Measurement::overlap_steps() {
+    const auto all = samples_.durations_ns();
+    std::vector<std::int64_t> later(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+    std::sort(later.begin(), later.end());
+    const std::int64_t length_ns = highest(std::max<std::int64_t>(1, later[later.size() / 4]));
+    meeting_.release.wait(false);
+    return steps_lasting(static_cast<double>(length_ns), context_.clock);
+}
+
+void Measurement::time_overlap(Call& call, std::int64_t steps) {
+    const MonotonicClock clock = context_.clock;
+    const SampleBudget budget =
+        sample_budget(parts_of_a_sample * sample_ns_, config_.time_limit_s, config_.samples);
+    const std::int64_t most = decide(std::max(std::min(config_.samples, fewest_samples), budget.samples));
+    Samples computation, both;
+    begin_block(most);
+    computation.start(static_cast<std::size_t>(most));
+    both.start(static_cast<std::size_t>(most));
+    const auto time_part = [&](Samples& samples, auto&& act) {
+        meeting_.release.wait(false);
+        const std::int64_t begin_ns = clock.now_ns();
+        const int code = act();
+        const std::int64_t end_ns = clock.now_ns();
+        mpi::check(code, "the collective");
+        samples.add(begin_ns, end_ns);
+    };
+    for (std::int64_t i = 0; i < most; ++i) {
+        time_all(call, 1);
+        time_part(computation, [&] {
+            compute(steps);
+            return MPI_SUCCESS;
+        });
+        operands_.restore();
+        time_part(both, [&] {
+            if (const int code = call.begin(); code != MPI_SUCCESS) return code;
+            compute(steps);
+            return call.finish();
+        });
+    }
+    end_block(Phase::steady);
+    add_part(Phase::steady, part::computation, computation);
+    add_part(Phase::steady, part::both, both);
+    steady_samples = most;
+    cut_by_time = budget.cut_by_time;
+}
+
+/// pattern=messages: calls in which one rank after the other comes late, so that what others send without
+/// waiting for it has left by then.  Which message a rank waited for is then no chance of the scheduler
+/// (slowpath.mpi.message_graph2).
+
+namespace {
+
+/// Half of them synchronous: the answer to such a message looks like a message.
+constexpr std::uint64_t known_calls = 8;
+/// Each rank is late so often; the calls of either half must say the same.
+constexpr int rounds = 2;
+constexpr int trials = 5;
+/// Long enough for the others to do all that they can without the late rank, as far as anybody would wait.
+constexpr std::int64_t in_calls = 3, least_late_ns = 2'000'000, most_late_ns = 40'000'000;
+
+}  // namespace
+
+std::optional<std::string> Measurement::run_messages() {
+    MessageLog log;
+    if (highest(log.witnessed() ? 0 : 1) != 0)
+        return "pattern=messages: nobody logs messages here; it needs a witnessed launch (an environment "
+               "with "
+               "witness = true)";
+    if (team_.size() < 2) return "pattern=messages needs 2 ranks that call";
+    if (auto failure = use(false, config_.duplicates)) return failure;
+    Call call(config_, operands_);
+    const std::int64_t late_ns = std::clamp(in_calls * shortest_ns(call), least_late_ns, most_late_ns);
+    const mpi::Barrier barrier(meeting_.callers, ranks_);
+    barrier.wait();
+    log.start();
+    barrier.wait();  // what the log is about is sent when everybody logs
+    log_known(log);
+    log_calls(log, call, late_ns);
+    barrier.wait();  // what was sent has been received
+    context_.record.events += log.take(context_.cell, team_.rank(), known_calls);
+    check_result("after the last call", call);
+    return std::nullopt;
+}
+
+std::int64_t Measurement::shortest_ns(Call& call) {
+    std::int64_t shortest = most_late_ns;
+    for (int trial = 0; trial < trials; ++trial) {
+        operands_.restore();
+        static_cast<void>(meeting_.release.wait());
+        const std::int64_t begin_ns = context_.clock.now_ns();
+        mpi::check(call.run(), "the collective");
+        shortest = std::min(shortest, highest(context_.clock.now_ns() - begin_ns));
+    }
+    return shortest;
+}
+
+void Measurement::log_known(MessageLog& log) {
+    std::vector<std::byte> message(
+        static_cast<std::size_t>(config_.collective == Collective::barrier ? 0 : config_.message_bytes));
+    const auto length = static_cast<int>(message.size());
+    for (std::uint64_t number = 0; number < known_calls; ++number) {
+        const auto send = number < known_calls / 2 ? MPI_Send : MPI_Ssend;
+        static_cast<void>(meeting_.release.wait());
+        log.begin(number);
+        if (team_.rank() == 0)
+            mpi::check(send(message.data(), length, MPI_BYTE, 1, mpi::tag::known, meeting_.callers),
+                       "MPI_Send");
+        if (team_.rank() == 1)
+            mpi::check(MPI_Recv(message.data(), length, MPI_BYTE, 0, mpi::tag::known, meeting_.callers,
+                                MPI_STATUS_IGNORE),
+                       "MPI_Recv");
+        log.end(number);
+    }
+}
+
+void Measurement::log_calls(MessageLog& log, Call& call, std::int64_t late_ns) {
+    const int ranks = team_.size();
+    for (int number = 0; number < rounds * ranks; ++number) {
+        operands_.restore();
+        static_cast<void>(meeting_.release.wait());
+        // Asleep, so that others have its core.
+        if (number % ranks == team_.rank()) std::this_thread::sleep_for(std::chrono::nanoseconds(late_ns));
+        log.begin(known_calls + static_cast<std::uint64_t>(number));
+        const int code = call.run();
+        log.end(known_calls + static_cast<std::uint64_t>(number));
+        mpi::check(code, "the collective");
+    }
 }
 
 }  // namespace slowpath::coll

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The calls of a cell on the ranks that call, each rank's entry and exit of each.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +6,15 @@
 #include <vector>
 
 #include "coll/calls.hpp"
-#include "coll/meeting.hpp"
 #include "coll/operands.hpp"
 #include "coll/team.hpp"
 #include "experiment/context.hpp"
-#include "record/messages.hpp"
-#include "record/samples.hpp"
+#include "record/block.hpp"
 #include "record/witness.hpp"
 
 namespace slowpath::coll {
+
+// The calls of a cell on the ranks that call, each rank's entry and exit of each.
 
 /// A rank that enters later than this after its moment is a late start, ns: some times what two readings of a
 /// clock and a loop around them take.

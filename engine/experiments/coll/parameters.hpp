@@ -6,12 +6,27 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
-#include "coll/collectives.hpp"
 #include "core/parameters.hpp"
 #include "experiment/experiment.hpp"
+#include "mockups/mockups.hpp"
 
 namespace slowpath::coll {
+
+using mockups::Collective;
+
+struct Traits {
+    Collective collective;
+    std::string_view name;  ///< as in MPI_Name, in lower case
+    bool reduces = false;
+    bool rooted = false;
+    bool takes_in_place = false;
+    bool between_neighbours = false;
+};
+
+std::span<const Traits> collectives();
+const Traits& traits(Collective collective);
 
 enum class Pattern { calls, counted, communicators, messages, overlap, after_barrier, back_to_back };
 enum class Start { blocking, nonblocking, persistent };

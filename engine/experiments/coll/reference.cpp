@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "coll/operations.hpp"
+#include "coll/operands.hpp"
 #include "core/pattern.hpp"
 
 namespace slowpath::coll {

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coll/team.hpp"
 
-#include "mpi/check.hpp"
+#include <chrono>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "mpi/session.hpp"
+#include "mpi/tags.hpp"
 
 namespace slowpath::coll {
+
 namespace {
 
 /// Which communicator a rank of `members` comes into.
@@ -60,6 +67,41 @@ int Team::make_fresh(MPI_Comm& made) {
     }
     if (code == MPI_SUCCESS) kept_.push_back(made);
     return code;
+}
+
+Meeting* meeting_of(MPI_Comm control, int members) {
+    static std::map<int, std::unique_ptr<Meeting>> kept;
+    if (const auto found = kept.find(members); found != kept.end()) return found->second.get();
+    int rank = 0, size = 0;
+    mpi::check(MPI_Comm_rank(control, &rank), "MPI_Comm_rank");
+    mpi::check(MPI_Comm_size(control, &size), "MPI_Comm_size");
+    MPI_Comm callers = control;
+    if (members != size)
+        mpi::check(MPI_Comm_split(control, rank < members ? 0 : MPI_UNDEFINED, rank, &callers),
+                   "MPI_Comm_split");
+    auto& made = kept[members];
+    if (callers != MPI_COMM_NULL)
+        made = std::unique_ptr<Meeting>(new Meeting{callers, mpi::SharedRelease(callers)});
+    return made.get();
+}
+
+void sleep_outside(MPI_Comm control) {
+    using std::chrono::microseconds;
+    MPI_Request request = MPI_REQUEST_NULL;
+    mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, 0, mpi::tag::wake, control, &request), "MPI_Irecv");
+    for (microseconds nap(500);; nap = std::min(2 * nap, microseconds(8000))) {
+        int done = 0;
+        mpi::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done != 0) return;
+        std::this_thread::sleep_for(nap);
+    }
+}
+
+void wake_outside(MPI_Comm control, int members) {
+    int size = 0;
+    mpi::check(MPI_Comm_size(control, &size), "MPI_Comm_size");
+    for (int rank = members; rank < size; ++rank)
+        mpi::check(MPI_Send(nullptr, 0, MPI_BYTE, rank, mpi::tag::wake, control), "MPI_Send");
 }
 
 }  // namespace slowpath::coll

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Communicators that a cell calls on.
 #pragma once
 
 #include <mpi.h>
@@ -8,8 +7,11 @@
 
 #include "coll/parameters.hpp"
 #include "coll/reference.hpp"
+#include "mpi/shared_release.hpp"
 
 namespace slowpath::coll {
+
+// Communicators that a cell calls on.
 
 /// The ranks that call, as the parameters communicator and members choose them; and communicators of them.
 class Team {
@@ -43,5 +45,23 @@ class Team {
     int part_ = 0;
     std::vector<MPI_Comm> kept_;
 };
+
+// Where the ranks that call come together before each call, without a message.
+
+struct Meeting {
+    MPI_Comm callers;  ///< the ranks that call, for what is agreed between timed calls
+    mpi::SharedRelease release;
+};
+
+/// Collective over `control`, whose first `members` ranks call.  It is kept until the process ends: making
+/// one takes longer than a cell of short calls.  @return nullptr on ranks that do not call.
+Meeting* meeting_of(MPI_Comm control, int members);
+
+// Ranks that do not call wait without a core: a wait in MPI would take it from those that are measured.
+
+/// The ranks from `members` on sleep until rank 0 calls wake(); they look every few milliseconds.
+void sleep_outside(MPI_Comm control);
+/// Called by rank 0.
+void wake_outside(MPI_Comm control, int members);
 
 }  // namespace slowpath::coll

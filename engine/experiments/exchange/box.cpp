@@ -2,9 +2,15 @@
 #include "exchange/box.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
+#include <set>
+#include <string>
+
+#include "core/error.hpp"
 
 namespace slowpath::exchange {
+
 namespace {
 
 std::size_t index_of(std::int64_t number) {
@@ -86,6 +92,73 @@ Difference compare(std::span<const std::byte> expected, std::span<const std::byt
         if (!found.first_wrong) found.first_wrong = static_cast<std::int64_t>(i);
     }
     return found;
+}
+
+namespace {
+
+int rank_at(const Grid& grid, const std::array<int, 3>& place) {
+    return (place[0] * grid[1] + place[1]) * grid[2] + place[2];
+}
+
+}  // namespace
+
+std::vector<Neighbour> neighbours_of(const Grid& grid, int rank) {
+    const std::array<int, 3> place{rank / (grid[1] * grid[2]), rank / grid[2] % grid[1], rank % grid[2]};
+    std::vector<Neighbour> found;
+    for (int dimension = 0; dimension < 3; ++dimension) {
+        const auto d = static_cast<std::size_t>(dimension);
+        if (grid[d] == 1) continue;
+        for (const bool upper : {false, true}) {
+            std::array<int, 3> next = place;
+            next[d] = (place[d] + (upper ? 1 : grid[d] - 1)) % grid[d];
+            found.push_back({dimension, upper, rank_at(grid, next)});
+        }
+    }
+    return found;
+}
+
+int distinct_ranks(const std::vector<Neighbour>& neighbours) {
+    std::set<int> ranks;
+    for (const Neighbour& one : neighbours) ranks.insert(one.rank);
+    return static_cast<int>(ranks.size());
+}
+
+namespace {
+
+constexpr std::int64_t most_array_bytes = std::int64_t{8} << 30;
+std::int64_t points_of(const Assignment& assignment, std::string_view name) {
+    return assignment.integer(assignment.text(name) == "auto" ? "box_x" : name);
+}
+
+void check_box(const Box& box) {
+    for (int dimension = 0; dimension < 3; ++dimension)
+        if (box.face_bytes(dimension) > INT_MAX)
+            throw UsageError("a face of " + std::to_string(box.face_bytes(dimension)) + " B is over " +
+                             std::to_string(INT_MAX) +
+                             " B, the most that one message holds; take a smaller box or point_bytes");
+    // In points first: the product with the longest point overflows.
+    const auto extents = box.array_points();
+    const std::int64_t plane = extents[0] * extents[1];
+    if (plane > most_array_bytes / extents[2] / box.point_bytes)
+        throw UsageError("the box with its ghost layer is over " + std::to_string(most_array_bytes >> 30) +
+                         " GiB on each rank; take a smaller box or point_bytes");
+}
+
+}  // namespace
+
+Config configure(const Assignment& assignment) {
+    const Config config{
+        .box = {.points = {assignment.integer("box_x"), points_of(assignment, "box_y"),
+                           points_of(assignment, "box_z")},
+                .point_bytes = assignment.integer("point_bytes")},
+        .datatype = assignment.chosen<Datatype>("datatype"),
+        .samples = assignment.integer("samples"),
+        .time_limit_s = assignment.seconds("time_limit_s"),
+        .warmup_s = assignment.seconds("warmup_s"),
+        .validate = assignment.flag("validate"),
+    };
+    check_box(config.box);
+    return config;
 }
 
 }  // namespace slowpath::exchange

@@ -1,11 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The experiment `first_use`: what the first use of a part of MPI costs, and the later ones.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/parameters.hpp"
 #include "experiment/experiment.hpp"
 
 namespace slowpath::first_use {
 
+// The experiment `first_use`: what the first use of a part of MPI costs, and the later ones.
+
 extern const Experiment experiment;
+
+// What a cell of the experiment first_use is given.
+
+enum class Pattern {
+    init,           ///< what the process did before and in MPI_Init
+    peer,           ///< its first messages to each peer
+    communicator,   ///< communicators made one after the other, all kept
+    collective,     ///< first and later calls of one collective on one communicator
+    window,         ///< MPI_Win_allocate or MPI_Win_create
+    shared_window,  ///< MPI_Win_allocate_shared
+    persistent,     ///< MPI_Send_init or MPI_Allreduce_init, and the first start
+    partitioned,    ///< MPI_Psend_init, and the first start
+    spawn,          ///< MPI_Comm_spawn
+};
+
+enum class Collective {
+    barrier,
+    bcast,
+    gather,
+    scatter,
+    allgather,
+    alltoall,
+    reduce,
+    allreduce,
+    reduce_scatter_block,
+    scan,
+    exscan,
+};
+
+enum class Communicator { world, duplicate };
+enum class MadeBy { duplicate, split, create, intercommunicator, merge };
+enum class WindowKind { allocate, create };
+/// Who provides a window's memory and touches it: the library's call, or the same without MPI.
+enum class Memory { library, program };
+enum class Persistent { send, allreduce };
+
+struct Config {
+    Pattern pattern;
+    std::string order;  ///< of peers, as SLOWPATH_FIRST_PEERS has it
+    Collective collective;
+    Communicator communicator;
+    MadeBy made_by;
+    WindowKind window;
+    Memory memory;
+    std::string window_info;  ///< a key, or "none"
+    Persistent persistent;
+    std::int64_t message_bytes;
+    std::int64_t window_bytes;
+    std::int64_t processes;  ///< of one spawn
+    std::int64_t uses;       ///< the first one and later ones
+    bool validate;
+};
+
+std::span<const Parameter> parameters();
+std::span<const Metric> metrics();
+
+/// @throws UsageError: numbers that do not go together.
+Config configure(const Assignment& assignment);
 
 }  // namespace slowpath::first_use

@@ -3,9 +3,9 @@
 #include <array>
 #include <vector>
 
-#include "first_use/use.hpp"
-#include "mpi/check.hpp"
+#include "first_use/uses.hpp"
 #include "mpi/optional.hpp"
+#include "mpi/session.hpp"
 
 #ifdef SLOWPATH_HAVE_MPI_PERSISTENT_COLLECTIVES
 #pragma weak MPI_Allreduce_init

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "core/clock.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 #include "mpi/tags.hpp"
 
 namespace slowpath::nodes {

@@ -4,8 +4,7 @@
 
 #include <mpi.h>
 
-#include "nodes/alone.hpp"
-#include "nodes/parameters.hpp"
+#include "nodes/nodes.hpp"
 
 namespace slowpath::nodes {
 

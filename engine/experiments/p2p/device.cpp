@@ -2,7 +2,7 @@
 #include "p2p/device.hpp"
 
 #include "core/json.hpp"
-#include "memory/gpu_driver.hpp"
+#include "memory/gpu.hpp"
 
 namespace slowpath::p2p {
 namespace {

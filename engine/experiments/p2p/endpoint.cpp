@@ -1,16 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p2p/endpoint.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
 #include "core/json.hpp"
 #include "core/pattern.hpp"
-#include "mpi/agree.hpp"
+#include "mpi/together.hpp"
 #include "p2p/device.hpp"
 
 namespace slowpath::p2p {
+
+namespace {
+
+/// Whether messages go to rank 0. Who polls decides, as who sends does elsewhere, and receives at the end.
+bool to_rank_0(const Config& config) {
+    return config.reversed != (config.pattern == Pattern::polling);
+}
+
+}  // namespace
+
+Roles roles_of(const Config& config, int rank, int size) {
+    const int pairs = config.pattern == Pattern::windowed ? static_cast<int>(config.pairs) : 1;
+    const int distance = config.pattern == Pattern::windowed ? pairs : config.peer.value_or(size - 1);
+    Roles roles;
+    for (int pair = 0; pair < pairs; ++pair) roles.ranks.push_back(pair);
+    for (int pair = 0; pair < pairs; ++pair) roles.ranks.push_back(pair + distance);
+    if (config.reversed) std::swap(roles.ranks.front(), roles.ranks.back());  // only one pair can be
+    const bool reversed = to_rank_0(config);
+    if (rank < pairs) {
+        roles.side = reversed ? Side::receiver : Side::sender;
+        roles.peer = rank + distance;
+    } else if (rank >= distance && rank < distance + pairs) {
+        roles.side = reversed ? Side::sender : Side::receiver;
+        roles.peer = rank - distance;
+    }
+    return roles;
+}
+
+std::array<int, 2> ends_of(const Config& config, int size) {
+    const int other = config.peer.value_or(size - 1);
+    if (to_rank_0(config)) return {other, 0};
+    return {0, other};
+}
+
 namespace {
 
 std::int64_t integer_of(const std::byte* address) {
@@ -227,6 +264,140 @@ BlockHeader Endpoint::block_header(Phase phase, std::uint32_t batch_of_block,
 
 std::int64_t Endpoint::decide(std::int64_t mine) const {
     return mpi::decision_of_first(context_.session.control(), roles_.ranks, mine);
+}
+
+namespace {
+
+constexpr std::int64_t fewest_warmup = 4;
+constexpr std::int64_t most_warmup = 4096;           // operations kept one by one
+constexpr std::int64_t most_warmup_batches = 65536;  // so that a long warm-up needs little memory
+
+/// Operations one by one, in chunks that double, until the time is up or enough were kept.
+WarmUp warm_up_singly(Endpoint& endpoint, bool stores, const RunSamples& run) {
+    const double limit_ns = endpoint.config().warmup_s * 1e9;
+    const std::int64_t begin_ns = endpoint.context().clock.now_ns();
+    WarmUp warmup;
+    endpoint.begin_block(most_warmup);
+    std::int64_t chunk = fewest_warmup;
+    double elapsed_ns = 0;
+    while (chunk > 0) {
+        run(chunk, 1);
+        warmup.operations += chunk;
+        elapsed_ns = static_cast<double>(endpoint.context().clock.now_ns() - begin_ns);
+        const double each_ns = elapsed_ns / static_cast<double>(warmup.operations);
+        const auto fitting =
+            static_cast<std::int64_t>(std::clamp((limit_ns - elapsed_ns) / each_ns, 0.0, 1e6));
+        chunk = endpoint.decide(std::min({warmup.operations, fitting, most_warmup - warmup.operations}));
+    }
+    warmup.left_ns = std::max(0.0, limit_ns - elapsed_ns);
+    // The later half: the first operations are what a warm-up is for.
+    const auto samples = endpoint.samples().durations_ns();
+    if (!samples.empty()) {
+        const auto later = samples.subspan(samples.size() / 2);
+        warmup.operation_ns = central_mean_ns(later);
+        warmup.undisturbed_ns = fastest_quarter_ns(later);
+    }
+    if (stores)
+        endpoint.end_block(Phase::warmup, 1, 1, false);
+    else
+        endpoint.end_calls(Phase::warmup, warmup.operations);
+    return warmup;
+}
+
+/// What the time asked for leaves after most_warmup single operations.
+std::int64_t warm_up_in_batches(Endpoint& endpoint, bool stores, const RunSamples& run,
+                                const WarmUp& warmup) {
+    const double sample_ns = std::max(1.0, endpoint.batch * warmup.operation_ns);
+    const auto fitting = static_cast<std::int64_t>(
+        std::min(warmup.left_ns / sample_ns, static_cast<double>(most_warmup_batches)));
+    const std::int64_t samples = endpoint.decide(warmup.operations < most_warmup ? 0 : fitting);
+    if (samples == 0) return 0;
+    endpoint.begin_block(samples);
+    run(samples, endpoint.batch);
+    if (stores)
+        endpoint.end_block(Phase::warmup, endpoint.batch, 1 + warmup.operations, false);
+    else
+        endpoint.end_calls(Phase::warmup, samples * endpoint.batch);
+    return samples;
+}
+
+}  // namespace
+
+void run_first(Endpoint& endpoint, bool stores, const RunSamples& run) {
+    endpoint.barrier().wait();
+    endpoint.begin_block(1);
+    run(1, 1);
+    if (stores)
+        endpoint.end_block(Phase::first, 1, 0, false);
+    else
+        endpoint.end_calls(Phase::first, 1);
+}
+
+WarmUp run_warm_up(Endpoint& endpoint, bool stores, const RunSamples& run) {
+    WarmUp warmup = warm_up_singly(endpoint, stores, run);
+    if (endpoint.batch == 0) {
+        const std::uint32_t batch = batch_size(warmup.undisturbed_ns, endpoint.context().calibration);
+        endpoint.batch = static_cast<std::uint32_t>(endpoint.decide(batch));
+    }
+    warmup.operations += warm_up_in_batches(endpoint, stores, run, warmup);
+    return warmup;
+}
+
+void run_rest(Endpoint& endpoint, bool stores, const RunSamples& run) {
+    const WarmUp warmup = run_warm_up(endpoint, stores, run);
+    const SampleBudget budget = sample_budget(endpoint.batch * warmup.operation_ns,
+                                              endpoint.config().time_limit_s, endpoint.config().samples);
+    const std::int64_t samples = endpoint.decide(budget.samples);
+    endpoint.cut_by_time = endpoint.cut_by_time || budget.cut_by_time;
+    endpoint.barrier().wait();
+    endpoint.begin_block(samples);
+    run(samples, endpoint.batch);
+    if (stores)
+        endpoint.end_block(Phase::steady, endpoint.batch, 1 + warmup.operations, false);
+    else
+        endpoint.end_calls(Phase::steady, samples * endpoint.batch);
+    endpoint.steady_samples += samples;
+}
+
+namespace {
+
+/// A thread that waits gives its core away so often before it sleeps, since waking it takes tens of
+/// microseconds.
+constexpr int yields_before_sleep = 2000;
+
+}  // namespace
+
+Crew::Crew(int threads) {
+    for (int number = 1; number < threads; ++number) others_.emplace_back(&Crew::work, this, number);
+}
+
+Crew::~Crew() {
+    over_ = true;
+    turn_.fetch_add(1, std::memory_order_release);
+    turn_.notify_all();
+    for (std::thread& other : others_) other.join();
+}
+
+int Crew::run_all(const std::function<int(int)>& act) {
+    act_ = &act;
+    code_.store(0, std::memory_order_relaxed);
+    busy_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
+    turn_.fetch_add(1, std::memory_order_release);
+    turn_.notify_all();
+    const int mine = act(0);
+    while (busy_.load(std::memory_order_acquire) > 0) sched_yield();
+    return mine != 0 ? mine : code_.load(std::memory_order_relaxed);
+}
+
+void Crew::work(int number) {
+    for (std::uint32_t done = 0;; ++done) {
+        for (int i = 0; i < yields_before_sleep && turn_.load(std::memory_order_acquire) == done; ++i)
+            sched_yield();
+        turn_.wait(done, std::memory_order_acquire);
+        if (over_) return;
+        if (const int code = (*act_)(number); code != 0) code_.store(code, std::memory_order_relaxed);
+        busy_.fetch_sub(1, std::memory_order_release);
+    }
 }
 
 }  // namespace slowpath::p2p

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 #include "mpi/transfer.hpp"
 
 namespace slowpath::p2p {

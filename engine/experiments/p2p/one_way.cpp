@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single messages, each timed on both ends.  synchronise=outside: our barrier before each, and nothing but
-// the call in the timed region.  synchronise=inside: call and MPI_Barrier in the timed region, as the field
-// reproducers have it.  posted=before and after: late_receive.hpp.
+#include "p2p/one_way.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
-#include "mpi/check.hpp"
-#include "p2p/completed.hpp"
-#include "p2p/late_receive.hpp"
-#include "p2p/patterns.hpp"
-#include "p2p/preparation.hpp"
+#include "memory/cache.hpp"
+#include "mpi/session.hpp"
+#include "p2p/endpoint.hpp"
+#include "p2p/p2p.hpp"
 
 namespace slowpath::p2p {
+
+// Single messages, each timed on both ends.  synchronise=outside: our barrier before each, and nothing but
+// the call in the timed region.  synchronise=inside: call and MPI_Barrier in the timed region, as the field
+// reproducers have it.  posted=before and after: late_receive.hpp.
+
 namespace {
 
 /// @param message Performs one message on this end, given where it stands, and returns an MPI error code.
@@ -187,6 +194,178 @@ void stand_by(const Config& config) {
     if (config.pattern != Pattern::one_way || !config.barrier_inside) return;
     for (std::int64_t i = 0; i < config.messages * config.live_buffers; ++i)
         mpi::check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+}
+
+namespace {
+
+/// The receiver has left the barrier by then, and does not find the message while it is still in there.
+constexpr std::int64_t sender_waits_ns = 10'000;
+
+/// Long enough for a short message to have left its sender; a long one waits for its receiver anyhow.
+std::int64_t receiver_waits_ns(std::int64_t message_bytes) {
+    constexpr std::int64_t least_ns = 40'000, most_ns = 1'000'000, bytes_per_ns = 4;
+    return sender_waits_ns + std::min(least_ns + message_bytes / bytes_per_ns, most_ns);
+}
+
+void stay_outside(const MonotonicClock& clock, std::int64_t length_ns) {
+    const std::int64_t end_ns = clock.now_ns() + length_ns;
+    while (clock.now_ns() < end_ns) {
+    }
+}
+
+template <class Transfer>
+void send_messages(Endpoint& endpoint, const Transfer& transfer, std::int64_t messages,
+                   const LiveBuffer*& buffer) {
+    const MonotonicClock clock = endpoint.context().clock;
+    const int peer = endpoint.roles().peer;
+    for (std::int64_t i = 0; i < messages; ++i) {
+        const std::byte* const data = std::exchange(buffer, buffer->next)->forth;
+        endpoint.barrier().wait();
+        stay_outside(clock, sender_waits_ns);
+        const std::int64_t begin_ns = clock.now_ns();
+        const int code = transfer.send(data, peer, message_tag);
+        const std::int64_t end_ns = clock.now_ns();
+        mpi::check(code, "MPI_Send");
+        endpoint.samples().add(begin_ns, end_ns);
+    }
+}
+
+template <class Transfer>
+void receive_expected(Endpoint& endpoint, const Transfer& transfer, std::int64_t messages,
+                      const LiveBuffer*& buffer) {
+    const MonotonicClock clock = endpoint.context().clock;
+    const int peer = endpoint.roles().peer;
+    const std::int64_t wait_ns = receiver_waits_ns(endpoint.config().message_bytes);
+    for (std::int64_t i = 0; i < messages; ++i) {
+        std::byte* const data = std::exchange(buffer, buffer->next)->forth;
+        MPI_Request request = MPI_REQUEST_NULL;
+        mpi::check(transfer.start_receive(data, peer, message_tag, &request), "MPI_Irecv");
+        endpoint.barrier().wait();
+        stay_outside(clock, wait_ns);
+        const std::int64_t begin_ns = clock.now_ns();
+        const int code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const std::int64_t end_ns = clock.now_ns();
+        mpi::check(code, "MPI_Wait");
+        endpoint.samples().add(begin_ns, end_ns);
+    }
+}
+
+template <class Transfer>
+void receive_unexpected(Endpoint& endpoint, const Transfer& transfer, std::int64_t messages,
+                        const LiveBuffer*& buffer) {
+    const MonotonicClock clock = endpoint.context().clock;
+    const int peer = endpoint.roles().peer;
+    const std::int64_t wait_ns = receiver_waits_ns(endpoint.config().message_bytes);
+    for (std::int64_t i = 0; i < messages; ++i) {
+        std::byte* const data = std::exchange(buffer, buffer->next)->forth;
+        endpoint.barrier().wait();
+        stay_outside(clock, wait_ns);
+        const std::int64_t begin_ns = clock.now_ns();
+        const int probed = MPI_Probe(peer, message_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const int received = transfer.receive(data, peer, message_tag);
+        const std::int64_t end_ns = clock.now_ns();
+        mpi::check(probed, "MPI_Probe");
+        mpi::check(received, "MPI_Recv");
+        endpoint.samples().add(begin_ns, end_ns);
+    }
+}
+
+}  // namespace
+
+void time_late_messages(Endpoint& endpoint, std::int64_t messages) {
+    const LiveBuffer* buffer = endpoint.next_buffer();
+    endpoint.encoding().with_started([&](const auto& transfer) {
+        if (endpoint.roles().sends())
+            send_messages(endpoint, transfer, messages, buffer);
+        else if (endpoint.config().posted == Posted::before)
+            receive_expected(endpoint, transfer, messages, buffer);
+        else
+            receive_unexpected(endpoint, transfer, messages, buffer);
+    });
+    endpoint.continue_from(buffer);
+}
+
+namespace {
+
+/// Spun after a sleep: more than a timer of the kernel is late, so that neither end waits for the other to
+/// wake.
+constexpr std::int64_t awake_ns = 100'000;
+
+}  // namespace
+
+Preparation::Preparation(const MonotonicClock& clock, const Config& config, Side side)
+    : clock_(clock),
+      cache_(config.side(side).cache),
+      bytes_(static_cast<std::size_t>(config.payload(side).extent_bytes())),
+      idle_ns_(std::llround(config.idle_s * 1e9)),
+      asleep_ns_(config.idle_sleeps ? std::max<std::int64_t>(0, idle_ns_ - awake_ns) : 0) {}
+
+void Preparation::before_barrier(const std::byte* data) const {
+    if (cache_ == Cache::warm) memory::read_lines(data, bytes_);
+    if (cache_ == Cache::cold) memory::flush_lines(data, bytes_);
+}
+
+void Preparation::after_barrier() const {
+    if (idle_ns_ == 0) return;
+    const std::int64_t end_ns = clock_.now_ns() + idle_ns_;
+    if (asleep_ns_ > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(asleep_ns_));
+    while (clock_.now_ns() < end_ns) {
+    }
+}
+
+namespace {
+
+/// Beyond those of messages and their answers; MPI_TAG_UB is at least 32767 (MPI-4.1 section 9.1.2).
+constexpr int first_tag = message_tag + 100;
+
+}  // namespace
+
+Queue::Queue(Endpoint& endpoint)
+    : endpoint_(endpoint),
+      unexpected_(endpoint.config().posted == Posted::after),
+      backwards_(endpoint.config().open_receive) {
+    if (endpoint.roles().side) length_ = backwards_ ? 1 : static_cast<int>(endpoint.config().queue);
+}
+
+bool Queue::sends() const {
+    return endpoint_.roles().sends() != backwards_;
+}
+
+void Queue::send_all() const {
+    for (int i = 0; i < length_; ++i)
+        mpi::check(MPI_Send(nullptr, 0, MPI_BYTE, endpoint_.roles().peer, first_tag + i, MPI_COMM_WORLD),
+                   "MPI_Send");
+}
+
+void Queue::post_all() {
+    receives_.assign(static_cast<std::size_t>(length_), MPI_REQUEST_NULL);
+    for (int i = 0; i < length_; ++i)
+        mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, endpoint_.roles().peer, first_tag + i, MPI_COMM_WORLD,
+                             &receives_[static_cast<std::size_t>(i)]),
+                   "MPI_Irecv");
+}
+
+void Queue::fill() {
+    if (length_ == 0) return;
+    if (!sends()) {
+        if (!unexpected_) return post_all();
+        // Messages don't overtake each other (MPI-4.1 section 3.5): when the last one is there, all are.
+        mpi::check(
+            MPI_Probe(endpoint_.roles().peer, first_tag + length_ - 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+            "MPI_Probe");
+    } else if (unexpected_) {
+        send_all();
+    }
+}
+
+void Queue::drain() {
+    if (length_ == 0) return;
+    if (sends()) {
+        if (!unexpected_) send_all();
+        return;
+    }
+    if (unexpected_) post_all();
+    mpi::check(MPI_Waitall(length_, receives_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
 }
 
 }  // namespace slowpath::p2p

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message each way at once, and a computation that takes about as long.  Each sample has three parts, one
-// after the other: the messages alone, the computation alone, and the computation between starting the
-// messages and waiting for them.  A barrier before each, outside the timed regions.
+#include "p2p/overlap.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/work.hpp"
-#include "mpi/check.hpp"
-#include "p2p/overlap_operations.hpp"
-#include "p2p/patterns.hpp"
-#include "p2p/stages.hpp"
+#include "mpi/session.hpp"
+#include "p2p/endpoint.hpp"
+#include "p2p/p2p.hpp"
 
 namespace slowpath::p2p {
+
+// A message each way at once, and a computation that takes about as long.  Each sample has three parts, one
+// after the other: the messages alone, the computation alone, and the computation between starting the
+// messages and waiting for them.  A barrier before each, outside the timed regions.
+
 namespace {
 
 class Overlap {

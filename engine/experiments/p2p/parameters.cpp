@@ -4,7 +4,7 @@
 #include <climits>
 
 #include "core/error.hpp"
-#include "p2p/datatype.hpp"
+#include "p2p/message.hpp"
 
 namespace slowpath::p2p {
 namespace {

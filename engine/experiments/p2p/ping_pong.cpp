@@ -3,9 +3,9 @@
 // receive in.
 #include <cstdint>
 
-#include "mpi/check.hpp"
-#include "p2p/patterns.hpp"
-#include "p2p/stages.hpp"
+#include "mpi/session.hpp"
+#include "p2p/endpoint.hpp"
+#include "p2p/p2p.hpp"
 
 namespace slowpath::p2p {
 namespace {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A CUDA driver for tests: the entry points that memory/cuda_driver.hpp asks for, over anonymous mappings.
+ * A CUDA driver for tests: the entry points that memory/cuda.hpp asks for, over anonymous mappings.
  *   SLOWPATH_STUB_CUDA_DEVICES=N      devices there are (default 1); with 0, cuInit says CUDA_ERROR_NO_DEVICE
  *   SLOWPATH_STUB_CUDA_FAIL=CALL=CODE every call of CALL returns CODE
  *   SLOWPATH_STUB_CUDA_PROTECT=1      the CPU can't touch device memory except through the copies

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A HIP runtime for tests: the entry points that memory/hip_driver.hpp asks for, over anonymous mappings.
+ * A HIP runtime for tests: the entry points that memory/hip.hpp asks for, over anonymous mappings.
  *   SLOWPATH_STUB_HIP_DEVICES=N      devices there are (default 1); with 0, hipInit says hipErrorNoDevice
  *   SLOWPATH_STUB_HIP_FAIL=CALL=CODE every call of CALL returns CODE
  * The CPU can't touch device memory except through hipMemcpy.

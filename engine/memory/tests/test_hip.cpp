@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "memory/buffer.hpp"
-#include "memory/gpu_driver.hpp"
+#include "memory/gpu.hpp"
 #include "tests/text.hpp"
 
 namespace slowpath::memory::test {

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "memory/allocation.hpp"
 #include "memory/buffer.hpp"
 #include "memory/pages.hpp"
-#include "memory/registry.hpp"
 #include "tests/text.hpp"
 
 namespace slowpath::memory::test {

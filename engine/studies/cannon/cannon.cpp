@@ -14,9 +14,8 @@
 #include "cannon/verify.hpp"
 #include "core/json.hpp"
 #include "experiment/context.hpp"
-#include "mpi/agree.hpp"
-#include "mpi/barrier.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
+#include "mpi/together.hpp"
 
 namespace slowpath::cannon {
 

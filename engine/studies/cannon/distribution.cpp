@@ -5,8 +5,8 @@
 
 #include <stdexcept>
 
-#include "mpi/agree.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
+#include "mpi/together.hpp"
 
 namespace slowpath::cannon {
 

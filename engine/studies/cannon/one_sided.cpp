@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cannon/variant.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 
 namespace slowpath::cannon {
 

@@ -15,7 +15,7 @@
 
 #include "core/clock.hpp"
 #include "core/json.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 
 namespace slowpath::cannon {
 

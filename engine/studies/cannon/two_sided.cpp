@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variants that send and receive strips, and the yardsticks without communication.
 #include "cannon/variant.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 
 namespace slowpath::cannon {
 

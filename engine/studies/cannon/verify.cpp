@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 
 namespace slowpath::cannon {
 namespace {

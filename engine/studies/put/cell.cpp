@@ -8,10 +8,10 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/pattern.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 #include "put/count.hpp"
-#include "put/designs.hpp"
 #include "put/origin.hpp"
+#include "put/parameters.hpp"
 #include "put/payload.hpp"
 #include "put/program_memory.hpp"
 

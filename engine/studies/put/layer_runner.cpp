@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "layers/error.hpp"
-#include "mpi/check.hpp"
-#include "put/datatypes.hpp"
-#include "put/designs.hpp"
+#include "mpi/session.hpp"
+#include "put/parameters.hpp"
+#include "put/payload.hpp"
 #include "put/window.hpp"
 
 namespace slowpath::put {

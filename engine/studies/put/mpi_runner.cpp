@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "core/json.hpp"
-#include "mpi/check.hpp"
-#include "put/datatypes.hpp"
+#include "mpi/session.hpp"
 #include "put/loops.hpp"
+#include "put/payload.hpp"
 #include "put/synchronisation.hpp"
 #include "put/window.hpp"
 

@@ -22,7 +22,7 @@
 #include "layers/burst.hpp"
 #include "layers/error.hpp"
 #include "layers/library.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 #include "put/runner.hpp"
 
 extern "C" char _end;  // the linker's: where this program's own data ends

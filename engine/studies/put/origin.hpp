@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "put/blocks.hpp"
+#include "put/put.hpp"
 #include "put/runner.hpp"
 
 namespace slowpath::put {

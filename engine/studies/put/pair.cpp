@@ -3,10 +3,9 @@
 
 #include <array>
 
-#include "mpi/agree.hpp"
-#include "mpi/barrier.hpp"
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 #include "mpi/tags.hpp"
+#include "mpi/together.hpp"
 
 namespace slowpath::put {
 namespace {

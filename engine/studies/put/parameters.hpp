@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The tables of put, and a cell's parameters as numbers.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/parameters.hpp"
 #include "experiment/experiment.hpp"
 #include "layers/burst.hpp"
 
 namespace slowpath::put {
+
+// The tables of put, and a cell's parameters as numbers.
 
 std::span<const Parameter> parameters();
 std::span<const Metric> metrics();
@@ -72,5 +75,60 @@ struct Config {
 
 /// @throws UsageError for what can't be together, naming both and what to do.
 Config configure(const Assignment& assignment);
+
+// Combinations of parameters that mean nothing, each with its reason.
+
+/// @throws UsageError: the first rule that the cell breaks, in one line.
+void refuse_what_cannot_be(const Config& config, const Assignment& assignment);
+
+// Which design of the layers a cell means.
+
+/// The registered design with the cell's name, call and checks.  A design that exists in one form only,
+/// as the limits do, is found whatever call and checks say, if they are at their defaults.
+/// @throws UsageError: there is none; says which there are.
+const layers::Design& find_layer_design(const Config& config);
+
+/// A loop of stores puts one value everywhere, the first word of the origin.
+bool stores_one_value(const Config& config);
+
+/// An empty call has nothing to validate.
+bool moves_data(const Config& config);
+
+// Info keys of windows that are worth a measurement, by the name that the parameter window_info has for
+// them.
+
+struct WindowInfo {
+    std::string_view name;
+    std::string_view key;  ///< "": no key at all
+    std::string_view value;
+};
+
+/// @param name A choice of the parameter.
+const WindowInfo& find_window_info(std::string_view name);
+
+// One element of the cell's datatype, described once; MPI's datatype and the layers' are both made from it.
+
+enum class Basic : std::uint8_t { float64, int32, float32, int64 };
+
+std::int64_t bytes_of(Basic basic);
+
+struct Field {
+    std::int64_t offset_bytes;
+    Basic basic;
+};
+
+struct Shape {
+    DatatypeKind kind;
+    std::vector<Field> fields;  ///< in the order of the type map, 8 bytes together
+    std::int64_t extent_bytes;
+
+    std::int64_t end_bytes() const;  ///< true upper bound of one element
+};
+
+/// Payload of one element of every shape.
+inline constexpr std::int64_t element_bytes = 8;
+
+Shape shape_of(const Config& config);         ///< of the origin's side
+Shape target_shape_of(const Config& config);  ///< same number of fields, of the same basic types
 
 }  // namespace slowpath::put

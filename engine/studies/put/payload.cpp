@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/pattern.hpp"
-#include "put/designs.hpp"
+#include "put/parameters.hpp"
 
 #ifdef SLOWPATH_INJECT_FAULT
 #include <cstdlib>

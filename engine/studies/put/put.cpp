@@ -3,12 +3,14 @@
 
 #include <array>
 
-#include "mpi/agree.hpp"
+#include "mpi/together.hpp"
 #include "put/cell.hpp"
-#include "put/layout.hpp"
-#include "put/tabulate.hpp"
+#include "put/parameters.hpp"
+#include "put/payload.hpp"
+#include "put/quantile.hpp"
 
 namespace slowpath::put {
+
 namespace {
 
 /// Collective over all ranks: what the two found, known to every one.
@@ -81,5 +83,62 @@ const Experiment experiment{
     .run = run,
     .tabulate = tabulate,
 };
+
+void BlockWriter::begin() {
+    context_.calls.begin();
+    before_ = read_witness();
+    begin_ns_ = context_.clock.now_ns();
+}
+
+void BlockWriter::end() {
+    after_ = read_witness();
+}
+
+void BlockWriter::append(const Samples& samples, Phase phase, Part part, std::uint32_t batch,
+                         std::int64_t first_sample) {
+    // The synchronisation of a burst lies in the same stretch as its puts.
+    if (part != Part::synchronisation)
+        context_.calls.end(phase, static_cast<std::int64_t>(samples.size() * batch));
+    if (samples.size() == 0) return;
+    BlockHeader header;
+    header.cell = context_.cell;
+    header.launch = context_.launch;
+    header.rank = static_cast<std::uint32_t>(context_.session.rank());
+    header.phase = phase;
+    header.batch = batch;
+    header.allocation = static_cast<std::uint32_t>(part);
+    header.t0_ns = begin_ns_;
+    header.seq0 = static_cast<std::uint64_t>(first_sample);
+    store_witness(header, before_, after_);
+    append_block(context_.record.blocks, header, samples.durations_ns());
+}
+
+namespace {
+
+/// Puts and their synchronisation; ns.
+std::optional<double> time_per_put_ns(const CellNumbers& numbers, std::int64_t puts) {
+    for (const Block& block : numbers.blocks) {
+        if (block.header.phase != Phase::steady ||
+            block.header.allocation != static_cast<std::uint32_t>(Part::whole))
+            continue;
+        return quantile_of(block.durations_ns, lower_quartile) /
+               (static_cast<double>(block.header.batch) * static_cast<double>(puts));
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+TableRow tabulate(const Assignment& assignment, const CellNumbers& numbers) {
+    const Config config = configure(assignment);
+    const std::optional<double> each_ns = time_per_put_ns(numbers, config.puts);
+    std::optional<double> rate_per_s, instructions;
+    if (each_ns && *each_ns > 0) rate_per_s = 1e9 / *each_ns;
+    if (const auto found = numbers.counts.find("instructions_per_put"); found != numbers.counts.end())
+        instructions = found->second;
+    return {{"Size", "Time per put (ns)", "Messages/s", "Instructions"},
+            config.message_bytes,
+            {each_ns, rate_per_s, instructions}};
+}
 
 }  // namespace slowpath::put

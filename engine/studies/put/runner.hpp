@@ -10,8 +10,8 @@
 #include <span>
 #include <string>
 
-#include "put/layout.hpp"
 #include "put/pair.hpp"
+#include "put/payload.hpp"
 
 namespace slowpath::put {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "mpi/check.hpp"
+#include "mpi/session.hpp"
 #include "put/program_memory.hpp"
 
 namespace slowpath::put {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "memory/buffer.hpp"
-#include "put/info.hpp"
 #include "put/pair.hpp"
 #include "put/parameters.hpp"
 

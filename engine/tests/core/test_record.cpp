@@ -16,7 +16,6 @@
 #include "core/pattern.hpp"
 #include "core/text_table.hpp"
 #include "record/block.hpp"
-#include "record/crc32.hpp"
 #include "record/witness.hpp"
 #include "record/writer.hpp"
 #include "tests/text.hpp"

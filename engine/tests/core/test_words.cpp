@@ -2,12 +2,10 @@
 // What users write: values, lists, ranges, command lines, plans; and the error when it can't be meant.
 #include <gtest/gtest.h>
 
-#include "core/arguments.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
-#include "core/plan.hpp"
-#include "core/sweep.hpp"
+#include "core/parameters.hpp"
 #include "tests/text.hpp"
 
 using namespace slowpath;

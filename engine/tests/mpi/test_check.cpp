@@ -6,9 +6,9 @@
 
 #include "catalogue/check.hpp"
 #include "catalogue/registry.hpp"
-#include "core/plan.hpp"
+#include "core/parameters.hpp"
 #include "mockups/mockups.hpp"
-#include "put/info.hpp"
+#include "put/parameters.hpp"
 #include "tests/text.hpp"
 
 using namespace slowpath;

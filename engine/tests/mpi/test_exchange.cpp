@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "exchange/box.hpp"
-#include "exchange/grid.hpp"
 
 namespace slowpath::exchange {
 namespace {

@@ -7,13 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "mpi/agree.hpp"
-#include "mpi/barrier.hpp"
-#include "mpi/check.hpp"
-#include "mpi/gather.hpp"
-#include "mpi/library.hpp"
 #include "mpi/session.hpp"
 #include "mpi/shared_release.hpp"
+#include "mpi/together.hpp"
 #include "tests/text.hpp"
 
 using namespace slowpath;
