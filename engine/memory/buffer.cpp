@@ -76,7 +76,7 @@ constexpr std::array ways{
 const Way& way_of(Touch how) {
     for (const Way& way : ways)
         if (way.how == how) return way;
-    throw std::logic_error("a way to touch memory without a row in memory/touch.cpp");
+    throw std::logic_error("a way to touch memory without a row in memory/buffer.cpp");
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ std::span<const KindEntry* const> registry() {
 const KindEntry& entry(Kind kind) {
     for (const KindEntry* candidate : registry())
         if (candidate->kind == kind) return *candidate;
-    throw std::logic_error("memory kind without a line in memory/registry.cpp");
+    throw std::logic_error("memory kind without a line in memory/buffer.cpp");
 }
 
 }  // namespace slowpath::memory

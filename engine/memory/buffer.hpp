@@ -102,8 +102,8 @@ std::optional<Pages> pages_from(std::string_view word);
 /// `allocate` returns nullptr or throws when it fails. Buffers must be gone before MPI_Finalize.
 void set_mpi_allocator(void* (*allocate)(std::size_t), void (*release)(void*));
 
-/// All that sets one kind of memory apart. A new kind is one file that defines one of these, and its line in
-/// registry.cpp.
+/// All that sets one kind of memory apart. A new kind is one of these in kinds.cpp, and its line in
+/// buffer.cpp.
 struct KindEntry {
     Kind kind;
     const char* name;  ///< as the command line spells it

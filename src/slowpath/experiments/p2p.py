@@ -89,7 +89,7 @@ def _messages_of_an_operation(p: Mapping[str, str]) -> int:
 
 
 def _late_s(p: Mapping[str, str]) -> float:
-    """By which the receiver is late on purpose (engine/experiments/p2p/late_receive.cpp)."""
+    """By which the receiver is late on purpose (engine/experiments/p2p/one_way.cpp)."""
     if p.get("posted", TOGETHER) == TOGETHER:
         return 0.0
     return 10e-6 + min(40e-6 + int(p["message_bytes"]) / 4e9, 1e-3)

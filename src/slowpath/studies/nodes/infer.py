@@ -95,7 +95,7 @@ def turns_of(count: int, stride: int) -> list[int]:
 
 
 def pairs_of(count: int, stride: int, turn: int) -> list[Pair]:
-    """Return the pairs of one turn, as the engine forms them (engine/experiments/nodes/ring.cpp)."""
+    """Return the pairs of one turn, as the engine forms them (engine/experiments/nodes/nodes.cpp)."""
     step = stride % count
     cycles = math.gcd(step, count)
     length = count // cycles
