@@ -14,7 +14,6 @@ from slowpath.experiments.measured import NO_SAMPLES, NS, Derived, LaunchContext
 
 FASTEST, MEAN = 1, 2  # parts of pattern=work: the fastest and the mean sample of each processor
 PAIRS = ("latency", "stream")
-WORK_STEPS = 131072
 
 # Assumed speeds of a slow machine.
 _MEETING_S = 50e-6  # each step of a barrier
