@@ -84,7 +84,7 @@ def diagnose_command(
     """Find slow paths, explain them, and prove what helps.
 
     Your own settings and processors are held against a clean state, then a broad, cheap survey is made. The rest of the
-    budget follows the evidence: limits are refined to the byte, laws are separated, remedies are tried in interleaved
+    budget follows the evidence: limits are refined to the byte, remedies are tried in interleaved
     pairs. Your own environment variables are examined too.
     With --only, the survey covers that question alone, and the whole budget goes there.
     With --for, it covers the calls, lengths and memory of a watched program, and what costs that program most is first.

@@ -73,8 +73,3 @@ FILE_BYTES: Mapping[str, int] = {
 LOG_BYTES = 16 * MIB  # of UCX's table of protocols, a file a rank
 
 LongText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
-
-
-def limit_bytes(name: str) -> int | None:
-    """Return the limit of the file of this name; None: the limit of any other file."""
-    return FILE_BYTES.get(name)

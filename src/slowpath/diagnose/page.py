@@ -448,7 +448,7 @@ _STEPS = {
     "survey": "s1",
     **dict.fromkeys(("trial", "combined"), "s3"),
     **dict.fromkeys(("refine", "attribute", "suspect"), "s4"),
-    **dict.fromkeys(("witness", "path", "separate"), "s5"),
+    **dict.fromkeys(("witness", "path"), "s5"),
 }
 
 

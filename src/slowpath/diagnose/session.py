@@ -643,5 +643,5 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
         *path_lines(bench),
         *_alternatives_lines(bench, asked),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
-        "then, depending on the survey: refine limits, measure points that separate laws, try remedies",
+        "then, depending on the survey: refine limits, try remedies",
     ]

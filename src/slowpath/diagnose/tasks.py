@@ -149,12 +149,6 @@ class PathTask(TaskBase, frozen=True, kw_only=True, tag="path"):
     """Ask the library what carries its messages: module, transport and device."""
 
 
-class SeparateTask(TaskBase, frozen=True, kw_only=True, tag="separate"):
-    """Measure the points that tell two laws apart."""
-
-    finding: Name
-
-
 class RefineTask(TaskBase, frozen=True, kw_only=True, tag="refine"):
     """Narrow a limit between `above` and `up_to`. exact_limit: known to the byte, and measured a second time."""
 
@@ -252,7 +246,6 @@ Task: TypeAlias = (
     | SingleTask
     | WitnessTask
     | PathTask
-    | SeparateTask
     | RefineTask
     | AttributeTask
     | TrialTask

@@ -554,11 +554,6 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
     return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
 
 
-def lines_of(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Return the findings that each line of a check-up's verdict stands for, in their order."""
-    return _lines_of(Tally(by_cost(findings), unnamed=[], questions=[], run=RunFacts(is_check=True)))[:MOST_ACTIONS]
-
-
 def _lines_of(tally: Tally) -> list[list[Finding]]:
     """The findings of each line."""
     named = [*tally.faults, *tally.opportunities]

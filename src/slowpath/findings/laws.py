@@ -528,7 +528,7 @@ def excess(line: Line, fast: Sequence[CellResult], phase: str) -> Line | None:
     mask = np.zeros(line.sweep.points, dtype=np.bool_)
     mask[kept] = True
     own = list(fast) == list(line.cells)
-    sweep = replace(line.sweep.take(mask), launch_s=np.array(times).T, less_phase=phase if own else "")
+    sweep = replace(line.sweep.take(mask), launch_s=np.array(times).T)
     sweep = sweep if own else replace(sweep, cells=())
     measured = np.isfinite(sweep.launch_s).any(axis=1)
     sweep = replace(sweep, launch_s=sweep.launch_s[measured])

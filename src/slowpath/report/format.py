@@ -55,11 +55,6 @@ def quantity_interval(value: float | None, unit: str, interval: Interval) -> str
     return f"{format_interval(ends, value / factor)} {name}".rstrip()
 
 
-def shortened(words: str, most: int) -> str:
-    """Return words of at most so many letters; what is cut off leaves an ellipsis."""
-    return words if len(words) <= most else words[: most - 1] + "…"
-
-
 def with_kind(shown: str | None, kind: str | None) -> str:
     """Return an interval with its kind, or "no interval" and the reason."""
     if shown is None:
@@ -75,11 +70,6 @@ def time(value_s: float | None, interval: Interval = None) -> str:
 def ratio(value: float | None, interval: Interval = None) -> str:
     """Return a ratio, such as 2.71×."""
     return MISSING if value is None else f"{format_ratio(value, _half(interval))}×"
-
-
-def number(value: float | None, interval: Interval = None) -> str:
-    """Return a number without a unit, rounded to its interval."""
-    return MISSING if value is None else format_ratio(value, _half(interval))
 
 
 def ratio_interval(value: float | None, interval: Interval) -> str | None:

@@ -23,7 +23,7 @@ from slowpath.core.guard import shell_assignments
 from slowpath.core.machine import format_cpu_list, parse_cpu_list
 from slowpath.core.plan import ALL, AS_ESTIMATED, Cell, Launch, Pace, Placement, Plan, Size, twins_of
 from slowpath.mpi.batch_systems import NodeAllocation, find_allocation
-from slowpath.mpi.find import LAUNCHER_NAMES, VARIABLE, find_all, find_mpi, is_embedded
+from slowpath.mpi.find import VARIABLE, find_all, find_mpi, is_embedded
 from slowpath.mpi.launchers import (
     WIDENED,
     Command,
@@ -157,12 +157,6 @@ def _with_the_loaded_one(
     reason = f"{loaded.identity} is loaded; the embedded one is measured, too, with --mpi {loaded.name},embedded"
     others = {path: mpi for path, mpi in found.items() if path not in back}
     return {loaded.mpiexec.resolve(): loaded, **others}, {mpi.name: reason for mpi in back.values()}
-
-
-def launcher_in(command: Sequence[str]) -> str | None:
-    """The path of the launcher with which a command begins; None where it is no launcher, or just a name."""
-    name = Path(command[0]).name.split(".")[0]
-    return command[0] if name in LAUNCHER_NAMES and "/" in command[0] else None
 
 
 @dataclass(frozen=True)

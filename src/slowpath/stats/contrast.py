@@ -644,11 +644,6 @@ def half_width(n: int, sd: float, level: float) -> float:
     return critical_t(n, level) * sd / math.sqrt(n)
 
 
-def fewest(level: float) -> int:
-    """The first number of values that excludes anything."""
-    return next(n for n in range(2, 1000) if math.isfinite(critical_t(n, level)))
-
-
 CONTROL_WITHIN_RATIO = 1.1
 
 

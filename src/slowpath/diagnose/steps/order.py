@@ -28,12 +28,10 @@ from slowpath.diagnose.steps.kind import WITNESS, StepConclusion, StepHistory, S
 from slowpath.diagnose.steps.limits import (
     ATTRIBUTE,
     REFINE,
-    SEPARATE,
     SUSPECT,
     attribute_other_limits,
     propose_attribute,
     propose_refine,
-    propose_separate,
     propose_suspect,
     refine_other_limits,
 )
@@ -59,7 +57,6 @@ KINDS: tuple[StepKind[Any], ...] = (
     LAUNCHES,
     SINGLE,
     WITNESS,
-    SEPARATE,
     ATTRIBUTE,
     TRIAL,
     REFINE,
@@ -123,7 +120,6 @@ NAMING: tuple[Propose, ...] = (
 )
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
-    propose_separate,
     propose_attribute,
     trial.propose_attributed,
     trial.propose_unset,

@@ -167,9 +167,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     )
 
 
-_PLAIN = {"start": "blocking", "op": "sum", "shape": "elements", "in_place": "off", "duplicates": "0"}
-
-
 LINEAR = (
     Rival(name="ranks that come late", cause="Ranks arrived late, so messages followed each other unnecessarily."),
     Rival(

@@ -50,13 +50,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return by_moves(one.moved, CALL)
 
 
-FRESH = 3  # communicators of one process that each show it
-
-
-def _opening(facts: Facts, seen: Observation) -> Opening:
-    return next(opening for opening in openings(facts) if opening.slow.cell == seen.slow_cells[0])
-
-
 OPENS = (
     Rival(name="bytes", cause="The path opens after a number of bytes."),
     Rival(

@@ -112,9 +112,6 @@ def _messages(facts: Facts, put: CellResult) -> tuple[int, ...]:
     return ()
 
 
-MOST = 0.5  # of a put's time
-
-
 _SYNCHRONISATION = Rival(name="synchronisation", cause="The call that ends a burst takes most of a put's time.")
 _MESSAGES = Rival(
     name="messages are as slow",

@@ -12,8 +12,6 @@ from slowpath.findings.facts import Facts, memory, number, parameter, sizes
 from slowpath.findings.observed import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
 from slowpath.findings.slow_path import Observation, SlowPath
 
-KIB = 1024
-
 
 @dataclass(frozen=True)
 class Healthy:
@@ -33,7 +31,6 @@ class Healthy:
 
 
 # Upper limits of the classes of lengths, bytes; the last class has none.
-LENGTHS = (64, 4 * KIB, 64 * KIB, 1024 * KIB, 2**62)
 
 HEALTHY: tuple[Healthy, ...] = (
     Healthy("host", 0, 64, {"mpich": 15}),

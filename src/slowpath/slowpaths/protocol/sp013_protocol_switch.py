@@ -202,8 +202,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 _CACHE_LEVEL = Rival(name="level of a cache", cause="Longer messages leave a level of the processor's caches.")
 
-LEAST_BYTES = 1024  # of a message that can be so much shorter, and hardly differ
-
 
 _MULTIPLES = Rival(
     name="multiples",

@@ -171,8 +171,6 @@ _COPY_OF_CONSTANT = Rival(
 
 _RENDEZVOUS = Rival(name="rendezvous", cause="The transfer waits for the receive.")
 
-_WORDS = "the same MPI_Recv, called when the message is sent (posted=together)"
-
 
 IN_TIME = Rival(
     name="slow receive",

@@ -27,7 +27,6 @@ class Sweep:
     samples:      shape (points,): over all launches.
     within_ratio: shape (points,): standard error of a launch's median, as a ratio, from the samples inside the launch;
                   needed only where there is one launch; None: not known.
-    less_phase:   of the same cells, whose time was taken off; empty: none was.
     cells:        number of each point's cell in results.json; empty where the sweep is not from there.
     """
 
@@ -39,7 +38,6 @@ class Sweep:
     phase: str = ""
     within_ratio: Floats | None = None
     cells: tuple[int, ...] = ()
-    less_phase: str = ""
 
     def __post_init__(self) -> None:
         if self.launch_s.ndim != 2 or 0 in self.launch_s.shape:

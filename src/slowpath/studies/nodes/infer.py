@@ -215,7 +215,6 @@ def _campaign(count: int, title: str, cells: Sequence[CellsTable], effort: Effor
 Alone = Literal["clock", "processors", "copy", "access", "single_copy"]
 Between = Literal["latency", "stream"]
 ALONE: tuple[Alone, ...] = ("clock", "processors", "copy", "access", "single_copy")
-Rounds = Mapping[int, float]  # launch -> seconds
 Link = tuple[str, str]  # who sends and who receives; latency: who times and who answers
 
 
