@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from slowpath.diagnose.tune.install import lines, promised_table
 
 from slowpath.diagnose.tune.cells import (
     TOGETHER,
@@ -31,6 +30,7 @@ from slowpath.diagnose.tune.cells import (
     whole,
 )
 from slowpath.diagnose.tune.session import Session, Tuned
+from slowpath.diagnose.tune.text import lines, promised_table
 from slowpath.mpi import tuning
 from slowpath.mpi.tuning import ALGORITHMS, Pick, Range, TuningFile, environments, forced, ranges, tuning_text
 

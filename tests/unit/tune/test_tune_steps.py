@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slowpath.diagnose.tune.install import lines
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import recorded
@@ -38,6 +37,7 @@ from slowpath.diagnose.tune.cells import (
     whole,
 )
 from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, joined, measured_of
+from slowpath.diagnose.tune.text import lines
 from slowpath.experiments import coll
 from slowpath.mpi.tuning import Pick
 from slowpath.plan.campaign import Nodes
