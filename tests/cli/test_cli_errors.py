@@ -33,7 +33,7 @@ Slowpath = Callable[..., subprocess.CompletedProcess[str]]
         (["report", "x", "--format", "pdf"], 2, "pdf"),
         (["run", "--resume", "nowhere"], 4, "nowhere"),
         (["run", "checkup", "--resume", "nowhere"], 2, "leave out campaign"),
-        (["run", "--trust"], 2, "--trust need --resume"),
+        (["run", "--trust"], 2, "--trust needs --resume"),
         (["run", "--nodes", "2"], 2, "need --script"),
         (["import", "nowhere.txt"], 4, "nowhere.txt"),
         (["mpi", "explode"], 2, "explode"),
