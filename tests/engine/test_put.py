@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ranks import Event, Ranks, described, events_in, finished
+from ranks import Event, Ranks, events_in, finished
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import read_events
 from slowpath.run.engine.cache import Engine
 
-ROOT = Path(__file__).parents[2]
 QUICK = "samples=16 warmup_s=0.001 time_limit_s=0.01"
 Recorded = Callable[..., tuple[BlockIndex, list[Event]]]
 
@@ -174,17 +172,3 @@ def test_what_cannot_be_is_refused_in_one_line(engine: Engine, mpi: Mpi, words: 
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
-def test_the_page_lists_the_info_keys(recorded: Recorded, engine: Engine) -> None:
-    """Names as the engine describes them, keys as a window asks for them."""
-    put = next(e for e in described(engine)["experiments"] if e["name"] == "put")
-    names = next(p for p in put["parameters"] if p["name"] == "window_info")["choices"]
-    page = (ROOT / "docs" / "reference" / "put.md").read_text()
-    table = page.split("## Info keys of windows")[1].split("\n## ")[0]
-    rows = re.findall(r"^`(\w+)` \| `?([^`|]+?)`? \|", table, re.MULTILINE)
-    _, events = recorded(*(f"window_info={name} synchronise=fence puts=1 instructions=0 {QUICK}" for name in names))
-    notes = [of(events, "note", cell)[0]["text"] for cell in range(len(names))]
-    asked = [text.removeprefix("window info asked: ").partition("; the library keeps: ")[0] for text in notes]
-    assert rows == list(zip(names, asked, strict=True))

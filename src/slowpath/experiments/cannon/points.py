@@ -25,7 +25,6 @@ ROLES: Roles = {
     "grid": "setting",
     "skew": "setting",
     "window": "setting",
-    "memory": "setting",
     "numbers": "setting",
     "kernel": "setting",
     "source": "setting",
