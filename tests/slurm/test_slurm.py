@@ -155,7 +155,9 @@ def test_the_script_that_slowpath_writes(
 ) -> None:
     folder = campaign.parent
     env = environment(mpi, engine_cache)
-    written = checked(slurm.run([sys.executable, "-m", "slowpath.cli", "script", str(campaign)], env=env))
+    written = checked(
+        slurm.run([sys.executable, "-m", "slowpath.cli", "run", str(campaign), "--script", "slurm"], env=env)
+    )
     assert "#SBATCH --nodes=2" in written.stdout
     (folder / "job").write_text(re.sub(r"^.* doctor$", "", written.stdout, flags=re.MULTILINE))
     job_of(slurm, folder / "job", ["job"], folder, env)
