@@ -157,7 +157,8 @@ MOST_VALUES = 6
 
 
 def _parameter_lines(plan: Plan, campaign: str) -> list[str]:
-    """Return the campaign's file, and for each group of cells their number, experiment and parameters."""
+    """Return the campaign's file, and for each group of cells their number, experiment and parameters but for defaults."""
+    from slowpath.core.engine_description import recorded
     from slowpath.plan.campaign import shipped
 
     groups: dict[tuple[str, str], list[Cell]] = {}
@@ -168,7 +169,12 @@ def _parameter_lines(plan: Plan, campaign: str) -> list[str]:
         values: dict[str, dict[str, None]] = {}
         for name, value in ((name, value) for cell in cells for name, value in cell.parameters.items()):
             values.setdefault(name, {})[str(value)] = None
-        shown = [f"{name} {_some(list(different))}" for name, different in values.items()]
+        defaults = recorded().experiment(experiment).defaults()
+        shown = [
+            f"{name} {_some(list(different))}"
+            for name, different in values.items()
+            if list(different) != [defaults.get(name)]
+        ]
         lines.append(f"  {group}: {len(cells)} cells of {experiment}: {'; '.join(shown)}")
     return lines
 
