@@ -157,7 +157,7 @@ MOST_VALUES = 6
 
 
 def _parameter_lines(plan: Plan, campaign: str) -> list[str]:
-    """Return the campaign's file, and for each group of cells their number, experiment and parameters but for defaults."""
+    """Return the campaign's file, and of each group of cells the experiment and what differs from its defaults."""
     from slowpath.core.engine_description import recorded
     from slowpath.plan.campaign import shipped
 
