@@ -255,8 +255,7 @@ const std::size_t gpu_function_count = count;
 namespace slowpath::watch {
 
 #define X(name, base, action, memory) table[number_of_##name],
-const GpuFunction gpu_functions[] = {
-};
+const GpuFunction gpu_functions[] = {};
 #undef X
 
 Five* gpu_wrapper(std::size_t function, std::size_t slot) {

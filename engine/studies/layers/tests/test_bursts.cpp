@@ -117,8 +117,7 @@ void check(const Design& design, const Case& given, Order order) {
     design.synchronise(burst);
     const bool right = code == success && bench.memory == bench.expected(order, leaves(design));
     if (!right) {
-        std::fprintf(stderr,
-                     "%s, call %d, checked %d, order %d, %lu bytes in slots of %lu: code %d\n",
+        std::fprintf(stderr, "%s, call %d, checked %d, order %d, %lu bytes in slots of %lu: code %d\n",
                      std::string(design.name).c_str(), static_cast<int>(design.call), design.checked,
                      static_cast<int>(order), given.message_bytes, given.slot_bytes, code);
     }
