@@ -206,6 +206,7 @@ slowpath_watch_jump:
     "slowpath_watch_form " #name \
     "_f08ts_\n"                  \
     "slowpath_watch_form p" #name "_\n"
+#include "watch_fortran.inc"
 #undef SLOWPATH_FORTRAN
 );
 

@@ -156,6 +156,7 @@ static_assert(count <= 64);
 
 enum Number : std::size_t {
 #define X(name, base, action, memory) number_of_##name,
+#include "watch/gpu_functions.inc"
 #undef X
 };
 
@@ -250,17 +251,21 @@ const std::size_t gpu_function_count = count;
         return forward(number_of_##name,                                                                     \
                        exported_gpu_original(number_of_##name, __builtin_return_address(0)), a, b, c, d, e); \
     }
+#include "watch/gpu_functions.inc"
 #undef X
 
 namespace slowpath::watch {
 
 #define X(name, base, action, memory) table[number_of_##name],
-const GpuFunction gpu_functions[] = {};
+const GpuFunction gpu_functions[] = {
+#include "watch/gpu_functions.inc"
+};
 #undef X
 
 Five* gpu_wrapper(std::size_t function, std::size_t slot) {
     static Five* const exported[] = {
 #define X(name, base, action, memory) &name,
+#include "watch/gpu_functions.inc"
 #undef X
     };
     return slot == exported_slot ? exported[function]

@@ -157,7 +157,9 @@ namespace {
 
 #undef SLOWPATH_CALL
 #define SLOWPATH_CALL(name, ...) {reinterpret_cast<void*>(&::name), reinterpret_cast<void*>(&::P##name)},
-void* const wrappers[call_count][2] = {};
+void* const wrappers[call_count][2] = {
+#include "watch_calls.inc"
+};
 
 }  // namespace
 
