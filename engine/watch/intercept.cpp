@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "watch/file.hpp"
 #include "watch/fortran.hpp"
@@ -157,9 +158,10 @@ namespace {
 
 #undef SLOWPATH_CALL
 #define SLOWPATH_CALL(name, ...) {reinterpret_cast<void*>(&::name), reinterpret_cast<void*>(&::P##name)},
-void* const wrappers[call_count][2] = {
+void* const wrappers[][2] = {
 #include "watch_calls.inc"
 };
+static_assert(std::size(wrappers) == call_count);
 
 }  // namespace
 
