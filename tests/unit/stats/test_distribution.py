@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The five numbers find what is planted in sequences of samples, and nothing in sequences without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from slowpath.stats.distribution import distribution_of
+
+Launches = list[NDArray[np.float64]]
+
+
+def noise(seed: int, launches: int = 3, samples: int = 600, spread: float = 0.05) -> Launches:
+    generator = np.random.default_rng(seed)
+    return [1e-6 * np.exp(generator.normal(0.0, spread, samples)) for _ in range(launches)]
+
+
+def test_noise_alone_has_a_mean_at_its_median_and_no_period() -> None:
+    found = distribution_of(noise(1))
+    assert found.mean_ratio == pytest.approx(1.0, abs=0.01)
+    assert found.far_share == 0.0
+    assert found.period is None
+    assert found.between_ratio is not None
+    assert found.between_ratio < 0.3
+    assert found.slope_ratio == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("samples", [40, 200, 1000])
+def test_at_most_one_in_a_hundred_sequences_without_a_period_shows_one(samples: int) -> None:
+    seen = [distribution_of(noise(seed, samples=samples)).period for seed in range(300)]
+    assert sum(period is not None for period in seen) <= 3
+
+
+@pytest.mark.parametrize(("every", "length", "factor"), [(2, 1, 1.3), (4, 2, 1.5), (7, 1, 2.0), (64, 1, 3.0)])
+def test_every_nth_sample_that_is_slow_gives_the_period(every: int, length: int, factor: float) -> None:
+    launches = noise(2)
+    for phase, times in enumerate(launches):
+        times[(np.arange(times.size) + phase) % every < length] *= factor
+    assert distribution_of(launches).period == every
+
+
+def test_drifts_levels_and_random_stalls_have_no_period() -> None:
+    generator = np.random.default_rng(3)
+    drifting = [times * np.linspace(1.0, 2.0, times.size) for times in noise(4)]
+    stepped = [times * np.where(np.arange(times.size) < 200, 1.0, 1.5) for times in noise(5)]
+    stalled = [times * np.where(generator.random(times.size) < 0.02, 30.0, 1.0) for times in noise(6)]
+    assert [distribution_of(launches).period for launches in (drifting, stepped, stalled)] == [None] * 3
+
+
+def test_stalls_are_a_share_and_raise_the_mean() -> None:
+    launches = noise(7)
+    for times in launches:
+        times[5::20] *= 11.0
+    found = distribution_of(launches)
+    assert found.far_share == pytest.approx(0.05, abs=0.001)
+    assert found.mean_ratio == pytest.approx(1.5, abs=0.05)
+
+
+def test_one_disturbed_launch_of_three_decides_nothing() -> None:
+    launches = noise(8)
+    launches[1][::3] *= 50.0
+    found = distribution_of(launches)
+    assert found.far_share == 0.0
+    assert found.mean_ratio < 1.01
+
+
+def test_two_kinds_of_launches_lie_further_apart_than_the_samples_of_one() -> None:
+    slow_second = [times * factor for times, factor in zip(noise(9, 4), (1.0, 1.6, 1.0, 1.6), strict=True)]
+    ratio = distribution_of(slow_second).between_ratio
+    assert ratio is not None
+    assert ratio > 4.0
+    assert distribution_of(noise(9, 1)).between_ratio is None
+
+
+def test_growth_over_a_launch_is_the_last_third_over_the_first() -> None:
+    growing = [times * np.linspace(1.0, 2.0, times.size) for times in noise(10)]
+    assert distribution_of(growing).slope_ratio == pytest.approx(1.48, abs=0.03)
+    assert distribution_of(noise(10, samples=20)).slope_ratio is None
+
+
+def test_equal_samples_and_single_ones_are_no_error() -> None:
+    constant = distribution_of([np.full(100, 2e-6)] * 2)
+    assert (constant.mean_ratio, constant.period, constant.between_ratio, constant.slope_ratio) == (1.0, None, 0.0, 1.0)
+    single = distribution_of([[3e-6]])
+    assert (single.mean_ratio, single.period, single.between_ratio, single.slope_ratio) == (1.0, None, None, None)
+
+
+@pytest.mark.parametrize("launches", [[], [[]], [[1e-6, 0.0]]])
+def test_what_is_no_time_is_refused(launches: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="launch|samples"):
+        distribution_of(launches)
