@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cells outside of their references share, and what they cost by it. Pure.
+
+Deviating times are explained by the smallest condition over what their cells are: calls, parameters, lengths. A time
+that does not deviate speaks against a condition only where it would have shown the cost: 5 us more are invisible in a
+message of 1 ms.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.analyse.reference import Item, Judged
+from slowpath.core.engine_description import recorded
+from slowpath.core.units import format_bytes, format_time, whole_number
+
+Interval = tuple[float, float]
+Mask = NDArray[np.bool_]
+Form = Literal["constant", "per byte", "per block"]
+FORMS: tuple[Form, ...] = ("constant", "per byte", "per block")
+
+MOST_GROUPS = 6
+_BEAM = 12
+_MOST_CONDITIONS = 3
+_PRICE = 1.0  # of a condition, in times that it has to explain
+_ALIKE = 1.3  # costs of two groups that are the same cost
+_LEAST_SHARE = 0.25  # of the deviating times, that a condition has to hold for
+_GRANULES = (64, 4096, 8192, 65536)
+_LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
+_NOT_TRAITS = frozenset(
+    ("messages", "allocations", "samples", "time_limit_s", "warmup_s", "validate", "puts", "uses", "instructions")
+)
+
+# The calls that a time holds. Those of a receive that waits for its sender are in the receive's time as well.
+
+_COMPLETIONS = {
+    "blocking": (("MPI_Send",), ("MPI_Recv",)),
+    "wait": (("MPI_Isend", "MPI_Wait"), ("MPI_Irecv", "MPI_Wait")),
+    "waitall": (("MPI_Isend", "MPI_Waitall"), ("MPI_Irecv", "MPI_Waitall")),
+    "test": (("MPI_Isend", "MPI_Test"), ("MPI_Irecv", "MPI_Test")),
+    "probe": (("MPI_Send",), ("MPI_Probe", "MPI_Recv")),
+    "iprobe": (("MPI_Send",), ("MPI_Iprobe", "MPI_Recv")),
+    "mprobe": (("MPI_Send",), ("MPI_Mprobe", "MPI_Mrecv")),
+    "improbe": (("MPI_Send",), ("MPI_Improbe", "MPI_Mrecv")),
+}
+_OPERATIONS = {
+    "put": "MPI_Put",
+    "get": "MPI_Get",
+    "accumulate": "MPI_Accumulate",
+    "fetch_and_op": "MPI_Fetch_and_op",
+    "compare_and_swap": "MPI_Compare_and_swap",
+    "rput": "MPI_Rput",
+}
+_SYNCHRONISATIONS = {
+    "flush_all": ("MPI_Win_flush",),
+    "flush_local": ("MPI_Win_flush_local",),
+    "fence": ("MPI_Win_fence",),
+    "pscw": ("MPI_Win_start", "MPI_Win_complete"),
+    "lock": ("MPI_Win_lock", "MPI_Win_unlock"),
+}
+_EAGER_BYTES = 65536  # beyond, a send is taken to wait for its receive
+_MADE_BY = {
+    "duplicate": "MPI_Comm_dup",
+    "split": "MPI_Comm_split",
+    "create": "MPI_Comm_create",
+    "intercommunicator": "MPI_Intercomm_create",
+    "merge": "MPI_Intercomm_merge",
+}
+
+
+def mpi_name(word: str) -> str:
+    """`MPI_Comm_dup` of `comm_dup`."""
+    return "MPI_" + word[0].upper() + word[1:]
+
+
+def calls_of(item: Item) -> frozenset[str]:
+    """The MPI calls whose time an item holds, as far as they are known."""
+    traits, metric = item.traits, item.metric
+    experiment, pattern = traits["experiment"], traits.get("pattern", "")
+    if experiment == "p2p":
+        return _of_messages(traits, metric, pattern)
+    if experiment == "put" and traits.get("design", "mpi") == "mpi":
+        operation = (_OPERATIONS.get(traits.get("operation", "put"), "MPI_Put"),)
+        synchronisation = _SYNCHRONISATIONS.get(traits.get("synchronise", ""), ())
+        parts = {"put_call_s": operation, "synchronisation_s": synchronisation}
+        return frozenset(parts.get(metric, (*operation, *synchronisation)))
+    if experiment == "coll":
+        collective = traits.get("collective", "")
+        return frozenset((f"MPI_I{collective}" if traits.get("start") == "nonblocking" else mpi_name(collective),))
+    if experiment == "first_use":
+        if "call" in traits and pattern == "call":
+            return frozenset(mpi_name(word) for word in traits["call"].split("+") if word)
+        named = {
+            "init": {"init_s": "MPI_Init", "first_duplicate_s": "MPI_Comm_dup", "first_split_s": "MPI_Comm_split_type"},
+            "communicator": {"communicator_s": _MADE_BY.get(traits.get("made_by", ""), "")},
+            "collective": {"collective_first_s": mpi_name(traits.get("collective", "allreduce"))},
+        }.get(pattern, {})
+        return frozenset(filter(None, (named.get(metric, ""),)))
+    return frozenset()
+
+
+def _of_messages(traits: Mapping[str, str], metric: str, pattern: str) -> frozenset[str]:
+    if pattern == "windowed":
+        requests = {"persistent": ("MPI_Startall", "MPI_Waitall"), "partitioned": ("MPI_Start", "MPI_Pready")}
+        return frozenset(requests.get(traits.get("requests", ""), ("MPI_Isend", "MPI_Irecv", "MPI_Waitall")))
+    if pattern == "overlap":
+        return frozenset() if metric == "compute_s" else frozenset(("MPI_Isend", "MPI_Irecv", "MPI_Waitall"))
+    if pattern == "polling":
+        return frozenset((mpi_name(traits.get("poll", "iprobe")),))
+    completion = traits.get("completion", "blocking") if pattern == "one_way" else "blocking"
+    sends, receives = _COMPLETIONS.get(completion, _COMPLETIONS["blocking"])
+    if traits.get("posted", "together") == "before" and pattern == "one_way":
+        receives = ("MPI_Irecv", "MPI_Wait")
+    elif traits.get("posted", "together") == "after" and pattern == "one_way":
+        receives = ("MPI_Probe", "MPI_Recv")
+    if traits.get("pack", "none") == "mpi_pack":
+        sends, receives = ("MPI_Pack", *sends), ("MPI_Unpack", *receives)
+    is_eager = (whole_number(traits.get("message_bytes", "")) or 0) < _EAGER_BYTES
+    return frozenset(sends) if metric == "send_s" and is_eager else frozenset((*sends, *receives))
+
+
+# Conditions.
+
+
+@dataclass(frozen=True, order=True)
+class Condition:
+    """What a cell has to be. relation: `calls`, `is`, `from` (and more), `up to`, `multiple of`."""
+
+    name: str
+    relation: str
+    value: str
+
+    @property
+    def words(self) -> str:
+        """For a sentence, behind its subject."""
+        if self.relation == "calls":
+            return self.value
+        number = whole_number(self.value)
+        value = format_bytes(number) if number is not None and self.name.endswith("_bytes") else self.value
+        thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
+        if self.relation == "is":
+            return _WORDS.get((self.name, self.value), f"with {thing}{value}")
+        if self.relation == "multiple of":
+            return f"whose length is a multiple of {value}" if not thing else f"with {thing}a multiple of {value}"
+        if self.relation == "up to":
+            return f"of at most {thing}{value}"
+        return f"from {thing}{value} on"
+
+
+_WORDS: Mapping[tuple[str, str], str] = {
+    ("source", "any"): "from any source",
+    ("phase", "first"): "when a buffer or an object is used for the first time",
+    ("phase", "steady"): "after the first use",
+    ("placement", "unbound"): "of ranks that are not bound",
+    ("experiment", "p2p"): "of messages",
+    ("experiment", "put"): "of one-sided calls",
+    ("experiment", "coll"): "of collectives",
+    ("direction", "reverse"): "from the last rank to the first",
+    ("in_place", "on"): "in place",
+    ("op", "user"): "with an operation of the program's own",
+    ("window", "create"): "in windows of MPI_Win_create",
+    ("window", "allocate"): "in windows of MPI_Win_allocate",
+    ("communicator", "duplicate"): "on a duplicated communicator",
+    ("datatype", "vector"): "of a vector type",
+    ("datatype", "indexed_uneven"): "of an indexed type",
+    ("start", "persistent"): "as a persistent request",
+    ("start", "nonblocking"): "started as nonblocking",
+    ("environment", "threads"): "under MPI_THREAD_MULTIPLE",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the deviating cells cost more: so much each time, each byte or each block. coefficient: seconds per unit."""
+
+    form: Form
+    coefficient_s: float
+    interval: Interval
+
+    def at(self, item: Item) -> float:
+        """Seconds that an item should take longer."""
+        return self.coefficient_s * _units(item, self.form)
+
+    @property
+    def words(self) -> str:
+        """`take 7.1 us [6.8, 7.4] longer`."""
+        if self.form == "per byte":
+            value, low, high = (1e9 * number for number in (self.coefficient_s, *self.interval))
+            return f"take {value:.3g} ns [{low:.3g}, {high:.3g}] longer for each byte"
+        each = " for each block" if self.form == "per block" else ""
+        unit = format_time(self.coefficient_s)
+        scale = self.coefficient_s / float(unit.split()[0])
+        low, high = (end / scale for end in self.interval)
+        return f"take {unit} [{low:.3g}, {high:.3g}] longer{each}"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A group of deviating times and what they share.
+
+    slow: items that deviate and fulfil it.  among: those that fulfil it and would show the cost.  elsewhere: deviating
+    ones that do not fulfil it.  rivals: conditions that explain these cells as well.
+    """
+
+    conditions: tuple[Condition, ...]
+    slow: tuple[Judged, ...]
+    among: int
+    others: int
+    cost: Cost
+    rivals: tuple[tuple[Condition, ...], ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Median over its cells."""
+        return statistics.median(one.ratio for one in self.slow)
+
+    @property
+    def subject(self) -> str:
+        """The condition in words, calls first."""
+        calls = [c.words for c in self.conditions if c.relation == "calls"]
+        rest = [c.words for c in self.conditions if c.relation != "calls"]
+        return " ".join([calls[0] if calls else _subject(self.slow), *rest])
+
+    @property
+    def text(self) -> str:
+        """One sentence with number, unit and condition."""
+        cells = len({one.item.cell for one in self.slow})
+        rest = f", and {self.others} others" if self.others else ", and no others"
+        return (
+            f"{self.subject} {self.cost.words} than in healthy runs ({self.ratio:.3g} times as long): "
+            f"{cells} of {max(self.among, cells)} such cells{rest}."
+        )
+
+
+def _subject(slow: Sequence[Judged]) -> str:
+    known = Counter(call for one in slow for call in calls_of(one.item))
+    if known and known.most_common(1)[0][1] == len(slow):
+        return known.most_common(1)[0][0]
+    experiments = {one.item.traits["experiment"] for one in slow}
+    words = {"p2p": "Messages", "put": "One-sided calls", "coll": "Collectives", "first_use": "Calls"}
+    return words.get(next(iter(experiments)), "Calls") if len(experiments) == 1 else "Calls"
+
+
+def _units(item: Item, form: Form) -> float:
+    if form == "per byte":
+        return float(whole_number(item.traits.get("message_bytes", "")) or 0)
+    if form == "per block":
+        blocks = whole_number(item.traits.get("blocks", "")) or 0
+        return float(blocks if item.traits.get("datatype", "contiguous") != "contiguous" else 0)
+    return 1.0
+
+
+def _cost(slow: Sequence[Judged], form: Form) -> Cost:
+    """Median over cells, with 95 % by resampling them; of fewer than five, the cells' own ends."""
+    units = [_units(one.item, form) for one in slow]
+    each = [one.extra_s / count for one, count in zip(slow, units, strict=True)]
+    return Cost(form, statistics.median(each), _interval_of(slow, units, each))
+
+
+def _interval_of(slow: Sequence[Judged], units: Sequence[float], each: Sequence[float]) -> Interval:
+    lows = [(one.item.interval[0] - one.reference.high) / n for one, n in zip(slow, units, strict=True)]
+    highs = [(one.item.interval[1] - one.reference.low) / n for one, n in zip(slow, units, strict=True)]
+    if len(slow) < 5:
+        return statistics.median(lows), statistics.median(highs)
+    draws = np.random.default_rng(1).choice(np.array(each), (400, len(each)))
+    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+# The search.
+
+
+class _Table:
+    """All times as arrays, shape (times,). slow: which deviate. holds: condition -> which fulfil it."""
+
+    def __init__(self, judged: Sequence[Judged]) -> None:
+        self.judged = judged
+        self.slow = np.array([one.side == "slower" for one in judged])
+        self.extra_s = np.array([one.extra_s for one in judged])
+        self.room_s = np.array([one.item.interval[1] - one.reference.low for one in judged])
+        self.units = {form: np.array([_units(one.item, form) for one in judged]) for form in FORMS}
+        self.holds = _conditions(judged)
+
+    def cost(self, hits: Mask) -> tuple[Form, float]:
+        """The form whose coefficients agree best over some deviating times, and the coefficient, seconds per unit."""
+        lengths, which = np.unique(self.units["per byte"][hits], return_inverse=True)
+        known: list[tuple[float, Form, float]] = []
+        for form in FORMS:
+            units = self.units[form][hits]
+            if units.min() <= 0 or (form != "constant" and units.min() == units.max()):
+                continue
+            each = self.extra_s[hits] / units
+            # A length that was measured in many ways counts once: a law is about lengths.
+            by_length = np.array([np.median(each[which == n]) for n in range(lengths.size)])
+            centre = float(np.median(by_length))
+            spread = float(np.mean(np.abs(np.log(np.maximum(by_length, 1e-15) / centre))))
+            known.append((spread - (0.05 if form == "constant" else 0.0), form, float(np.median(each))))
+        return min(known)[1:]
+
+    def loss(self, where: Mask, left: Mask) -> tuple[float, Mask]:
+        """Deviating times that a condition leaves out, plus times that fulfil it and would show the cost but do not.
+
+        Returns: it, and which times speak against the condition.
+        """
+        hits = where & left
+        form, coefficient_s = self.cost(hits)
+        against = where & ~self.slow & (self.room_s < 0.5 * coefficient_s * self.units[form])
+        return float(left.sum() - hits.sum() + against.sum()), against
+
+
+def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
+    """Every condition that some times fulfil and others do not."""
+    holds: dict[Condition, Mask] = {}
+    for index, one in enumerate(judged):
+        for condition in _of_one(one.item):
+            holds.setdefault(condition, np.zeros(len(judged), dtype=bool))[index] = True
+    for name in _LENGTHS:
+        numbers = np.array([whole_number(one.item.traits.get(name, "")) or -1 for one in judged])
+        known = numbers[numbers > 0]
+        for limit in np.unique(known):
+            holds[Condition(name, "from", str(limit))] = numbers >= limit
+        for granule in _GRANULES if name.endswith("_bytes") else ():
+            holds[Condition(name, "multiple of", str(granule))] = (numbers > 0) & (numbers % granule == 0)
+    return {condition: where for condition, where in holds.items() if where.any() and not where.all()}
+
+
+def _of_one(item: Item) -> Iterator[Condition]:
+    yield from (Condition("call", "calls", call) for call in calls_of(item))
+    yield from (Condition(name, "is", text) for name, text in item.traits.items() if name not in _NOT_TRAITS)
+
+
+def shared(judged: Sequence[Judged]) -> list[Shared]:
+    """Groups of deviating times, the one that explains most first.
+
+    A group that costs the same as an earlier one and holds a call of it is a part of that one: one condition of at most
+    _MOST_CONDITIONS parts may be too few for a cost that shows in unlike cells.
+    """
+    table, groups = _Table(judged), list[Shared]()
+    left = table.slow.copy()
+    while left.any() and len(groups) < MOST_GROUPS:
+        group, covered = _best(table, left)
+        left = left & ~covered
+        same = next((n for n, other in enumerate(groups) if _is_part(group, other)), None)
+        if same is None:
+            groups.append(group)
+        else:
+            first = groups[same]
+            groups[same] = replace(first, slow=(*first.slow, *group.slow), among=first.among + group.among)
+    return [replace(group, others=_others(table, group)) for group in groups]
+
+
+def _is_part(group: Shared, first: Shared) -> bool:
+    calls = [frozenset[str]().union(*(calls_of(one.item) for one in part.slow)) for part in (group, first)]
+    own, other = group.cost, first.cost
+    alike = own.form == other.form and 1 / _ALIKE < own.coefficient_s / other.coefficient_s < _ALIKE
+    return bool(calls[0] & calls[1]) and alike
+
+
+def _others(table: _Table, group: Shared) -> int:
+    """Deviating cells that are not in a group."""
+    return len(_cells(table, table.slow) - {one.item.cell for one in group.slow})
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Conditions that hold together. loss: with the price of each condition."""
+
+    loss: float
+    conditions: tuple[Condition, ...]
+    where: Mask
+    against: Mask
+
+    @property
+    def rank(self) -> tuple[float, int, tuple[Condition, ...]]:
+        return self.loss, len(self.conditions), self.conditions
+
+
+def _best(table: _Table, left: Mask) -> tuple[Shared, Mask]:
+    """The best condition for the deviating times that are left, of at most _MOST_CONDITIONS parts."""
+    fewest = max(1, _LEAST_SHARE * left.sum())
+    useful = {c: where for c, where in table.holds.items() if (where & left).sum() >= fewest}
+    beam = sorted((_candidate(table, left, (c,), where) for c, where in useful.items()), key=_rank)[:_BEAM]
+    kept = list(beam)
+    for _ in range(_MOST_CONDITIONS - 1):
+        wider: dict[bytes, _Candidate] = {}
+        for narrow in beam:
+            for condition, more in useful.items():
+                where = narrow.where & more
+                hits = (where & left).sum()
+                if hits < fewest or (narrow.against & ~more).sum() == 0:
+                    continue
+                candidate = _candidate(table, left, (*narrow.conditions, condition), where)
+                known = wider.get(name := where.tobytes())
+                if candidate.loss < narrow.loss and (known is None or candidate.loss < known.loss):
+                    wider[name] = candidate
+        beam = sorted(wider.values(), key=_rank)[:_BEAM]
+        kept += beam
+    kept.sort(key=_rank)
+    best = kept[0]
+    covered = best.where & left
+    hits = [table.judged[int(n)] for n in np.flatnonzero(covered)]
+    form, _ = table.cost(covered)
+    rivals = tuple(
+        other.conditions
+        for other in kept[1:]
+        if other.loss < best.loss + _PRICE and len(other.conditions) == len(best.conditions)
+    )
+    return (
+        Shared(
+            conditions=best.conditions,
+            slow=tuple(hits),
+            among=len(_cells(table, best.where & (covered | best.against))),
+            others=0,
+            cost=_cost(hits, form),
+            rivals=rivals[:3],
+        ),
+        covered,
+    )
+
+
+def _cells(table: _Table, where: Mask) -> set[int]:
+    return {table.judged[int(n)].item.cell for n in np.flatnonzero(where)}
+
+
+def _candidate(table: _Table, left: Mask, conditions: tuple[Condition, ...], where: Mask) -> _Candidate:
+    loss, against = table.loss(where, left)
+    price = sum(_PRICE + _reluctance(condition) for condition in conditions)
+    return _Candidate(loss + price, conditions, where, against)
+
+
+def _rank(candidate: _Candidate) -> tuple[float, int, tuple[Condition, ...]]:
+    return candidate.rank
+
+
+def _reluctance(condition: Condition) -> float:
+    """Among conditions that explain as much, first a call, then a length; last what is so by default."""
+    if condition.relation == "calls":
+        return 0.0
+    is_default = condition.relation == "is" and condition.value in _usual(condition.name)
+    return 1.0 if is_default else {"message_bytes": 0.2, "experiment": 0.6, "pattern": 0.6}.get(condition.name, 0.4)
+
+
+@cache
+def _usual(name: str) -> frozenset[str]:
+    return frozenset(p.default for e in recorded().experiments for p in e.parameters if p.name == name)

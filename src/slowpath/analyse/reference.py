@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References: what a cell takes in healthy runs, and which cells of a run lie outside. Pure.
+
+A cell deviates where the low end of its interval lies above everything that healthy runs showed, by a margin. Runs of
+another kind of machine are scaled first, by class of cell: a fault that slows down a part of a class leaves the
+scale as it is, and one that slows down all of it is held against the machine's yardsticks, which hold no MPI.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.engine_description import recorded
+from slowpath.core.machine import hardware
+from slowpath.core.results import Results
+from slowpath.core.units import whole_number
+
+SAME_KIND_MARGIN = 1.25  # 18 healthy runs of one host, each judged by the others: no cell of 400 deviates
+OTHER_KIND_MARGIN = 2.0  # two cores under load against 32 idle ones, scaled: 0 to 6 of 1,464 values lie above it
+FEWEST_RUNS = 3  # that make a range; fewer say what is usual, not how it varies
+LEAST_EXTRA_S = 50e-9  # two readings of the clock: no cell is slow by less
+_HEALTHY_SHARE = 0.3  # of a class that is taken to be healthy where the machine is not known
+_SHORT_BYTES = 16384
+_MOST_OFF = 2.0  # by which a class may differ from the yardsticks before it counts as slow itself
+
+Key = tuple[str, str, str]  # identity of a cell, metric, phase
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """What a metric of a cell is in healthy runs, scaled to this machine, in the metric's unit."""
+
+    median: float
+    low: float
+    high: float
+    runs: int
+    source: str
+
+
+class HealthyRun(msgspec.Struct, frozen=True):
+    """A run that counts as healthy. machine: kind of machine. yardsticks: seconds without MPI, by name."""
+
+    name: str
+    mpi: str
+    machine: str
+    ranks: int
+    yardsticks: dict[str, float]
+    source: str = "shipped"
+
+
+class HealthyRuns(msgspec.Struct, frozen=True):
+    """Of several runs: values[key][i] is that of runs[i]; None: not measured there. Keys are joined by `|`."""
+
+    runs: list[HealthyRun]
+    values: dict[str, list[float | None]]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One metric and phase of a cell. traits: parameters, experiment, environment, placement, phase."""
+
+    key: Key
+    cell: int
+    metric: str
+    phase: str
+    value: float
+    interval: tuple[float, float]
+    is_ranged: bool
+    traits: Mapping[str, str]
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """The class of cells whose times scale together from machine to machine."""
+        return scale_class(self.traits)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An item and its reference. ratio: to the median; low_ratio: of its low end to the limit."""
+
+    item: Item
+    reference: Reference
+    limit: float
+
+    @property
+    def ratio(self) -> float:
+        """Value over the healthy median."""
+        return self.item.value / self.reference.median
+
+    @property
+    def extra_s(self) -> float:
+        """Value less the healthy median."""
+        return self.item.value - self.reference.median
+
+    @property
+    def side(self) -> Literal["slower", "within"]:
+        """Slower: the whole interval lies beyond the limit."""
+        low = self.item.interval[0]
+        return "slower" if low > self.limit and low - self.reference.high > LEAST_EXTRA_S else "within"
+
+
+def scale_class(traits: Mapping[str, str]) -> tuple[str, str]:
+    """Experiment, with a pattern or call where these are unlike one another, and short, long or none."""
+    length = whole_number(traits.get("message_bytes", ""))
+    size = "none" if length is None else "short" if length < _SHORT_BYTES else "long"
+    experiment = traits["experiment"]
+    part = traits.get("pattern", "") if experiment in ("p2p", "first_use") else ""
+    return f"{experiment} {part}".strip(), size
+
+
+@cache
+def _defaults(experiment: str) -> Mapping[str, str]:
+    known = next((one for one in recorded().experiments if one.name == experiment), None)
+    return known.defaults() if known else {}
+
+
+_EFFORT = frozenset(("samples", "time_limit_s", "warmup_s", "validate", "instructions"))
+
+
+def identity(cell: CellResult) -> str:
+    """What a cell is, over libraries and versions of the engine: what has its default or states effort is left out."""
+    defaults = _defaults(cell.experiment)
+    stated = sorted(
+        f"{name}={value}"
+        for name, value in cell.parameters.items()
+        if name not in _EFFORT and value != defaults.get(name, "")
+    )
+    where = [part for part in (cell.environment, cell.placement) if part not in ("default", "bound")]
+    return " ".join([cell.experiment, *(f"@{part}" for part in where), *stated])
+
+
+def items(cells: Iterable[CellResult]) -> Iterator[Item]:
+    """Every time of the cells that were measured; of copies the first, and of collectives the library's own."""
+    for cell in cells:
+        if cell.copy > 1 or cell.wrong_bytes or cell.parameters.get("way", "library") != "library":
+            continue
+        name = identity(cell)
+        for metric, measured in cell.metrics.items():
+            if measured.unit != "s" or measured.better != "lower":
+                continue
+            for phase, estimate in measured.phases.items():
+                low, high = _interval(estimate)
+                traits = {
+                    **cell.parameters,
+                    "experiment": cell.experiment,
+                    "environment": cell.environment,
+                    "placement": cell.placement,
+                    "phase": str(phase),
+                }
+                key = (name, metric, str(phase))
+                yield Item(
+                    key, cell.cell, metric, str(phase), estimate.value, (low, high), bool(estimate.interval), traits
+                )
+
+
+def _interval(estimate: MetricEstimate) -> tuple[float, float]:
+    """Of the value; without one the range over launches."""
+    if estimate.interval is not None:
+        return estimate.interval
+    return min(estimate.launch_values), max(estimate.launch_values)
+
+
+def yardsticks(cells: Iterable[CellResult]) -> dict[str, float]:
+    """What this machine takes without MPI, seconds: a flag through shared memory, and a copy of the longest length."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for cell in cells:
+        length = whole_number(cell.parameters.get("message_bytes", "")) or 0
+        for floor in cell.floors:
+            if floor.time_s is None:
+                continue
+            if floor.name == "flag":
+                times["flag"].append(floor.time_s)
+            elif floor.name == "copy_across" and length >= 2**20:
+                times["copy"].append(floor.time_s / length)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def kind_of_machine(results: Results) -> str:
+    """Processor and number of processors."""
+    return ", ".join(word or "?" for word in hardware(results.run.machine)[:2])
+
+
+def healthy_run(results: Results, source: str, name: str | None = None) -> tuple[HealthyRun, dict[Key, float]]:
+    """A run as one to compare with, and its values."""
+    mpi = results.run.mpi
+    run = HealthyRun(
+        name=name or results.run.id,
+        mpi=" ".join(filter(None, (mpi.name, mpi.version))),
+        machine=kind_of_machine(results),
+        ranks=max((len(place.observed) for place in results.run.placements), default=0),
+        yardsticks=yardsticks(results.cells),
+        source=source,
+    )
+    return run, {item.key: item.value for item in items(results.cells)}
+
+
+def joined(runs: Sequence[tuple[HealthyRun, Mapping[Key, float]]]) -> HealthyRuns:
+    """Several runs as one table; four digits tell as much as such times do."""
+    keys = sorted({key for _, values in runs for key in values})
+    return HealthyRuns(
+        [run for run, _ in runs],
+        {"|".join(key): [_short(values.get(key)) for _, values in runs] for key in keys},
+    )
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
+
+
+def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun) -> dict[Key, tuple[Reference, float]]:
+    """Reference and limit of each item that has one.
+
+    Runs of the same library go before those of another one, and runs on the same kind of machine before others. A
+    range needs FEWEST_RUNS runs.
+    """
+    tables = [_scaled(measured, healthy, number, here) for number in range(len(healthy.runs))]
+    names = [run.mpi.split(" ")[0] for run in healthy.runs]
+    library = here.mpi.split(" ")[0]
+    same = [n for n, run in enumerate(healthy.runs) if names[n] == library and run.ranks == here.ranks]
+    kin = [number for number in same if healthy.runs[number].machine == here.machine]
+    known: dict[Key, tuple[Reference, float]] = {}
+    for item in measured:
+        for chosen, margin, source in (
+            (kin, SAME_KIND_MARGIN, "this kind of machine"),
+            (same, OTHER_KIND_MARGIN, "other machines"),
+        ):
+            values = [value for number in chosen if (value := tables[number].get(item.key)) is not None]
+            if len(values) >= FEWEST_RUNS:
+                high = max(values)
+                reference = Reference(statistics.median(values), min(values), high, len(values), source)
+                known[item.key] = reference, margin * high
+                break
+    return known
+
+
+def _scaled(measured: Sequence[Item], healthy: HealthyRuns, number: int, here: HealthyRun) -> dict[Key, float]:
+    """One healthy run's values, as this machine would show them."""
+    run = healthy.runs[number]
+    theirs = {
+        item.key: value
+        for item in measured
+        if (row := healthy.values.get("|".join(item.key))) is not None and (value := row[number]) is not None
+    }
+    if run.machine == here.machine:
+        return theirs
+    ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for item in measured:
+        if item.key in theirs and theirs[item.key] > 0:
+            ratios[item.group].append(item.value / theirs[item.key])
+    pooled = sorted(value for values in ratios.values() for value in values)
+    if not pooled:
+        return {}
+    overall = _quantile(pooled, _HEALTHY_SHARE)
+    scales = {}
+    for group, values in ratios.items():
+        own = _quantile(sorted(values), _HEALTHY_SHARE) if len(values) >= 8 else overall
+        name = "copy" if group[1] == "long" else "flag"
+        mine, other = here.yardsticks.get(name), run.yardsticks.get(name)
+        usual = mine / other if mine and other else overall
+        scales[group] = min(max(own, usual / _MOST_OFF), usual * _MOST_OFF)
+    return {item.key: theirs[item.key] * scales[item.group] for item in measured if item.key in theirs}
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def judged(results: Results, healthy: HealthyRuns) -> list[Judged]:
+    """Every time of a run that has a reference, with it."""
+    here, _ = healthy_run(results, "this run")
+    measured = list(items(results.cells))
+    known = references(measured, healthy, here)
+    return [Judged(item, *known[item.key]) for item in measured if item.key in known]

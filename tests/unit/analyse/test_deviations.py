@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs planted at random in a small panel: which times deviate, what they share, what it costs."""
+
+import random
+
+import pytest
+
+from slowpath.analyse.deviations import shared
+from slowpath.analyse.reference import HealthyRun, Item, Judged, joined, references
+
+LENGTHS = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1048576)
+COLLECTIVES = ("bcast", "allreduce", "alltoall", "gather", "scan")
+CALLS = ("ssend", "comm_dup", "type_vector", "win_allocate")
+
+
+def _traits() -> list[dict[str, str]]:
+    """What the cells of the panel are."""
+    sends = [{"experiment": "p2p", "pattern": "ping_pong", "message_bytes": str(n), "source": "named"} for n in LENGTHS]
+    anys = [{"experiment": "p2p", "pattern": "one_way", "message_bytes": str(n), "source": "any"} for n in LENGTHS]
+    colls = [
+        {"experiment": "coll", "collective": name, "message_bytes": str(n), "way": "library"}
+        for name in COLLECTIVES
+        for n in LENGTHS[::2]
+    ]
+    calls = [{"experiment": "first_use", "pattern": "call", "call": name} for name in CALLS]
+    return [
+        {**one, "environment": "default", "placement": "bound", "phase": phase}
+        for one in (*sends, *anys, *colls, *calls)
+        for phase in ("first", "steady")
+    ]
+
+
+def _usual_s(traits: dict[str, str]) -> float:
+    return (3 if traits["phase"] == "first" else 1) * (1e-6 + 0.2e-9 * int(traits.get("message_bytes", "0")))
+
+
+def _measured(draw: random.Random, extra_s=lambda traits: 0.0, speed: float = 1.0) -> list[Item]:
+    """One run, with noise of some percent."""
+    items = []
+    for number, traits in enumerate(_traits()):
+        value = (speed * _usual_s(traits) + extra_s(traits)) * draw.uniform(0.97, 1.03)
+        key = (" ".join(f"{k}={v}" for k, v in sorted(traits.items())), "call_s", traits["phase"])
+        interval = (0.97 * value, 1.03 * value)
+        items.append(Item(key, number // 2, "call_s", traits["phase"], value, interval, True, traits))
+    return items
+
+
+def _healthy(draw: random.Random, count: int = 5):
+    runs = [(HealthyRun(f"h{n}", "mpich 5", "host", 2, {"flag": 1.0}), _measured(draw)) for n in range(count)]
+    return joined([(run, {item.key: item.value for item in items}) for run, items in runs])
+
+
+def _judged(draw: random.Random, extra_s, machine: str = "host", speed: float = 1.0) -> list[Judged]:
+    items = _measured(draw, extra_s, speed)
+    here = HealthyRun("here", "mpich 5", machine, 2, {"flag": speed})
+    known = references(items, _healthy(draw), here)
+    return [Judged(item, *known[item.key]) for item in items]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("machine", ["host", "another host"])
+def test_a_cost_planted_at_random_is_named_with_its_call_and_number(seed: int, machine: str) -> None:
+    draw = random.Random(seed)
+    name = draw.choice(COLLECTIVES)
+    above = draw.choice(LENGTHS[:6])
+    cost_s, per_byte_s = draw.choice([(40e-6, 0.0), (15e-6, 0.0), (0.0, 2e-9)])
+
+    def extra_s(traits: dict[str, str]) -> float:
+        length = int(traits.get("message_bytes", "0"))
+        return cost_s + per_byte_s * length if traits.get("collective") == name and length >= above else 0.0
+
+    groups = shared(_judged(draw, extra_s, machine))
+
+    assert groups[0].subject.startswith(f"MPI_{name.capitalize()}")
+    assert groups[0].cost.coefficient_s == pytest.approx(cost_s or per_byte_s, rel=0.25)
+    assert len(groups) == 1
+
+
+def test_a_limit_is_named_only_where_shorter_messages_would_show_the_cost() -> None:
+    draw = random.Random(1)
+    groups = shared(_judged(draw, lambda t: 30e-6 if int(t.get("message_bytes", "0")) >= 16384 else 0.0))
+    assert any(c.relation == "from" and c.value == "16384" for c in groups[0].conditions)
+    everywhere = shared(_judged(draw, lambda t: 5e-6 if t["experiment"] == "p2p" else 0.0))
+    assert not any(c.relation == "from" for c in everywhere[0].conditions)
+
+
+def test_healthy_runs_deviate_nowhere_on_this_machine_or_a_slower_one() -> None:
+    draw = random.Random(2)
+    for _ in range(20):
+        assert shared(_judged(draw, lambda traits: 0.0)) == []
+        assert shared(_judged(draw, lambda traits: 0.0, "another host", speed=draw.uniform(0.3, 4.0))) == []
+
+
+def test_a_class_that_is_slow_as_a_whole_is_held_against_the_yardstick() -> None:
+    groups = shared(_judged(random.Random(3), lambda t: 20e-6 if t["experiment"] == "coll" else 0.0, "another host"))
+    assert groups[0].subject.startswith("Collectives")
+    assert groups[0].cost.coefficient_s == pytest.approx(20e-6, rel=0.25)
