@@ -24,6 +24,22 @@ from slowpath.core.result import (
 )
 
 
+class PanelRow(Result, frozen=True, kw_only=True):
+    """One kind of call beside healthy runs. Numbers are medians over the times outside, or over all where none is."""
+
+    name: Annotated[Name, means("kind of call, in words")]
+    cells: Annotated[Count, means("that were compared with healthy runs")]
+    outside: Annotated[Count, means("of them slower than in any healthy run, by more than the margin")]
+    ratio: Annotated[Positive, means("time here over the median of healthy runs")]
+    worst_ratio: Annotated[Positive, means("the same of the slowest cell")]
+    low_ratio: Annotated[NotNegative, means("fastest healthy run over the median of healthy runs")]
+    high_ratio: Annotated[Positive, means("slowest healthy run over the median of healthy runs")]
+    limit_ratio: Annotated[Positive, means("from where on a time lies outside, over the median of healthy runs")]
+    value_s: Annotated[Positive, means("time here of the cell with this ratio, seconds")]
+    source: Annotated[Name, means("of the healthy runs")]
+    runs: Annotated[Count, means("healthy runs")]
+
+
 class LawCoefficient(Result, frozen=True, kw_only=True):
     """One term of a law."""
 

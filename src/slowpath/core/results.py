@@ -27,6 +27,7 @@ from slowpath.core.finding_results import (
     LimitBracket,
     NodePair,
     NodePairs,
+    PanelRow,
     RemedyResult,
     RemovedRatio,
     Reproduce,
@@ -35,7 +36,7 @@ from slowpath.core.finding_results import (
     Snippet,
     VerdictWord,
 )
-from slowpath.core.result import Count, Result, Text, means, optional
+from slowpath.core.result import Count, Name, Result, Text, means, optional
 from slowpath.core.run_results import (
     EnvironmentResult,
     LaunchCounts,
@@ -76,6 +77,7 @@ __all__ = [
     "MpiResult",
     "NodePair",
     "NodePairs",
+    "PanelRow",
     "PlacementResult",
     "RankPlace",
     "RemedyResult",
@@ -142,6 +144,8 @@ class Results(Result, frozen=True, kw_only=True):
     cells: Annotated[list[CellResult], means("what was measured at each point")]
     contrasts: Annotated[list[ContrastResult], means("comparisons of two cells")]
     findings: Annotated[list[Finding], means("slow paths with a name, the one that costs most first")]
+    panel: Annotated[list[PanelRow], means("each kind of call beside healthy runs, what lies outside first")] = []  # noqa: RUF012
+    no_reference: Annotated[dict[Name, Count], means("kind of call -> measured cells that no healthy run has")] = {}  # noqa: RUF012
     cannon: Annotated[CannonResults | None, means("null: no cells of experiment cannon")]
     put: Annotated[PutResults | None, means("null: no measured cells of experiment put")] = None
     node_pairs: Annotated[

@@ -22,7 +22,7 @@ from slowpath.core.files import (
 )
 from slowpath.core.machine import Others, PlaceFault
 from slowpath.core.result import FILE_BYTES, MOST_STEPS, Count, LongText, Name, NotNegative, Number, Whole
-from slowpath.core.results import Finding, Results, Verdict
+from slowpath.core.results import Finding, PanelRow, Results, Verdict
 from slowpath.core.units import format_time
 from slowpath.findings.finding import LeastSeen
 from slowpath.mpi.own_settings import OwnSetting
@@ -448,6 +448,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     paths: what carries messages, a line for each path, or why it is not known; empty: no launch was asked.
     least: what the survey would have decided, by its own spread; empty: nothing has one.
     alternatives: None: the library's own choices were not screened.
+    panel: each kind of call beside healthy runs, what lies outside first.
+    no_reference: kind of call -> measured cells that no healthy run has.
     """
 
     schema: Whole
@@ -472,6 +474,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     least: list[LeastSeen] = []
     program: ProgramUse | None = None
     alternatives: AlternativesOutcome | None = None
+    panel: list[PanelRow] = []
+    no_reference: dict[Name, Count] = {}
 
     @property
     def launches_left_out(self) -> int:
