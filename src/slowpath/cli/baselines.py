@@ -21,7 +21,6 @@ from slowpath.core.errors import UsageError
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Undecided
-    from slowpath.compare.read import RunSource
 
 
 @click.command("compare", epilog="Example: slowpath compare slowpath-runs/before slowpath-runs/after")
@@ -157,81 +156,50 @@ def _kinds(words: tuple[str, ...]) -> list[str]:
     return kinds
 
 
-_IN = click.option(
-    "--in",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Folder of references, such as one that a site shares.  [default: references in SLOWPATH_DATA_DIR, else in "
-    "the user's data folder]",
-)
-
-
-@click.group("reference", epilog="Example: slowpath reference add slowpath-runs/checkup-20260131-120000")
+@click.group("reference", epilog="Example: slowpath reference add slowpath-runs/diagnose-20260131-120000")
 def reference_command() -> None:
-    """Compare a run with earlier good runs on the same kind of machine.
+    """Keep healthy runs as references for diagnoses.
 
-    References are your own runs or those of your site. A range needs 5 runs on machines with the same processor
-    model, number of processors and memory, under the same MPI library. Without them the answer is "no reference".
+    A diagnosis compares each cell with healthy runs: those that come with Slowpath and your own. Three runs on the same
+    kind of machine under the same MPI library give a range that is much narrower than that of other machines. Your
+    references are kept in the folder references of SLOWPATH_DATA_DIR, else of the user's data folder.
     """
 
 
-@reference_command.command("add", epilog="Example: slowpath reference add slowpath-runs/* --in /site/references")
+@reference_command.command("add", epilog="Example: slowpath reference add slowpath-runs/diagnose-*")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@_IN
-def add(runs: tuple[Path, ...], folder: Path | None) -> int:
-    """Keep the results of RUNS as references. Only complete runs of slowpath run are accepted."""
+def add(runs: tuple[Path, ...]) -> int:
+    """Keep the times of RUNS as references. RUNS are run folders, diagnoses and results.json files."""
     from slowpath.compare.read import read_source
-    from slowpath.compare.reference import add as keep
-    from slowpath.compare.reference import references_folder
+    from slowpath.run.references import add_reference, references_folder
 
     for run in runs:
-        click.echo(keep(read_source(run), folder or references_folder()))
+        click.echo(add_reference(read_source(run).results, references_folder()))
     return 0
 
 
 @reference_command.command("list", epilog="Example: slowpath reference list")
-@_IN
-def list_(folder: Path | None) -> int:
-    """List the references with their date, campaign, MPI and machine."""
-    from slowpath.compare.comparison import mpi_identity
-    from slowpath.core.machine import hardware
+def list_() -> int:
+    """List the references with their MPI, machine and number of times: your own, then those of Slowpath."""
+    from slowpath.core.files import data_folder
+    from slowpath.run.references import read_references, references_folder
 
-    for source in _read(folder):
-        mpis = ", ".join(mpi_identity(mpi) for mpi in source.run.mpis if mpi.unavailable is None)
-        machine = hardware(source.run.machine)
-        click.echo(f"{source.run.id}  {source.run.campaign}, {mpis}; {machine[0]}, {machine[1]} processors")
+    for folder in (references_folder(), data_folder("references")):
+        tables, left_out = read_references(folder)
+        for table in tables:
+            for number, run in enumerate(table.runs):
+                times = sum(row[number] is not None for row in table.values.values())
+                click.echo(f"{run.name}  {run.source}; {run.mpi}; {run.machine}; {run.ranks} ranks, {times} times")
+        for line in left_out:
+            click.echo(f"left out: {line}", err=True)
     return 0
 
 
-@reference_command.command("show", epilog="Example: slowpath reference show slowpath-runs/checkup-20260131-120000")
-@click.argument("run", type=click.Path(path_type=Path))
-@_IN
-@minimum_effect_option("5%", "How far beyond the range a value counts as outside.")
-@json_option()
-def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -> int:
-    """Compare RUN with the references of the same kind of machine.
+@reference_command.command("remove", epilog="Example: slowpath reference remove survey-20260131-120000@node1")
+@click.argument("names", nargs=-1, required=True)
+def remove(names: tuple[str, ...]) -> int:
+    """Remove your references of these NAMES."""
+    from slowpath.run.references import references_folder, remove_references
 
-    Exit codes: 0 whatever the result, 2 wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown:
-    slowpath gate.
-    """
-    import msgspec
-
-    from slowpath.compare.read import read_source, require_measured
-    from slowpath.compare.reference import hold, render_reference
-
-    found = hold(require_measured(read_source(run)), _read(folder), minimum_effect)
-    if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
-    else:
-        click.echo(render_reference(found).rstrip("\n"))
+    remove_references(names, references_folder())
     return 0
-
-
-def _read(folder: Path | None) -> list[RunSource]:
-    from slowpath.compare.reference import read_references, references_folder
-
-    found, left_out = read_references(folder or references_folder())
-    for line in left_out:
-        click.echo(f"left out: {line}", err=True)
-    return found

@@ -24,7 +24,7 @@ _CHECKOUT = Path(__file__).parents[3]
 
 
 def data_folder(name: str) -> Path:
-    """Folder `name` (engine, campaigns or schema) of the installed package, or of the checkout it is run from."""
+    """Folder `name`, such as engine or campaigns, of the installed package, or of the checkout it is run from."""
     packaged = _PACKAGED / name
     return packaged if packaged.is_dir() else _CHECKOUT / name
 

@@ -277,7 +277,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("gate", "GOOD", "--baseline", "BAD", "--undecided", "pass"),
         ("gate", "BAD", "--baseline", "GOOD", "--json"),
         ("compare", "GOOD", "BAD"),
-        ("reference", "show", "BAD"),
         ("reference", "add", "BAD"),
     ],
     ids=" ".join,
