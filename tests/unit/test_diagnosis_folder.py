@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two imported runs as steps. Tests write derived files alone."""
     made = tmp_path_factory.mktemp("diagnoses") / "alice-diagnosis"
     made.mkdir()
-    import_files([FIELD / "overalloc-1B.txt"], made / "01-survey")
+    import_files(sorted(FIELD.glob("overalloc-*.txt")), made / "01-survey")
     import_files([FIELD / "host-bound.txt"], made / "02-witness")
     steps = [
         DiagnosisStep(number=1, folder="01-survey", why="look", estimate_s=1.0, task=SurveyTask(), wall_s=1.0),

@@ -5,25 +5,23 @@ from __future__ import annotations
 
 import math
 import os
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from slowpath.analyse.cells import cell_entry, tells_processor_time_apart
 from slowpath.analyse.contrasts import build_contrasts, node_pairs, offers, pair_lines
 from slowpath.analyse.floors import floor_lines
-from slowpath.analyse.shapes import METRICS, BySeries, first_allocation_lines, shapes_of, without_first_allocation
+from slowpath.analyse.samples import distributions_of, first_allocation_lines, without_first_allocation
 from slowpath.analyse.source import Recorded, read_recorded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.guard import clean_text, clean_words
 from slowpath.core.machine import PlaceFacts, PlaceFault, parse_cpu_list
-from slowpath.core.plan import Cell, Placement, Plan
+from slowpath.core.plan import Placement, Plan
 from slowpath.core.results import (
     RESULTS_SCHEMA,
     EnvironmentResult,
@@ -41,17 +39,16 @@ from slowpath.core.results import (
     Verdict,
     nothing_measured,
 )
-from slowpath.core.study_results import KindTimes, LaunchKinds
 from slowpath.core.units import listed
 from slowpath.experiments.experiment import Concluded
-from slowpath.experiments.measured import LaunchRecord, first_good_launches, fixed_work
+from slowpath.experiments.measured import LaunchRecord, first_good_launches
 from slowpath.experiments.registry import EXPERIMENTS, ROLES, measure
 from slowpath.findings.conclude import RunFacts, conclude
 from slowpath.mpi.libraries import library_named, named_in, version_tuple
 from slowpath.mpi.message_path import paths_of, protocols
 from slowpath.mpi.own_settings import unused_by_ucx
 from slowpath.mpi.place import PlaceJob, faults
-from slowpath.record.events import FixedWork, Note, Rank
+from slowpath.record.events import Note, Rank
 from slowpath.record.folder import LaunchInfo
 from slowpath.record.witness import (
     CONTROL_VARIABLES,
@@ -61,11 +58,7 @@ from slowpath.record.witness import (
     read_logs,
     read_variables,
 )
-from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.evaluate import findings
-from slowpath.stats.estimate import Floats, welch
-from slowpath.stats.shapes import FEWEST_OF_KINDS as FEWEST_LAUNCHES
-from slowpath.stats.shapes import Kind, Kinds, kinds_of
 
 # Where ranks were found, against where they were asked to go.
 #
@@ -535,76 +528,6 @@ def _part(path: Path, last: bool) -> str | None:
 
 # Builds results.json (docs/reference/results.md) from a run folder, and from nothing else.
 
-Job = tuple[str | None, str, str, tuple[int, ...]]  # MPI, environment, placement, launches that measured a cell
-Row = tuple[int, str, Floats]  # cell, metric, median of each launch
-
-
-def fixed_work_s(launches: Iterable[LaunchRecord]) -> dict[int, float]:
-    """Launch -> the median of its fixed work, mean over ranks, seconds; without those that recorded none."""
-    found = {}
-    for launch in launches:
-        medians = [float(np.median(samples.duration_ns)) * 1e-9 for samples in fixed_work(launch.events.of(FixedWork))]
-        if medians:
-            found[launch.info.launch] = math.fsum(medians) / len(medians)
-    return found
-
-
-def launch_kinds(cells: Iterable[Cell], by_series: BySeries, work_s: Mapping[int, float]) -> list[LaunchKinds]:
-    """Of each group of cells that the same launches measured, where those fall apart. work_s: as of fixed_work_s."""
-    jobs: dict[Job, list[Row]] = defaultdict(list)
-    for cell in cells:
-        for metric in METRICS:
-            rounds = by_series.get((cell.cell, metric, "steady"))
-            if rounds:
-                times = {launch: one.centre_s for launch, one in rounds.values()}
-                numbers = tuple(sorted(times))
-                row = (cell.cell, metric, np.array([times[number] for number in numbers]))
-                jobs[cell.mpi, cell.environment, cell.placement, numbers].append(row)
-                break
-    found = []
-    for (_, _, _, numbers), rows in jobs.items():
-        kinds = kinds_of(np.array([times for _, _, times in rows])) if len(numbers) >= FEWEST_LAUNCHES else None
-        if kinds is not None:
-            found.append(_entry(numbers, rows, kinds, work_s))
-    return found
-
-
-def _entry(numbers: Sequence[int], rows: Sequence[Row], kinds: Kinds, work_s: Mapping[int, float]) -> LaunchKinds:
-    slow = kinds.slow
-    times = sorted((_times(rows[row], slow) for row in kinds.cells), key=lambda one: one.ratio, reverse=True)
-    relative = [np.log(rows[row][2] / np.median(rows[row][2][~slow])) for row in kinds.cells]
-    return LaunchKinds(
-        launches=list(numbers),
-        slow=slow.tolist(),
-        relative=np.exp(np.mean(relative, axis=0)).tolist(),
-        cells=times,
-        asked=len(rows),
-        order_p=kinds.order_p,
-        fixed_work_ratio=_fixed_work_ratio(numbers, slow, work_s),
-    )
-
-
-def _times(row: Row, slow: Kind) -> KindTimes:
-    cell, metric, times = row
-    apart = welch(np.log(times[~slow]), np.log(times[slow]))
-    interval = apart.interval()
-    return KindTimes(
-        cell=cell,
-        metric=metric,
-        slow_s=float(np.median(times[slow])),
-        fast_s=float(np.median(times[~slow])),
-        ratio=math.exp(apart.value),
-        interval=None if interval is None else (math.exp(interval.low), math.exp(interval.high)),
-    )
-
-
-def _fixed_work_ratio(numbers: Sequence[int], slow: Kind, work_s: Mapping[int, float]) -> float | None:
-    sides = [
-        [work_s[number] for number, is_slow in zip(numbers, slow, strict=True) if is_slow == side and number in work_s]
-        for side in (True, False)
-    ]
-    return float(np.median(sides[0]) / np.median(sides[1])) if all(sides) else None
-
 
 MOST_NAMED = 8
 # Times of day may be set while a launch runs; then they say nothing about what ran at the same time.
@@ -726,8 +649,7 @@ def build_results(run: Path) -> Results:
         findings=[],
         **sections,
         node_pairs=pairs,
-        shapes=shapes_of(plan.cells, measurements.by_series),
-        launch_kinds=launch_kinds(plan.cells, measurements.by_series, fixed_work_s(launches)),
+        distributions=distributions_of(plan.cells, measurements.by_series),
         skipped=skipped,
         notes=[
             *beyond,
@@ -739,7 +661,6 @@ def build_results(run: Path) -> Results:
         ],
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
-    results = msgspec.structs.replace(results, scalings=scalings(results.cells))
     found = findings(results, ROLES)
     by_number = {cell.cell: cell for cell in cells}
     concluded = conclude(contrasts, found, run_facts(results), cells=by_number, offers=offers(plan), more=more)

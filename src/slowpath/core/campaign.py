@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -62,8 +62,7 @@ class PlacementTable(msgspec.Struct, frozen=True):
 class CellsTable(msgspec.Struct, frozen=True):
     """[[cells]]: one experiment at every combination of the listed values.
 
-    environment, placement: names, or "*" for all; None: the first.  design: "screening": of two values of a parameter,
-    and of four as those of two factors, only as many combinations as distinguish the factors.
+    environment, placement: names, or "*" for all; None: the first.
     """
 
     name: Name
@@ -72,7 +71,6 @@ class CellsTable(msgspec.Struct, frozen=True):
     environment: Names | None = None
     placement: Names | None = None
     copies: Annotated[int, Meta(ge=1, le=1000)] = 1
-    design: Literal["all", "screening"] = "all"
 
 
 class ContrastTable(msgspec.Struct, frozen=True):

@@ -365,7 +365,6 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     above_range: Annotated[bool, means("a property: healthy machines showed less, so it may be a fault")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
     program_s: Annotated[NotNegative | None, means("a rank of the asked program saves at most; absent: none")] = None
-    not_alone: Annotated[bool, means("varied alone, what it is about had no effect")] = False
     settings_words: Annotated[
         SettingsWords | None, means("of the user's settings, until they are named; absent: about none")
     ] = None

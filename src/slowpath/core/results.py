@@ -50,11 +50,11 @@ from slowpath.core.run_results import (
     SkippedStatus,
     UcxProtocol,
 )
-from slowpath.core.study_results import CannonResults, CellShapes, LaunchKinds, PutResults, RankScaling
+from slowpath.core.study_results import CannonResults, CellDistribution, PutResults
 
 __all__ = [
     "RESULTS_SCHEMA",
-    "CellShapes",
+    "CellDistribution",
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
@@ -62,7 +62,6 @@ __all__ = [
     "Finding",
     "FindingKind",
     "LaunchCounts",
-    "LaunchKinds",
     "LawCoefficient",
     "LawForecast",
     "LawPoint",
@@ -151,9 +150,7 @@ class Results(Result, frozen=True, kw_only=True):
     node_pairs: Annotated[
         list[NodePairs], means("one for each group of cells that differ in their pair of nodes alone")
     ]
-    shapes: Annotated[list[CellShapes], means("what the order of single messages shows, a cell each")] = []  # noqa: RUF012
-    launch_kinds: Annotated[list[LaunchKinds], means("launches that fall into two groups, from 12 launches on")] = []  # noqa: RUF012
-    scalings: Annotated[list[RankScaling], means("counts over the number of ranks, a law each")] = []  # noqa: RUF012
+    distributions: Annotated[list[CellDistribution], means("of single samples, a cell each")] = []  # noqa: RUF012
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]
 

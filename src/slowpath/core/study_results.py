@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cannon's algorithm, puts, messages and shapes in results.json (docs/reference/results.md)."""
+"""Cannon's algorithm, puts and distributions in results.json (docs/reference/results.md)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, field
 
@@ -19,7 +19,6 @@ from slowpath.core.result import (
     Share,
     Text,
     means,
-    optional,
 )
 
 CannonPart = Annotated[str, Meta(pattern="^(dgemm|issue|test|wait|copy|synchronise|skew|distribute|gather|generate)$")]
@@ -406,174 +405,15 @@ class PutResults(Result, frozen=True, kw_only=True):
     splits: Annotated[list[PutSplit], means("one for each library that was counted")]
 
 
-class RankPoint(Result, frozen=True, kw_only=True):
-    """One number of ranks."""
-
-    ranks: Annotated[AtLeastOne, means("in the communicator")]
-    cell: Annotated[Count, means("that measured it")]
-    value: Annotated[NotNegative, means("counted, or seconds")]
-    interval: Annotated[Interval | None, means("of the value; null: it is a count, or there is none")] = None
-    fitted: Annotated[Number | None, means("by the law; null: no law")] = None
-    algorithms: Annotated[list[Name], means("that were recognised")] = []  # noqa: RUF012
-
-
-class PredictedRanks(Result, frozen=True, kw_only=True):
-    """What the law says of ranks that were not measured."""
-
-    ranks: Annotated[AtLeastOne, means("in the communicator")]
-    value: Annotated[Number, means("by the law: extrapolated, not measured")]
-    interval: Annotated[Interval, means("of the value, as far as the points tell; equal ends: the law is exact")]
-
-
-class HeldOutRanks(Result, frozen=True, kw_only=True):
-    """The most ranks, predicted from the others alone."""
-
-    ranks: Annotated[AtLeastOne, means("in the communicator")]
-    value: Annotated[NotNegative, means("counted, or seconds")]
-    predicted: Annotated[Interval, means("by the law of the other points")]
-    holds: Annotated[bool, means("the value lies there")]
-
-
-class RankScaling(Result, frozen=True, kw_only=True):
-    """One quantity of a collective over the number of ranks."""
-
-    collective: Annotated[Name, means("name")]
-    quantity: Annotated[Literal["rounds", "chain", "time"], means("of `messages`, or collective_span_s")]
-    label: Annotated[Text, means("what the points share")]
-    mpi: Annotated[str | None, means("short name as in run.mpis")]
-    environment: Annotated[Name, means("as in run.environments")]
-    placement: Annotated[Name | None, means("as in run.placements; null: several")]
-    points: Annotated[list[RankPoint], Meta(min_length=1), means("ascending")]
-    law: Annotated[Text | None, means("formula in p; null: see reason")]
-    is_exact: Annotated[bool, means("the formula gives each point as it is")]
-    exponent: Annotated[Number | None, means("e of a + b p^e; 0: grows with log p; null: constant, or not determined")]
-    interval: Annotated[Interval | None, means("95 % of the exponent; equal ends: the law is exact")]
-    held_out: Annotated[HeldOutRanks | None, means("null: too few points")]
-    predicted: Annotated[
-        list[PredictedRanks], means("extrapolated, not measured; empty: no law, or it did not predict")
-    ]
-    reason: Annotated[str | None, means("why there is no law, or nothing is predicted")] = None
-
-
-Place = Annotated[int, Meta(ge=0)]
-
-
-class Stalls(Result, frozen=True, kw_only=True):
-    """Messages above twice the median of their launch; medians over launches."""
-
-    share: Annotated[Share, means("of the messages")]
-    lost_ratio: Annotated[Share, means("of all time, that would go if each took the median")]
-    lost_interval: Annotated[Interval | None, means("of lost_ratio, over launches; null: fewer than 3")]
-    mean_ratio: Annotated[Positive, means("mean over median")]
-    mean_interval: Annotated[Interval | None, means("of mean_ratio, over launches; null: fewer than 3")]
-    length_s: Annotated[NotNegative, means("what a stall takes beyond the median; 0: there is none")]
-    bearing: Annotated[NotNegative | None, means("fewest stalls of a launch that hold 80 % of what all lose")] = (
-        optional()
-    )
-    groups_ratio: Annotated[
-        NotNegative | None, means("groups of neighbours among these, over their number, all launches; null: none")
-    ] = optional()
-    place: Annotated[Share | None, means("mean place of these in their launch, 0 to 1; null: there is none")] = (
-        optional()
-    )
-
-
-class MessagePeriod(Result, frozen=True, kw_only=True):
-    """`slow` of every `every` consecutive messages take longer, at places of the launch's own."""
-
-    every: Annotated[int, Meta(ge=2), means("messages")]
-    slow: Annotated[AtLeastOne, means("of them that are slow")]
-    slow_s: Annotated[Positive, means("median of the slow ones, median over launches")]
-    fast_s: Annotated[Positive, means("the same of the others")]
-    ratio: Annotated[Positive, means("slow over others, over launches")]
-    interval: Annotated[Interval | None, means("of the ratio")]
-    mean_ratio: Annotated[Positive, means("mean message with the slow ones over without, by the two medians")]
-    mean_interval: Annotated[Interval | None, means("of mean_ratio")]
-    between_s: Annotated[NotNegative, means("from one slow message to that of the next period, median")]
-    between_spread_ratio: Annotated[
-        NotNegative, means("by how much the one of them that differs most does, as a share; median over launches")
-    ]
-    p: Annotated[Share, means("chance of the like without any order, over all periods tried and all cells asked")]
-
-
-class MessageGrowth(Result, frozen=True, kw_only=True):
-    """What each message of a launch takes longer than the one before it."""
-
-    per_message_s: Annotated[Number, means("mean over launches")]
-    interval: Annotated[Interval, means("of it, t 95 %")]
-    p: Annotated[Share, means("of no growth, over all cells asked")]
-    least_s: Annotated[Positive, means("shortest median of a launch's first third")]
-    most_s: Annotated[Positive, means("longest one")]
-
-
-class MixedMessages(Result, frozen=True, kw_only=True):
-    """Messages of two kinds whose times lie apart, in most launches."""
-
-    share: Annotated[Share, means("of the messages, that are slow; median over launches")]
-    least_share: Annotated[Share, means("the same of the launch with the smallest")]
-    most_share: Annotated[Share, means("and of that with the largest")]
-    slow_s: Annotated[Positive, means("median of the slow ones, median over launches")]
-    fast_s: Annotated[Positive, means("the same of the others")]
-    ratio: Annotated[Positive, means("slow over others, over launches")]
-    interval: Annotated[Interval | None, means("of the ratio")]
-    mean_ratio: Annotated[Positive, means("mean message with the slow ones over without, by the two medians")]
-    mean_interval: Annotated[Interval | None, means("of mean_ratio")]
-    changes_ratio: Annotated[
-        NotNegative, means("changes from one kind to the other over those of a random order, all launches together")
-    ]
-
-
-class DrawnMessages(Result, frozen=True, kw_only=True):
-    """The messages of one launch in their order."""
-
-    launch: Annotated[AtLeastOne, means("number")]
-    numbers: Annotated[list[Place], means("of the messages, counted from 0 in the launch")]
-    times_s: Annotated[list[Positive], means("of each")]
-    slow_places: Annotated[list[Place], means("of the period, that are slow; empty: it has none")]
-
-
-class TailPoint(Result, frozen=True, kw_only=True):
-    """A point of the tail."""
-
-    share: Annotated[Share, means("of the messages of all launches, that take longer")]
-    time_s: Annotated[Positive, means("than this")]
-
-
-class CellShapes(Result, frozen=True, kw_only=True):
-    """Of single messages of one cell, phase steady. Cells whose messages take several buffers in turn have none."""
+class CellDistribution(Result, frozen=True, kw_only=True):
+    """Five numbers of one cell's single samples, phase steady. Cells that take several buffers in turn have none."""
 
     cell: Annotated[Count, means("number")]
     metric: Annotated[Name, means("whose samples they are")]
     launches: Annotated[AtLeastOne, means("that measured it")]
-    messages: Annotated[AtLeastOne, means("of the shortest launch")]
-    stalls: Annotated[Stalls, means("far above the median")]
-    period: Annotated[MessagePeriod | None, means("null: none, or too few messages")]
-    growth: Annotated[MessageGrowth | None, means("null: fewer than 100 messages in a launch, or 3 launches")]
-    tail: Annotated[list[TailPoint], means("from the median on; empty: fewer than 100 messages in a launch")]
-    drawn: Annotated[DrawnMessages | None, means("of a launch that shows it; null: no shape")]
-    mixed: Annotated[MixedMessages | None, means("of two kinds without a period; null: not, or not asked")] = optional()
-
-
-class KindTimes(Result, frozen=True, kw_only=True):
-    """One cell in the two kinds of launches."""
-
-    cell: Annotated[Count, means("number")]
-    metric: Annotated[Name, means("of its times")]
-    slow_s: Annotated[Positive, means("median of the slow launches' medians")]
-    fast_s: Annotated[Positive, means("the same of the others")]
-    ratio: Annotated[Positive, means("slow over others")]
-    interval: Annotated[Interval | None, means("of the ratio, Welch's t on logarithms")]
-
-
-class LaunchKinds(Result, frozen=True, kw_only=True):
-    """Launches of one kind of job that fall into two groups, the same in several cells."""
-
-    launches: Annotated[list[AtLeastOne], means("numbers, in the order of time")]
-    slow: Annotated[list[bool], means("of each launch")]
-    relative: Annotated[list[Positive], means("time of each launch over that of the fast ones, mean over `cells`")]
-    cells: Annotated[list[KindTimes], means("that fall apart so, the largest ratio first")]
-    asked: Annotated[AtLeastOne, means("cells of these launches")]
-    order_p: Annotated[Share, means("chance of so few changes between the kinds, were their order random")]
-    fixed_work_ratio: Annotated[
-        Positive | None, means("fixed work without MPI, slow launches over others; null: not recorded")
-    ]
+    samples: Annotated[AtLeastOne, means("of the shortest launch")]
+    mean_ratio: Annotated[Positive, means("mean over median")]
+    far_share: Annotated[Share, means("of the samples, above twice the median")]
+    period: Annotated[AtLeastOne | None, means("samples from one slow group to the next; null: none seen")]
+    between_ratio: Annotated[NotNegative | None, means("spread between launches over that within; null: one launch")]
+    slope_ratio: Annotated[Positive | None, means("last third of a launch over its first; null: too few samples")]

@@ -19,7 +19,7 @@ from slowpath.mpi.guidelines import COMPARED, GUIDELINES
 
 PAIR = 2
 MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
-FEWEST_COUNTED, MOST_COUNTED = 8, 64  # fewer ranks give no law over their number; one of so many predicts more
+MOST_CROWDED = 64  # ranks that share cores
 
 
 @dataclass(frozen=True)
@@ -52,29 +52,14 @@ class Job:
         return max(PAIR, self.all_cores)
 
     @property
-    def counted_ranks(self) -> int:
-        """Ranks of cells that are counted: all, and enough for a law, since they need no cores."""
-        return min(max(self.ranks, FEWEST_COUNTED), MOST_COUNTED)
-
-    @property
     def timed_places(self) -> Mapping[str, LaunchPlace]:
         """Where these go, by the name of the placement; the first is where a job of so many would run."""
         return _places(self.timed_ranks, self)
 
     @property
-    def counted_place(self) -> tuple[str, LaunchPlace]:
-        """Where ranks go to be counted: a count is the same on any number of cores."""
-        ranks = self.counted_ranks
-        if not self.is_crowded and ranks == self.ranks:
-            return next(iter(self.timed_places.items()))
-        return f"{ranks} ranks, counted", self._anywhere(ranks)
-
-    @property
     def crowded_place(self) -> tuple[str, LaunchPlace]:
         """Where ranks go to share cores, as many as asked for."""
-        ranks = min(self.ranks, MOST_COUNTED)
-        if ranks == self.counted_ranks:
-            return self.counted_place
+        ranks = min(self.ranks, MOST_CROWDED)
         return f"{ranks} ranks, crowded", self._anywhere(ranks)
 
     def _anywhere(self, ranks: int) -> LaunchPlace:
@@ -122,7 +107,7 @@ def why_too_many(job: Job) -> str | None:
         return None
     return (
         f"{_cores(job)} hold at most {job.all_cores * MOST_PER_CORE} ranks, {MOST_PER_CORE} a core, and only to "
-        "count messages; use fewer ranks or an allocation of more nodes"
+        "wait for each other; use fewer ranks or an allocation of more nodes"
     )
 
 
@@ -135,8 +120,6 @@ def crowded_lines(job: Job) -> list[str]:
         f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so the scheduler determines their times",
         f"skipped: times of collectives and of first use with {job.ranks} ranks; they are measured with "
         f"{job.timed_ranks}",
-        f"kept with {job.counted_ranks} ranks: counts of messages, bytes and rounds, which do not depend on the "
-        "number of cores",
         *([f"more than can be started here: {refused}"] if refused else []),
     ]
 
@@ -176,14 +159,11 @@ class RankPair:
 
 @dataclass(frozen=True)
 class Part:
-    """A group of cells. counted: its calls are counted, and no time of it is used.
+    """A group of cells.
 
     environments: of the survey; EVERY_ENVIRONMENT: all of it, whose launches it shares.
     own_environments: of this group alone, next to the others.
-    everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
-    it would take too long.  least_ranks: with fewer there is nothing to see.
     crowded: of all ranks where they share cores, and else left out.
-    is_early: it goes before most others.
     """
 
     name: str
@@ -191,12 +171,7 @@ class Part:
     pairs: tuple[RankPair, ...] = ()
     environments: tuple[str, ...] = DEFAULT
     experiment: str = "coll"
-    counted: bool = False
-    everywhere: bool = False
-    most_ranks: int | None = None
-    least_ranks: int = 2
     crowded: bool = False
-    is_early: bool = False
     own_environments: tuple[EnvironmentTable, ...] = ()
     effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
 
@@ -234,109 +209,41 @@ def held_against(collective: str) -> Part | None:
     )
 
 
-def counted(ranks: int) -> Part:
-    """Messages, bytes and rounds inside collectives over 4 ranks to as many as there are; nothing of it is timed."""
-    members = sorted({*(one for one in _MEMBERS if one <= ranks), ranks})
-    grid = {
-        "pattern": "messages",
-        "collective": ["barrier", "scan", "exscan", "bcast"],
-        "message_bytes": "8",
-        "members": [str(member) for member in members],
-    }
-    under = (
-        EnvironmentTable("by sockets", witness=True, setting="messages_by_sockets"),
-        EnvironmentTable("logarithmic", witness=True, setting="logarithmic_by_sockets"),
-    )
-    return Part(
-        "rounds over ranks",
-        grid,
-        environments=(),
-        own_environments=under,
-        counted=True,
-        least_ranks=3,
-        effort={},
-    )
-
-
-_MEMBERS = (4, 5, 6, 7, 8, 12, 16)
 # What can happen only once in a process has one sample a launch.
-FIRST_USE = (
-    Part(
-        "windows by length",
-        {
-            "pattern": ["window", "shared_window"],
-            "window_bytes": ["1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "32MiB"],
-            "memory": ["library", "program"],
-            "uses": "2",
-        },
-        experiment="first_use",
-        effort={},
-    ),
-    *(
-        Part(
-            f"peers, {order}",
-            {"pattern": "peer", "order": order},
-            environments=(),
-            own_environments=(EnvironmentTable(f"peers {order}", {"SLOWPATH_FIRST_PEERS": order}),),
-            experiment="first_use",
-            effort={},
-            least_ranks=4,
-        )
-        for order in ("ascending", "xor")
-    ),
+WINDOWS = Part(
+    "windows by length",
+    {
+        "pattern": ["window", "shared_window"],
+        "window_bytes": ["1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "32MiB"],
+        "memory": ["library", "program"],
+        "uses": "2",
+    },
+    experiment="first_use",
+    effort={},
 )
 
 
-def parts(
-    ranks: int = 2,
-    all_ranks: int | None = None,
-    shipped: Sequence[Part] = (),
-) -> list[Part]:
-    """All of them, the most valuable first.
-
-    Args: ranks: of what is timed.  all_ranks: of what is counted; None: as many.  shipped: of campaigns/coll.toml.
-    """
+def parts(shipped: Sequence[Part] = ()) -> list[Part]:
+    """All of them, the most valuable first.  Args: shipped: of campaigns/coll.toml."""
     held = [part for one in COMPARED if (part := held_against(one)) is not None]
-    early = [one for one in shipped if one.is_early]
-    later = [one for one in shipped if not one.is_early]
-    every = [*held[:2], *early, counted(all_ranks or ranks), *held[2:4], *FIRST_USE, *later, *held[4:]]
-    of_all = all_ranks or ranks
-    return [one for one in every if one.least_ranks <= (of_all if one.counted or one.crowded else ranks)]
+    return [*held[:4], WINDOWS, *shipped, *held[4:]]
 
 
 # Groups of campaigns/coll.toml as parts of a survey: the cells that rules were made for, in less time.
 
 # Groups of the campaign, the most valuable first; slow paths name them among their probes.
-SERIES = "long series"  # of which each call counts
-EARLY = (
-    "roots",
-    "reductions in place",
-    SERIES,
-    "numbered calls",
-    "numbered barriers",
-    "numbered communicators",
-    "waits",
-)
+CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
 GROUPS = (
-    *EARLY,
+    CROWDED,
     "thread level",
     "ops",
     "starts",
-    "counts",
-    "lengths",
-    "arrivals",
-    "counts of what is not reduced",
-    "lengths of reductions in order",
 )
-MANY_RANKS = 64  # with so many no group is left out
-EVERYWHERE = "lengths"  # also asks what a place costs
-MOST_RANKS_OF_MANY = 16  # communicators one after the other take too long with more
-CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
 
 
 def group_names() -> frozenset[str]:
     """Return the names of all groups of cells that a survey measures with all ranks, however many there are."""
-    return frozenset([*(part.name for part in parts(MANY_RANKS)), *(_name(group) for group in GROUPS)])
+    return frozenset([*(part.name for part in parts()), *(_name(group) for group in GROUPS)])
 
 
 def _name(group: str) -> str:
@@ -362,8 +269,7 @@ def _part(
     environments: Mapping[str, EnvironmentTable],
 ) -> Part:
     names = scalars(group.environment or "default")
-    pattern = group.parameters.get("pattern", "calls")
-    brief = BRIEF if pattern == "calls" and group.name != SERIES else {}  # of the others each number counts
+    brief = BRIEF
     return Part(
         _name(group.name),
         {name: _words(value) for name, value in group.parameters.items() if name not in brief},
@@ -372,10 +278,7 @@ def _part(
         own_environments=tuple(environments[name] for name in names if name in environments),
         experiment=group.experiment,
         effort=brief,
-        most_ranks=MOST_RANKS_OF_MANY if pattern == "communicators" else None,
-        is_early=group.name in EARLY,
         crowded=group.name == CROWDED,
-        everywhere=group.name == EVERYWHERE,
     )
 
 
@@ -434,10 +337,12 @@ def within(
           estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
           shipped: campaigns/coll.toml.  wanted: groups with all ranks that may be of use; None: all.
     """
-    ranks = job.timed_ranks
     more = shipped_parts(shipped, [environment.name for environment in pairs.environments]) if shipped else []
-    table = parts(ranks, job.counted_ranks, more)
-    every = [one for one in table if one.needs in known and _fits(one, job) and (wanted is None or one.name in wanted)]
+    every = [
+        part
+        for part in parts(more)
+        if part.needs in known and (job.is_crowded or not part.crowded) and (wanted is None or part.name in wanted)
+    ]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
     low, high = 0, len(every)  # groups from the begin that fit
@@ -452,12 +357,6 @@ def within(
         if estimate(with_ranks(pairs, job, [*chosen, one])) <= budget_s:
             chosen.append(one)
     return Kept(with_ranks(pairs, job, chosen), tuple(one.name for one in every if one not in chosen))
-
-
-def _fits(part: Part, job: Job) -> bool:
-    if part.crowded:
-        return job.is_crowded
-    return job.timed_ranks <= (part.most_ranks or job.timed_ranks)
 
 
 def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
@@ -488,11 +387,11 @@ def _cells(part: Part, job: Job, of_pairs: Sequence[str]) -> CellsTable:
 
 
 def _survey_places(part: Part, job: Job) -> Mapping[str, LaunchPlace]:
-    """Where it is measured: counts and shared cores need none for each rank, times do."""
-    if part.counted or part.crowded:
-        return dict([job.counted_place if part.counted else job.crowded_place])
+    """Where it is measured: where a job of so many would run, or where ranks share cores."""
+    if part.crowded:
+        return dict([job.crowded_place])
     timed = {BOUND: LaunchPlace("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
-    return timed if part.everywhere else dict(list(timed.items())[:1])
+    return dict(list(timed.items())[:1])
 
 
 def _named(pairs: Campaign) -> list[CellsTable]:

@@ -128,19 +128,6 @@ class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
     phase: Name
 
 
-class LaunchesTask(TaskBase, frozen=True, kw_only=True, tag="launches"):
-    """Whether launches are of two kinds, by many of them."""
-
-
-class SingleTask(TaskBase, frozen=True, kw_only=True, tag="single"):
-    """Vary each of some factors by itself that the survey's screening varied with others: names of parameters, with the
-    side where it is one side's.  parameters: their names alone.
-    """
-
-    factors: list[str]
-    parameters: list[str] = []
-
-
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
@@ -242,8 +229,6 @@ Task: TypeAlias = (
     | AlternativesTask
     | RepeatTask
     | SuspectTask
-    | LaunchesTask
-    | SingleTask
     | WitnessTask
     | PathTask
     | RefineTask

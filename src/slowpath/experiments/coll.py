@@ -410,6 +410,6 @@ COLL = Experiment(
     across_s=coll_across_s,
     recorded_bytes=coll_recorded_bytes,
     observer=LateStarts,
-    views=("coll", "scaling"),
+    views=("coll",),
     brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
 )

@@ -18,7 +18,6 @@ from slowpath.core.machine import Others, parse_cpu_list
 from slowpath.core.plan import Roles
 from slowpath.core.result import Interval
 from slowpath.core.run_results import EnvironmentResult, PlacementResult, RankPlace, RunResult, SkippedRow
-from slowpath.core.study_results import CellShapes, LaunchKinds
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, of_ratio
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.stats.contrast import paired
@@ -389,7 +388,7 @@ class Facts:
     """Cells, contrasts, environments and placements of one run.
 
     Attributes:
-        every_cell, contrasts, shapes, launch_kinds, skipped: as results.json has them.
+        every_cell, contrasts, skipped: as results.json has them.
         roles: of the parameters of its cells.
         cells: by number.
         imported: whether it is made of logs, which do not say how they were launched.
@@ -402,8 +401,6 @@ class Facts:
         contrasts: Sequence[ContrastResult],
         roles: Roles,
         *,
-        shapes: Sequence[CellShapes] = (),
-        launch_kinds: Sequence[LaunchKinds] = (),
         skipped: Sequence[SkippedRow] = (),
         user_state: UserState | None = None,
     ) -> None:
@@ -411,7 +408,7 @@ class Facts:
         self.every_cell = cells
         self.contrasts = contrasts
         self.roles = roles
-        self.shapes, self.launch_kinds, self.skipped = shapes, launch_kinds, skipped
+        self.skipped = skipped
         self.cells: dict[int, CellResult] = {cell.cell: cell for cell in cells}
         self.imported = run.imported
         self._user_state = user_state
@@ -491,10 +488,6 @@ class Facts:
             return self.as_found(cell)
         entry = _of_cell(self.run.environments, cell)
         return cell.environment != user.without and (entry is None or _is_plain(entry))
-
-    def over_network(self, cell: CellResult) -> bool:
-        """Whether its messages take the network's path, or go from one node to another."""
-        return self.setting(cell) == NETWORK or len(self._hosts(cell)) > 1
 
     def _hosts(self, cell: CellResult) -> set[str]:
         """Nodes of the ranks under its placement; empty when no launch recorded them."""

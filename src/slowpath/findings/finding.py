@@ -269,7 +269,6 @@ def build(
         rivals=list(path.rivals) if seen.slow_cells and seen.fast_cells else [],
         kind="fault" if seen.is_sure_fault else path.kind,
         concerns=path.concerns,
-        needs_cause=(path.needs_cause and not seen.is_sure_fault) or seen.is_screened,
     )
     return with_tried(finding, seen.tried, with_trial)
 

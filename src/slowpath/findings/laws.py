@@ -23,10 +23,8 @@ from slowpath.stats.laws.fit import held_out, verdict
 from slowpath.stats.laws.known import (
     BY_BLOCK,
     BY_BYTE,
-    BY_COUNT,
     BY_QUEUE,
     CONSTANT,
-    COUNT,
     LAWS,
     LIVE_BUFFERS,
     PAGES,
@@ -325,15 +323,6 @@ def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float)
     return _chosen(rows, (_MESSAGE,), minimum_effect, (CONSTANT, BY_BYTE))
 
 
-def count_law(launches_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:
-    """Law of times over a plain count.
-
-    Args: launches_s: count -> of each launch, seconds.  Returns: None with fewer than three counts.
-    """
-    rows: dict[tuple[float, ...], list[float]] = {(count,): list(times) for count, times in launches_s.items()}
-    return _chosen(rows, (COUNT,), minimum_effect, (CONSTANT, BY_COUNT))
-
-
 def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
     """Law of the times of both sides over the pages that a message touches, small and huge ones.
 
@@ -372,12 +361,6 @@ def _chosen(
         return choose(rest, laws, minimum_effect)
 
     return fitted(again(sweep), sweep, again)
-
-
-def over_lengths(facts: Facts, slowdown: Slowdown) -> list[Slowdown]:
-    """Return the same two sides at every length of message that was measured, decided or not."""
-    slow, fast = (by_length(side, facts.cells.values()) for side in (slowdown.slow, slowdown.fast))
-    return [replace(slowdown, slow=slow[length], fast=fast[length]) for length in slow if length in fast]
 
 
 # Lines: sweeps of one quantity with the cells of their points, and the law that each follows.

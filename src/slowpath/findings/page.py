@@ -21,7 +21,6 @@ def _parts(path: SlowPath) -> list[tuple[str, str]]:
         ("How to fix", path.remedy),
         ("How it is found", path.needs),
         ("Other causes", ", ".join(rival.name for rival in path.rivals)),
-        ("Merged into", ", ".join(path.stronger)),
     ]
 
 

@@ -24,7 +24,6 @@ class RankShare:
                 of the time at least, or could have.  busy_waited_s: as waited_s, of all threads, for each busy one
     has_ended_threads   some busy ones were over before the end: busy is the least that they are, and busy_waited_s is
                 that of the thread that calls MPI
-    resident    (seconds since MPI_Init, bytes), in the order of time.  limit_bytes: of its control group's memory
     namespace   number of its user namespace
     grown_bytes by which its memory in RAM grew.  faults: page faults without a disk.  fault_s: what one takes,
                 mapped and unmapped, as measured at begin and end
@@ -41,8 +40,6 @@ class RankShare:
     busy: int | None
     busy_waited_s: float | None
     has_ended_threads: bool = field(default=False, kw_only=True)
-    resident: tuple[tuple[float, int], ...]
-    limit_bytes: int | None
     namespace: int | None
     grown_bytes: int | None = field(default=None, kw_only=True)
     faults: int | None = field(default=None, kw_only=True)

@@ -508,10 +508,8 @@ class Observation:
     cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
-    is_screened: it was shown with other things varied at once alone, any of which may be the cause together with it.
     settings_words: those of title and text that stand for the user's settings; None: it is not about them.
-    is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it: a fault whatever its slow
-    path is, and before its cause is known.
+    is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it.
     """
 
     about: str
@@ -537,7 +535,6 @@ class Observation:
     fast_cells: tuple[int, ...] = ()
     tried: tuple[Tried, ...] = ()
     settings_words: SettingsWords | None = None
-    is_screened: bool = False
     is_sure_fault: bool = False
 
 
@@ -576,8 +573,7 @@ def nothing(_: Facts) -> Sequence[Observation]:
 # Each slow path is one `SlowPath` in a module of its own in `slowpath.slowpaths`. General code loops over them and
 # knows no name of any.
 
-Picture = Literal["periods", "launches"]
-Refinement = Literal["switch", "launches", "settings", "state", "alternatives"]
+Refinement = Literal["switch", "settings", "state", "alternatives"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -614,18 +610,13 @@ class SlowPath:
         cause: the sentence of an explained finding.  hypotheses: what else it may be, while it is not explained.
         witnesses: what supports the cause.  rivals: other causes that would look the same; a finding names them.
         needs_law: False where what differs is a name and not a number, so that nothing can be swept.
-        needs_cause: True where a busy machine looks the same, so that it is a fault only once it is explained.
-        stronger: codes of slow paths that say more about the same excess; this one is merged into them.
         spoils: `about` of its observations that leave nothing else to judge in their placement; None: it has none.
-        splits_medians: each message is of one of two kinds, so that a median may be of either: what others say of a
-            difference of medians up to the gap between the kinds is folded into it.
 
     Experiments:
         probes: groups of the survey's cells in which it can be seen; empty: any of them.
-        factors: parameters of the survey's screening that it is about, for the step that varies one alone.
-        refinements: what a diagnosis measures further: where a "switch" lies and which variable moves it, more
-            "launches", which of the user's "settings" is responsible; that it is what the user's own "state" shows
-            before any survey; which of the library's "alternatives" is faster.
+        refinements: what a diagnosis measures further: where a "switch" lies and which variable moves it; which of the
+            user's "settings" is responsible; that it is what the user's own "state" shows before any survey; which of
+            the library's "alternatives" is faster.
         switch_text: the sentence of a switch whose place was measured further, without the full stop.
         forced_state: state of the library that it is about and that users can force by a variable; None: none.
 
@@ -639,9 +630,6 @@ class SlowPath:
     In a program:
         prices: the messages that it is about, and the cell that prices them.
         prices_collectives: how the program's collectives are priced by equivalents; None: not by it.
-
-    Shown and tested:
-        picture: what its card draws instead of the law; None: the law.
     """
 
     code: str
@@ -658,12 +646,8 @@ class SlowPath:
     rivals: tuple[Rival, ...] = ()
     hypotheses: tuple[str, ...] = ()
     needs_law: bool = True
-    needs_cause: bool = False
-    stronger: tuple[str, ...] = ()
     spoils: str | None = None
-    splits_medians: bool = False
     probes: tuple[str, ...] = ()
-    factors: tuple[str, ...] = ()
     refinements: tuple[Refinement, ...] = ()
     switch_text: Callable[[SwitchTimes], str] | None = None
     forced_state: str | None = None
@@ -672,7 +656,6 @@ class SlowPath:
     program_remedies: tuple[ProgramRemedy, ...] = ()
     prices: tuple[ProgramPrice, ...] = ()
     prices_collectives: CollectivesPrice | None = None
-    picture: Picture | None = None
 
 
 # Causes that would look the same as those of several slow paths.

@@ -151,14 +151,6 @@ def of(cell: CellResult, phase: str, role: str) -> RoleWitness | None:
     return {str(name): found for name, found in by_phase.get(phase, {}).items()}.get(role)
 
 
-def switches_each(cell: CellResult, phase: str) -> float | None:
-    """How often its ranks lost a processor for each operation, both sides together; None: it was not counted."""
-    found = [one for role in ROLES if (one := of(cell, phase, role)) is not None and one.operations]
-    counted = [(one.involuntary_switches, one.operations) for one in found]
-    each = [lost / operations for lost, operations in counted if lost is not None and operations]
-    return sum(each) if each else None
-
-
 def total(cell: CellResult, phase: str, name: str) -> float | None:
     """A count or time per operation over both sides; None when neither recorded it."""
     found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]

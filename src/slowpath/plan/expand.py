@@ -50,7 +50,6 @@ from slowpath.core.plan import (
 from slowpath.experiments.registry import not_comparable
 from slowpath.plan.campaign import Nodes, resolve_placements
 from slowpath.slowpaths.advice import find_advice
-from slowpath.stats.screening import MOST_FACTORS, design
 
 ResolveSetting = Callable[[str], tuple[dict[str, str], str | None]]
 
@@ -575,8 +574,6 @@ def _require_accepted(cells: Sequence[Cell], verdicts: Verdicts, source: str) ->
 
 
 MAX_CELLS = 100_000
-Axes = Mapping[str, list[str]]  # every axis of a group with its values
-_FACTORS_OF = {2: 1, 4: 2}  # two-level factors that so many values make up
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -613,15 +610,11 @@ def expand_group(
         problem = f"{experiment.name} needs {experiment.min_ranks} ranks, not {shared.counts[-1]}; set ranks"
         raise wrong(campaign.source, title, "experiment", problem)
     axes = _axes(campaign, table, experiment, shared)
-    try:
-        plane = screened(table.parameters, axes) if table.design == "screening" else every(axes)
-    except UsageError as error:
-        raise wrong(campaign.source, title, "design", str(error)) from error
-    count = plane.count * len(shared.mpis)
+    count = math.prod(len(values) for values in axes.values()) * len(shared.mpis)
     if first + count > MAX_CELLS:
         problem = f"makes {first + count} cells with those before it; the limit is {MAX_CELLS}; take fewer values"
         raise wrong(campaign.source, title, None, problem)
-    points = list(plane.points())
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     labels = group_labels(table.name, experiment, points)
     defaults = experiment.defaults()
     parameters = [{name: point.get(name, default) for name, default in defaults.items()} for point in points]
@@ -742,61 +735,3 @@ def _why_skipped(environment: Environment, placement: Placement, mpi: PlannedMpi
         return None
     under = f" under {mpi.name}" if len(shared.mpis) > 1 else ""
     return f"environment '{environment.name}' is not available{under}: {environment.unavailable}"
-
-
-@dataclass(frozen=True)
-class Plane:
-    """Points of a group. crossed: axes of which every combination is taken, in the order of the group's axes.
-
-    runs: each with a value of every other axis; one without any where there are no others.
-    """
-
-    axes: Axes
-    crossed: Axes
-    runs: tuple[Mapping[str, str], ...] = ({},)
-
-    @property
-    def count(self) -> int:
-        """Points."""
-        return math.prod(len(values) for values in self.crossed.values()) * len(self.runs)
-
-    def points(self) -> Iterator[dict[str, str]]:
-        """Each with a value of every axis, in the order of the axes."""
-        for values in itertools.product(*self.crossed.values()):
-            there = dict(zip(self.crossed, values, strict=True))
-            for run in self.runs:
-                both = {**there, **run}
-                yield {name: both[name] for name in self.axes}
-
-
-def every(axes: Axes) -> Plane:
-    """All combinations."""
-    return Plane(axes, axes)
-
-
-def screened(parameters: Collection[str], axes: Axes) -> Plane:
-    """Of parameters with two values, or with four, the runs of `stats.screening.design`; all else is crossed.
-
-    Four values are the levels of two factors, lower-lower, upper-lower, lower-upper and upper-upper: `0:0`, `1:0`,
-    `0:1`, `1:1`.
-
-    Args:   parameters: names of the axes that are the experiment's.  axes: with all values.
-    Raises: UsageError: no factor, or too many of them.
-    """
-    varied = {name: values for name, values in axes.items() if name in parameters and len(values) in _FACTORS_OF}
-    factors = sum(_FACTORS_OF[len(values)] for values in varied.values())
-    if not 2 <= factors <= MOST_FACTORS:
-        raise UsageError(
-            f"screening needs 2 to {MOST_FACTORS} factors, each a parameter with two values (or one with four), "
-            f"not {factors}"
-        )
-    runs = []
-    for levels in design(factors):
-        upper = iter(levels > 0)
-        runs.append({name: values[_value_at(len(values), upper)] for name, values in varied.items()})
-    return Plane(axes, {name: values for name, values in axes.items() if name not in varied}, tuple(runs))
-
-
-def _value_at(count: int, upper: Iterator[bool]) -> int:
-    """Of a value: its factors' levels as binary digits, the first factor's the lowest."""
-    return sum(int(next(upper)) << digit for digit in range(_FACTORS_OF[count]))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.analyse.build import build_results
-from slowpath.analyse.shapes import ENOUGH_LATER
+from slowpath.analyse.samples import ENOUGH_LATER
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings as cards: what to do, three marks, the lines to copy, the most informative picture, and further details.
 
-Pictures are, the most informative first: a trial, the order of messages or launches, the law, counts, both sides.
+Pictures are, the most informative first: a trial, the law, counts, both sides.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from slowpath.core.results import (
     Rival,
     SideEffect,
 )
-from slowpath.core.study_results import DrawnMessages
 from slowpath.core.units import more_words, share_words
 from slowpath.findings.conclude import Group, group_of
-from slowpath.findings.slow_path import Picture
 from slowpath.report import format as fmt
 from slowpath.report.figure import (
     Axis,
@@ -55,7 +53,6 @@ from slowpath.report.figure import (
     heading,
     times,
 )
-from slowpath.slowpaths.registry import known
 
 HEADINGS: Mapping[Group, str] = {
     "fault": "Faults",
@@ -217,7 +214,6 @@ def pictures(finding: Finding, sources: Sources) -> list[Figure]:
     results = sources.results
     helped = [trial for trial in sources.trials if trial.verdict in ("proven", "partial")]
     made: list[Figure | None] = [_trial(trial) for trial in helped]
-    made += _shapes(finding, results) if results is not None else []
     made.append(law_figure(finding))
     if results is not None:
         made.append(witness_figure(finding, results) if finding.legs.explained.state == "shown" else None)
@@ -509,72 +505,6 @@ def _page_faults(witness: RoleWitness) -> float | None:
 def _faults(witness: RoleWitness) -> str:
     faults = _page_faults(witness) or 0.0
     return f"{faults:.3g} page faults" if faults >= 1 else ""
-
-
-# ---- The order of messages and launches
-
-_SLOW = "Slow ones are coloured."
-
-
-def _shapes(finding: Finding, results: Results) -> list[Figure | None]:
-    """Return the pictures of a finding whose slow path names one, [] of any other."""
-    path = known(finding.rule)
-    return _DRAW[path.picture](finding, results) if path and path.picture else []
-
-
-def _scatter(title: str, caption: str, x_title: str, y: Axis, points: Iterable[tuple[float, float, bool]]) -> Plot:
-    kinds = grouped(points, lambda point: point[2])
-    series = [
-        Series("", [Point(x, value) for x, value, _ in kinds.get(slow, [])], style, "")
-        for slow, style in ((True, "slower"), (False, "soft"))
-    ]
-    return Plot(title, caption, Axis(x_title, "", log=False), y, series, name="order")
-
-
-def _periodic(finding: Finding, results: Results) -> list[Figure | None]:
-    shapes = next((shape for shape in results.shapes or () if shape.cell == finding.slow_cells[0]), None)
-    if shapes is None or shapes.drawn is None or shapes.period is None:
-        return []
-    drawn, every, axis = shapes.drawn, shapes.period.every, Axis(heading(shapes.metric))
-    title, order = f"Messages in their order, {finding.rule}", f"The messages of launch {drawn.launch} in their order."
-    folded = f"Messages folded at their period, {finding.rule}"
-    figures: list[Figure | None] = [
-        _scatter(title, f"{order} {_SLOW}", "number of the message", axis, _messages(drawn, every, fold=False)),
-        _scatter(folded, f"The same messages, folded at {every}. {_SLOW}", f"place in the period of {every} messages",
-                 axis, _messages(drawn, every, fold=True)),
-    ]  # fmt: skip
-    if shapes.tail:
-        tail = [Point(point.time_s, point.share) for point in shapes.tail if point.share > 0]
-        tail += [Point(max(point.time_s for point in shapes.tail), tail[-1].y)] if tail else []
-        caption, y = "Share of the messages of all launches that take longer.", Axis("messages that take longer", "%")
-        name = f"Tail of the messages, {finding.rule}"
-        figures.append(Plot(name, caption, axis, y, [Series("", tail)], name="tail"))
-    return figures
-
-
-def _messages(drawn: DrawnMessages, every: int, fold: bool) -> list[tuple[float, float, bool]]:
-    return [
-        (number % every if fold else number, time_s, number % every in drawn.slow_places)
-        for number, time_s in zip(drawn.numbers, drawn.times_s, strict=True)
-    ]
-
-
-def _launches(finding: Finding, results: Results) -> list[Figure | None]:
-    wanted = set(finding.slow_cells)
-    kinds = next((kinds for kinds in results.launch_kinds or () if wanted & {cell.cell for cell in kinds.cells}), None)
-    if kinds is None:
-        return []
-    caption = f"Mean of each launch over the cells with two kinds of launches. {_SLOW}"
-    points = zip(kinds.launches, kinds.relative, kinds.slow, strict=True)
-    y = Axis("time over that of the fast launches", "×")
-    title, x_title = f"Launches in their order, {finding.rule}", "number of the launch, in the order of time"
-    return [_scatter(title, caption, x_title, y, points)]
-
-
-_DRAW: Mapping[Picture, Callable[[Finding, Results], list[Figure | None]]] = {
-    "periods": _periodic,
-    "launches": _launches,
-}
 
 
 # ---- Counts next to a cell's times: calls of the C library and page faults

@@ -13,7 +13,6 @@ from slowpath.report.coll import coll_files, coll_lines, coll_section
 from slowpath.report.figure import Section
 from slowpath.report.first_use import first_use_files, first_use_lines, first_use_section
 from slowpath.report.put import put_answers, put_lines, put_section, study_files
-from slowpath.report.scaling import scaling_files, scaling_lines, scaling_section
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,6 @@ VIEWS: dict[str, StudyView] = {
     for view in (
         StudyView("put", put_section, put_lines, put_answers, study_files),
         StudyView("coll", coll_section, coll_lines, files=coll_files),
-        StudyView("scaling", scaling_section, scaling_lines, files=scaling_files),
         StudyView("first_use", first_use_section, first_use_lines, files=first_use_files),
         StudyView("cannon", cannon_section, cannon_lines, cannon_answers),
     )

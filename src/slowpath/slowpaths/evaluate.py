@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the facts of a run to its findings: every slow path observes, one cause is reported once. Pure.
 
-Metrics, sizes, environments and weaker names of the same excess become one finding.
+Metrics, sizes and environments of the same excess become one finding.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from slowpath.core.plan import Roles
 from slowpath.core.results import Finding, PlacementResult, Results
-from slowpath.findings.facts import CLEAR_RATIO, OF_MESSAGES, Facts, UserState, crowded
+from slowpath.findings.facts import CLEAR_RATIO, Facts, UserState, crowded
 from slowpath.findings.finding import build, by_cost
 from slowpath.findings.slow_path import WAITING, Observation, Parameters, SlowPath
 from slowpath.findings.witness import library, without_waits
@@ -32,8 +32,6 @@ def facts_of(
         results.cells,
         results.contrasts,
         roles,
-        shapes=results.shapes,
-        launch_kinds=results.launch_kinds,
         skipped=results.skipped,
         user_state=user_state,
     )
@@ -57,9 +55,7 @@ def findings(
         for observation in path.observe(evidence)
         if _is_reported(evidence, observation)
     ]
-    stronger = {path.code: path.stronger for path in paths}
-    alone = without_split_medians(merged(found, stronger), paths)
-    return _without_crowded(alone, crowded(results.run.placements), paths)
+    return _without_crowded(merged(found), crowded(results.run.placements), paths)
 
 
 def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding:
@@ -107,56 +103,14 @@ def _without_crowded(
     ]
 
 
-# Of the mean excess of messages of two kinds: the gap between the kinds, where the slow ones are 30 % of all. Below
-# that share, and above 70 %, medians are of one kind whatever is compared.
-MOST_OF_MEAN = 1 / 0.3
-
-
-def without_split_medians(findings: Sequence[Finding], paths: Sequence[SlowPath] = SLOW_PATHS) -> list[Finding]:
-    """Where messages are of two kinds at random, a side whose share of slow ones is just above a half has a median of
-    the slow kind (half of the messages 0.9 ms slower made MPI_Test "208x slower" than MPI_Recv). What rests on a
-    contrast of such medians alone is folded into the finding about the kinds.
-
-    Args: findings: of one run, or of all steps of a diagnosis.  A finding whose remedy was proven stays.
-    """
-    codes = {path.code for path in paths if path.splits_medians}
-    kept = list(findings)
-    for split in [finding for finding in findings if finding.rule in codes and finding.excess_s is not None]:
-        over = [finding for finding in kept if _is_split(finding, split)]
-        if over:
-            ids = [name for finding in over for name in (finding.id, *finding.merged)]
-            whole = replace(split, merged=list(dict.fromkeys([*split.merged, *ids])))
-            kept = [whole if finding is split else finding for finding in kept if finding not in over]
-    return kept
-
-
-def _is_split(finding: Finding, split: Finding) -> bool:
-    """Whether two medians of messages may differ so much by the kinds of messages alone."""
-    return (
-        finding.rule != split.rule
-        and finding.mpi == split.mpi
-        and finding.axis is not None
-        and finding.metric in OF_MESSAGES
-        and finding.phase == split.phase
-        and finding.status != "proven"
-        and finding.excess_s is not None
-        and split.excess_s is not None
-        and finding.excess_s <= MOST_OF_MEAN * split.excess_s
-    )
-
-
 _STATUS = {"observed": 0, "explained": 1, "proven": 2}
 Rank = tuple[bool, int, bool, bool, float]
 
 
-def merged(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """Fewer findings, the one that costs most first (findings.order).
-
-    Args: stronger: rule -> the rules into which it is folded where both name the same excess in one place.
-    """
+def merged(findings: Sequence[Finding]) -> list[Finding]:
+    """Fewer findings, the one that costs most first (findings.order)."""
     same = [_folded(group) for group in _grouped(findings, lambda f: (f.id,))]
-    places = [_folded(group) for group in _grouped(same, lambda f: (f.rule, f.mpi, f.about))]
-    return by_cost(_without_weaker(places, stronger))
+    return by_cost([_folded(group) for group in _grouped(same, lambda f: (f.rule, f.mpi, f.about))])
 
 
 def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[object, ...]]) -> list[list[Finding]]:
@@ -221,23 +175,3 @@ def _with(first: Finding, others: Sequence[Finding]) -> Finding:
 
 def _numbers(cells: Iterable[Sequence[int]]) -> list[int]:
     return list(dict.fromkeys(number for some in cells for number in some))
-
-
-def _without_weaker(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """Folds each finding into one of a stronger rule that shares a cell with it, or its place."""
-    kept = list(findings)
-    for finding in findings:
-        over = [f for f in kept if f is not finding and f.rule in stronger.get(finding.rule, ()) and _alike(f, finding)]
-        if over:
-            target = max(over, key=_rank)
-            index = next(i for i, f in enumerate(kept) if f is target)
-            kept[index] = _with(target, [finding])
-            kept = [f for f in kept if f is not finding]
-    return kept
-
-
-def _alike(one: Finding, other: Finding) -> bool:
-    """The same library and memory, or a cell in common."""
-    if set(one.slow_cells) & set(other.slow_cells):
-        return True
-    return (one.mpi, one.about) == (other.mpi, other.about)

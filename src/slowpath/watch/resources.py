@@ -135,8 +135,6 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         busy=busy,
         busy_waited_s=waited,
         has_ended_threads=ended,
-        resident=tuple((moment.at_s, moment.resident_bytes) for moment in one.moments),
-        limit_bytes=one.memory_limit_bytes,
         namespace=one.user_namespace,
         grown_bytes=one.grown_bytes,
         faults=one.minor_faults,

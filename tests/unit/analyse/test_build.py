@@ -20,16 +20,13 @@ from slowpath.core.cell_results import CallCounts, CellResult, FirstSlow
 from slowpath.core.files import data_folder
 from slowpath.core.plan import Cell, Environment, Launch
 from slowpath.core.results import ContrastResult, LibraryVariable, Results
-from slowpath.core.study_results import LaunchKinds
 from slowpath.experiments.measured import LaunchRecord
 from slowpath.plan.campaign import load
 from slowpath.plan.expand import MpiInUse, expand
 from slowpath.record.events import LaunchBegin, LaunchEvents
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder
 from slowpath.record.plan_files import read_plan, write_plan
-from slowpath.slowpaths.order_and_time.sp029_launch_lottery import launch_lotteries
-from support.results import a_cell, as_json
-from support.series import lottery
+from support.results import as_json
 
 HALF_TRIP_S = planted.FAST_NS * 1e-9
 
@@ -245,42 +242,6 @@ def test_variables_of_the_library(run_of_calls: Path) -> None:
     (mpi,) = build_results(run_of_calls).run.mpis
     assert mpi.control_variables == []
     assert "cannot be read" in mpi.control_variables_reason
-
-
-BASES = (8e-7, 7e-6, 8e-5)
-CELLS = {number: a_cell(number) for number in range(3)}
-SLOW = (1, 2, 5, 8, 9, 13, 14, 15, 19, 22)
-
-
-def named(kinds: list[LaunchKinds]) -> bool:
-    return bool(launch_lotteries(CELLS, kinds, 0.03))
-
-
-def test_which_launches_are_slow_and_by_how_much() -> None:
-    (kinds,) = lottery(BASES, 2e-5, slow=SLOW)
-    assert [place for place, slow in enumerate(kinds.slow) if slow] == list(SLOW)
-    assert kinds.launches == list(range(1, 25))
-    assert kinds.asked == 3
-    top = kinds.cells[0]
-    assert top.cell == 0
-    assert top.ratio == pytest.approx(26, rel=0.1)
-    assert top.interval is not None
-    assert top.interval[0] < 26 < top.interval[1]
-    assert kinds.fixed_work_ratio == pytest.approx(1.0, abs=0.02)
-    assert named([kinds])
-
-
-def test_a_machine_that_is_slow_in_the_same_launches_is_not_named() -> None:
-    work = [5e-5 if launch in SLOW else 1e-5 for launch in range(24)]
-    kinds = lottery(BASES, 2e-5, slow=SLOW, work_s=work)
-    assert kinds[0].fixed_work_ratio == pytest.approx(5.0)
-    assert not named(kinds)
-
-
-def test_a_slow_half_of_the_run_is_not_named() -> None:
-    kinds = lottery(BASES, 2e-5, slow=range(12, 24))
-    assert kinds
-    assert not named(kinds)
 
 
 BTLS = (

@@ -19,7 +19,7 @@ from slowpath.slowpaths.registry import SLOW_PATHS
 MANY = 64  # ranks: with so many there is every group
 OWN = [OwnSetting("UCX_TLS", "tcp")]
 PAIRS = survey_campaign(load("survey"), OWN, 2)
-WHOLE = with_ranks(PAIRS, Job(MANY), parts(MANY, MANY, shipped_parts(load("coll"), ["default", "threads"])))
+WHOLE = with_ranks(PAIRS, Job(MANY), parts(shipped_parts(load("coll"), ["default"])))
 
 
 def groups(survey: Campaign) -> list[str]:

@@ -239,7 +239,7 @@ def plan_cells(description: dict[str, Any]) -> list[Cell]:
 @pytest.mark.parametrize(
     ("spent", "asked", "not_asked"),
     [
-        (LONG, {"lengths", "pages", "paths", "screening of long messages"}, {"blocks", "windows", "queue", "overlap"}),
+        (LONG, {"lengths", "pages", "paths"}, {"blocks", "windows", "queue", "overlap"}),
         (STRIDED, {"blocks", "posted"}, {"windows", "queue"}),
         (PUTS, {"windows", "window info", "datatype of puts"}, {"lengths", "blocks"}),
     ],

@@ -1,36 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials: their verdict, causes that they refute, order, single factors and replaced collectives."""
+"""Trials: their verdict, causes that they refute, order and replaced collectives."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import made_results
 import numpy as np
 import pytest
-from made_results import METRIC, cell, contrast, environment, finding, leg, planted_contrast, remedy, results, step
+from made_results import cell, contrast, environment, finding, leg, planted_contrast, remedy, results, step
 from msgspec.structs import replace
 from planted_switch import state
 
-from slowpath.core.campaign import campaign_toml, recorded
+from slowpath.core.campaign import recorded
 from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
 from slowpath.core.plan import Roles
 from slowpath.core.results import ContrastResult, Finding, Legs, MessagePath, Results
 from slowpath.diagnose.own_settings import OWN_WITNESSED
 from slowpath.diagnose.session import replaced_words
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.state import Asked, MeasuredStep, Proposal, State
+from slowpath.diagnose.state import MeasuredStep, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, with_counts
-from slowpath.diagnose.steps.order import KINDS, advance, conclude, kind_of, proposals
+from slowpath.diagnose.steps.order import KINDS, advance, conclude, proposals
 from slowpath.diagnose.steps.settings import PATH, paths_of, without_effect
 from slowpath.diagnose.steps.trial import apply, pooled, replaceable
-from slowpath.diagnose.tasks import FastSide, PathTask, RepeatTask, SingleTask, SurveyTask, Task, TrialTask
+from slowpath.diagnose.tasks import FastSide, PathTask, RepeatTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials import Gap, TrialOutcome, design, judge_trial
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER, UserState
@@ -39,8 +38,8 @@ from slowpath.mpi.message_path import Layer
 from slowpath.mpi.own_settings import own_settings
 from slowpath.mpi.settings import Forced, resolver
 from slowpath.plan.campaign import decode
-from slowpath.plan.expand import MpiInUse, expand, screened
-from slowpath.slowpaths.evaluate import facts_of, findings
+from slowpath.plan.expand import MpiInUse, expand
+from slowpath.slowpaths.evaluate import facts_of
 from slowpath.slowpaths.registry import SLOW_PATHS, known
 from support.remedies import find_remedy
 
@@ -373,21 +372,6 @@ def test_what_costs_most_is_tried_before_anything_is_explained_and_properties_la
     assert not any(isinstance(task, TrialTask) for task in named)
 
 
-@pytest.mark.parametrize("kind", ["fault", "property"])
-def test_a_fault_that_was_screened_is_measured_alone_before_a_remedy_of_another_is_tried(
-    kind: str, small_pages: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A property that was screened waits: it decides nothing about whether something is wrong."""
-    alone = Proposal(
-        SingleTask(factors=["source"]), next(proposals(after_of_order(small_pages, [finding("SP008")]))).campaign, ""
-    )
-    monkeypatch.setattr("slowpath.diagnose.steps.again.propose_single", lambda _: iter([alone]))
-    pages = finding("SP008", 1e-3, number=2, kind="opportunity")
-    screened = replace(finding("SP065", 1e-6, number=3, kind=kind), needs_cause=True)
-    tasks = [one.task for one in proposals(after_of_order(small_pages, [pages, screened]))]
-    assert isinstance(tasks[0], SingleTask if kind == "fault" else TrialTask)
-
-
 def test_name_only_asks_for_own_settings_and_for_nothing_else(survey: Results) -> None:
     apart = [(1e-3, 1.5e-3), (1e-3, 1.4e-3)]
     own = contrast("your settings", apart, verdict="undecided")
@@ -442,107 +426,7 @@ def test_every_task_has_one_kind_of_step_and_each_is_documented() -> None:
         assert f"\n{kind.task.__struct_config__.tag} |" in page
 
 
-AXES = {
-    "offset_bytes": ["0", "1:0", "0:1", "1"],
-    "order": ["forward", "shuffled"],
-    "idle_s": ["0", "0.001"],
-    "direction": ["forward", "reverse"],
-}
 Parameters = Mapping[str, str]
-
-
-@pytest.fixture
-def screening(ping_pong: dict[str, str]) -> Callable[[Callable[[Parameters], float]], Results]:
-    """A survey that is a screening alone; how many times as long each of its runs takes."""
-
-    def make(cost: Callable[[Parameters], float]) -> Results:
-        noise = np.random.default_rng(5)
-        cells = [
-            cell(
-                number,
-                {**ping_pong, "message_bytes": "65536", **point},
-                (7e-6 * cost(point) * np.exp(noise.normal(0, 0.02, 5))).tolist(),
-            )
-            for number, point in enumerate(screened(AXES, AXES).points())
-        ]
-        made = results(cells)
-        return replace(made, findings=findings(made, ROLES))
-
-    return make
-
-
-def off_page(point: Parameters) -> float:
-    return 2.0 if point["offset_bytes"].startswith("1") else 1.0
-
-
-def surveyed(made: Results) -> MeasuredStep:
-    return MeasuredStep(step(1, SurveyTask()), made)
-
-
-def asked_next(made: Results, only: frozenset[str] = frozenset()) -> Proposal | None:
-    here = replace_asked(state(made.findings, [surveyed(made)]), only)
-    return next((one for one in proposals(here) if isinstance(one.task, SingleTask)), None)
-
-
-def replace_asked(here: Any, only: frozenset[str]) -> Any:
-    from dataclasses import replace as changed
-
-    return changed(here, asked=Asked(rules=only))
-
-
-def test_a_clear_factor_is_varied_alone_over_starts_and_lengths(
-    screening: Callable[..., Results], description: dict[str, Any]
-) -> None:
-    proposal = asked_next(screening(off_page))
-    assert proposal is not None
-    assert proposal.task == SingleTask(factors=["offset_bytes of the sender"], parameters=["offset_bytes"])
-    (group,) = tomllib.loads(campaign_toml(proposal.campaign))["cells"]
-    assert group["parameters"]["offset_bytes"] == ["0", "1:0", "64:0", "2048:0", "4096:0"]
-    assert len(group["parameters"]["message_bytes"]) >= 6
-    assert group["parameters"]["order"] == "forward"
-    # With the pattern that the survey has, the engine's planner takes it.
-    text = campaign_toml(proposal.campaign).replace('"ping_pong"', '"one_way"').replace(METRIC, "one_way_s")
-    plan = expand(decode(text.encode(), "single"), description, [MpiInUse("mpich", "mpi", lambda _: ({}, None))], 1)
-    assert len(plan.cells) == 30
-    assert len(plan.contrasts) == 24
-
-
-def alone(ping_pong: dict[str, str], ratio: float) -> Results:
-    """The sender's start alone, at one length."""
-    noise, times = np.random.default_rng(6), {}
-    for number, offset in enumerate(("0", "1:0")):
-        slow = ratio if number else 1.0
-        times[offset] = (7e-6 * slow * np.exp(noise.normal(0, 0.02, 6))).tolist()
-    cells = [
-        cell(number, {**ping_pong, "message_bytes": "65536", "offset_bytes": offset}, values)
-        for number, (offset, values) in enumerate(times.items())
-    ]
-    pairs = list(zip(times["0"], times["1:0"], strict=True))
-    one = contrast("start alone", pairs)
-    sides = [replace(side, value=value) for side, value in zip((one.a, one.b), times, strict=True)]
-    made = results(cells, contrasts=[replace(one, axis="offset_bytes", a=sides[0], b=sides[1])])
-    return replace(made, findings=findings(made, ROLES))
-
-
-def concluded(screening: Callable[..., Results], ping_pong: dict[str, str], ratio: float) -> tuple[Finding, str]:
-    made = screening(off_page)
-    task = SingleTask(factors=["another name of it"], parameters=["offset_bytes"])
-    steps = [surveyed(made), MeasuredStep(step(2, task), alone(ping_pong, ratio))]
-    before, after = conclude(steps[:1], []), conclude(steps, [])
-    assert isinstance(after, StepConclusion)
-    (one,) = after.findings
-    assert one.rule == "SP031"
-    return one, kind_of(task).summary(task, before, after)
-
-
-def test_what_shows_alone_takes_the_screening_s_place(
-    screening: Callable[..., Results], ping_pong: dict[str, str]
-) -> None:
-    one, words = concluded(screening, ping_pong, 2.0)
-    assert one.contrasts
-    assert one.run == "02-single"
-    assert one.doubts == []
-    assert words == "SP031 by itself"
 
 
 def counted(system_s: float, operations: int, calls: dict[str, CallCounts] | None = None) -> Results:

@@ -291,7 +291,7 @@ def test_folders_of_proofs_are_in_order_of_their_numbers(tmp_path: Path) -> None
     assert new_proof_folder(tmp_path).name == "proof-11"
 
 
-FINDINGS = [a_finding(rule="SP024", prove=None, remedies=()), a_finding(rule="SP008", prove="--remedy pad-host")]
+FINDINGS = [a_finding(rule="SP001", prove=None, remedies=()), a_finding(rule="SP008", prove="--remedy pad-host")]
 
 
 def test_first_the_first_remedy_of_each_finding_then_the_second_ones() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import RoleWitness
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, RemedyResult, Results, Snippet
-from slowpath.report.cards import Sources, findings_section, law_figure, pictures, sides_figure, witness_figure
+from slowpath.report.cards import Sources, findings_section, law_figure, sides_figure, witness_figure
 from slowpath.report.figure import Card, Plot, Rows
 from slowpath.report.run_page import (
     environment_section,
@@ -23,9 +23,6 @@ from slowpath.report.text import render_text
 from support.blocks import every
 from support.change import change
 from support.results import a_finding
-from support.results import results as some_results
-from support.series import every as each
-from support.series import lottery, simulated
 
 MIB = 2**20
 
@@ -181,25 +178,6 @@ def test_pages_say_micro_seconds_in_one_way_and_terminals_in_the_other(results: 
     assert "3.1 µs [2.9, 3.3] µs more, 2.5× [2.4, 2.6]." in page
     assert "µ" not in text
     assert re.search(r"\d us\b", text)
-
-
-def test_a_stall_is_drawn_in_order_folded_and_as_a_tail() -> None:
-    made = some_results(shapes=[simulated({8: 1e-6}, each(64, 2e-4))[8]])
-    figures = pictures(replace(a_finding(), rule="SP026", slow_cells=[0]), Sources(made))
-    order, folded, tail = (figure for figure in figures if isinstance(figure, Plot))
-    for figure in (order, folded):
-        slow, other = (len(series.points) for series in figure.series)
-        assert (slow, other) in ((9, 590), (10, 589))
-    assert folded.x.title == "place in the period of 64 messages"
-    assert (tail.name, tail.y.unit) == ("tail", "%")
-
-
-def test_launches_of_two_kinds_are_two_kinds_of_dots() -> None:
-    kinds = lottery((8e-7, 7e-6), 2e-5, slow=(1, 2, 5, 9, 13, 14, 19))
-    finding = replace(a_finding(), rule="SP029", slow_cells=[0])
-    (figure,) = pictures(finding, Sources(some_results(launch_kinds=kinds)))
-    assert isinstance(figure, Plot)
-    assert [len(series.points) for series in figure.series] == [7, 17]
 
 
 def test_where_ranks_ran_is_a_table_of_the_record(results: Results) -> None:

@@ -1,25 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First uses with one slow path each, planted and clean: communicators in a row, windows by their length."""
+"""First uses with one slow path each, planted and clean: windows by their length."""
 
 from __future__ import annotations
 
-import numpy as np
-from planted_results import LAUNCHES, MIB, Planted
+from planted_results import MIB, Planted
 
 LENGTHS = tuple(one * MIB for one in (1, 2, 4, 8, 16, 32, 48, 64))
 TOUCH_S_PER_BYTE, PAGE_S = 2.4e-10, 1.2e-6
 COMMUNICATORS, EACH_S = 40, 2e-5
-
-
-def communicators(run: Planted, slow: bool) -> None:
-    """The first one takes long anyway; of later ones each adds the same, or nothing."""
-    random = np.random.default_rng(len(run.cells) + 7)
-    times = [3e-3, *(1e-4 + (EACH_S * number if slow else 0.0) for number in range(2, COMMUNICATORS + 1))]
-    rows = np.array(times) * np.exp(random.normal(0, 0.02, (LAUNCHES, COMMUNICATORS)))
-    phases = {"first": times[0], "steady": float(np.median(times[1:]))}
-    cell = run.cell({"communicator_s": phases}, experiment="first_use", pattern="communicator", made_by="duplicate")
-    uses = {"repetitions": list(range(1, COMMUNICATORS + 1)), "launches": list(range(LAUNCHES))}
-    run.cells[cell]["metrics"]["communicator_s"]["by_repetition"] = {**uses, "launch_values": rows.tolist()}
 
 
 def windows(run: Planted, slow: bool, **parameters: str) -> None:
@@ -38,6 +26,5 @@ def windows(run: Planted, slow: bool, **parameters: str) -> None:
 
 
 PLANTS = {
-    "SP043": communicators,
     "SP044": windows,
 }

@@ -30,8 +30,6 @@ class Planted:
         self._noise = noise
         self.cells: list[dict[str, Any]] = []
         self.contrasts: list[dict[str, Any]] = []
-        self.shapes: list[dict[str, Any]] = []
-        self.launch_kinds: list[dict[str, Any]] = []
         self.environments: list[dict[str, Any]] = [_environment("default")]
         self.placements: list[dict[str, Any]] = [placement("bound", "0", "1")]
         self.machine: dict[str, Any] = {}
@@ -92,7 +90,6 @@ class Planted:
         run = _whole(results.RunResult, _RUN, mpi=self.mpi, mpis=[self.mpi], placements=self.placements)
         run["environments"], run["machine"] = self.environments, self.machine
         whole = _whole(results.Results, _RESULTS, run=run, cells=[_cell(one) for one in self.cells])
-        whole["shapes"], whole["launch_kinds"] = self.shapes, self.launch_kinds
         whole["contrasts"] = [_whole(results.ContrastResult, _CONTRAST, **one) for one in self.contrasts]
         return msgspec.convert(whole, results.Results)
 

@@ -8,20 +8,15 @@ from typing import Any
 
 import collective_plants
 import first_use_plants
-import msgspec
-import screening_plants
 import slower_broadcast
-from floor_plants import far_above_floor, slow_puts
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
 from slowpath.findings.facts import INSTEAD, WITHOUT_USER
-from support.series import Extra, at_random, every, growing, lottery, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
 BASES = (64 * MIB, 256 * MIB, GIB)
 RESTS = (0, 1, 4 * KIB, 64 * KIB, MIB)
 SIZES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
-SHORT = (512, 1024, 2048, 3072, 4608, 6000, 10000, 20000)
 COSTS = ((2 * MIB, 5.9e-7), (64 * KIB, 1.1e-7), (4 * KIB, 2e-8))
 Plant = Callable[[Planted, bool], None]
 
@@ -49,26 +44,6 @@ def first_allocation(run: Planted, slow: bool) -> None:
 
 def device_allocation(run: Planted, slow: bool) -> None:
     allocations(run, lambda length: 1e-12 * length if slow else 0.0, memory="device")
-
-
-def first_constant(run: Planted, slow: bool) -> None:
-    allocations(run, lambda length: 3e-4 if slow else 0.0)
-
-
-def messages(run: Planted, each_s: float, environment: str = "default") -> None:
-    for length in SHORT:
-        times = {"first": transfer_s(length) + each_s * length, "steady": transfer_s(length)}
-        more = {"message_bytes": length, "buffer_bytes": 64 * MIB, "environment": environment}
-        run.cell({ONE_WAY: times}, pattern="one_way", **more)
-
-
-def first_message(run: Planted, slow: bool) -> None:
-    messages(run, 2e-9 if slow else 0.0)
-
-
-def fresh_over_network(run: Planted, slow: bool) -> None:
-    messages(run, 0.0)
-    messages(run, 2e-9 if slow else 0.0, run.environment("network path", "network_path", MPIR_CVAR_NO_LOCAL="1"))
 
 
 def live_buffers(run: Planted, slow: bool) -> None:
@@ -209,13 +184,6 @@ def overlap(run: Planted, slow: bool) -> None:
     run.cells[number]["metrics"]["exposed_communication_ratio"] = ratio
 
 
-def one_sided(run: Planted, slow: bool) -> None:
-    for length in (4 * KIB, 64 * KIB):
-        run.cell({"time_per_message_s": {"steady": transfer_s(length)}}, pattern="windowed", message_bytes=length)
-        put = {"time_per_put_s": {"steady": transfer_s(length) * (5 if slow else 1)}}
-        run.cell(put, experiment="put", design="mpi", window="create", message_bytes=length)
-
-
 def windows(run: Planted, slow: bool) -> None:
     a, b = (
         run.cell({"time_per_put_s": {"steady": each}}, experiment="put", window_info=info, message_bytes=8)
@@ -233,81 +201,10 @@ def unexpected(run: Planted, slow: bool) -> None:
             run.cell({"receive_s": {"steady": time_s}}, pattern="one_way", **more)
 
 
-def queue(run: Planted, slow: bool) -> None:
-    for entries in (0, 16, 64, 256, 1024, 4096):
-        times = {"receive_s": {"steady": 1e-6 + (entries * 2e-8 if slow else 0.0)}}
-        run.cell(times, pattern="one_way", message_bytes=8, posted="before", queue=entries)
-
-
-def slow_rank(run: Planted, slow: bool) -> None:
-    for peer in (1, 2, 3, 4):
-        steady = 3e-6 if slow and peer == 3 else 1e-6
-        run.cell({HALF: {"steady": steady}}, pattern="ping_pong", message_bytes=8, peer=peer)
-
-
-def series(run: Planted, extra: Extra) -> None:
-    """Long series of three lengths, with what their order shows."""
-    lengths = {8: 8e-7, 64 * KIB: 7e-6, MIB: 8e-5}
-    for length, shapes in simulated(lengths, extra, burst_s=1e-3).items():
-        cell = run.cell({ONE_WAY: {"steady": lengths[length]}}, pattern="one_way", message_bytes=length)
-        run.shapes.append(msgspec.to_builtins(shapes) | {"cell": cell})
-
-
-def stalls(run: Planted, slow: bool) -> None:
-    series(run, every(64, 2e-4) if slow else nothing)
-
-
-def alternation(run: Planted, slow: bool) -> None:
-    series(run, every(2, 2e-5) if slow else nothing)
-
-
-def mixed_messages(run: Planted, slow: bool) -> None:
-    series(run, at_random(0.5, 2e-5) if slow else nothing)
-
-
-def random_stalls(run: Planted, slow: bool) -> None:
-    begin = len(run.cells)
-    series(run, at_random(0.03, 0.01) if slow else nothing)
-    for cell in run.cells[begin:]:
-        cell["witness"] = witness("steady", 0.0)
-        cell["witness"]["steady"]["receive"] |= {"involuntary_switches": 1, "operations": 599}
-
-
-def growth(run: Planted, slow: bool) -> None:
-    series(run, growing(5e-9) if slow else nothing)
-
-
-def launch_lottery(run: Planted, slow: bool) -> None:
-    """24 launches of three cells; every launch's coin is its own."""
-    lengths = {8: 8e-7, 64 * KIB: 7e-6, MIB: 8e-5}
-    kinds = lottery(list(lengths.values()), 2e-5 if slow else 0.0, seed=len(run.cells) + 1)
-    for length, base_s in lengths.items():
-        run.cell({ONE_WAY: {"steady": base_s}}, pattern="one_way", message_bytes=length)
-    run.launch_kinds += [msgspec.to_builtins(one) for one in kinds]
-
-
-def multiples(run: Planted, slow: bool, each_s: float = 5e-10, granule: int = 4 * KIB, fits: bool = True) -> None:
-    """The survey's neighbouring lengths. fits: those that are multiples of the granule pay, else the others."""
-    lengths = (196616, 196672, 200704, 192 * KIB)
-    cells = [
-        run.cell(
-            {HALF: {"steady": transfer_s(n) + (each_s * n if slow and (n % granule == 0) == fits else 0.0)}},
-            pattern="ping_pong",
-            message_bytes=n,
-        )
-        for n in lengths
-    ]
-    for length, cell in zip(lengths[1:], cells[1:], strict=True):
-        run.contrast("message_bytes", HALF, (cells[0], str(lengths[0])), (cell, str(length)))
-
-
 PLANTS: dict[str, Plant] = {
     "SP001": first_pages,
-    "SP002": first_allocation,
     "SP003": live_buffers,
     "SP004": repeat_gate,
-    "SP005": first_constant,
-    "SP006": first_message,
     "SP007": two_sides("memory", "host", "pinned_host", 4.0),
     "SP008": pages,
     "SP009": environments("no single copy", "single_copy_off", {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, 2.5),
@@ -315,31 +212,15 @@ PLANTS: dict[str, Plant] = {
     "SP011": binding,
     "SP012": first_touch,
     "SP013": switch,
-    "SP014": environments("memory types", None, {"MPIR_CVAR_ENABLE_GPU": "1"}, 1.3),
     "SP015": datatype,
-    "SP016": environments("threads", None, {"SLOWPATH_THREAD_LEVEL": "multiple"}, 1.3),
     "SP017": overlap,
-    "SP018": one_sided,
     "SP019": windows,
     "SP020": unexpected,
-    "SP021": queue,
-    "SP022": slow_rank,
     "SP023": device_allocation,
-    "SP024": fresh_over_network,
-    "SP025": far_above_floor,
-    "SP026": stalls,
-    "SP027": alternation,
-    "SP029": launch_lottery,
-    "SP030": growth,
-    **screening_plants.PLANTS,
     "SP035": own_settings,
     "SP070": library_default,
     "SP047": inherited_mask,
     "SP048": busy_cores,
-    "SP068": multiples,
-    "SP072": slow_puts,
-    "SP073": mixed_messages,
-    "SP074": random_stalls,
     **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
     **first_use_plants.PLANTS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of collectives: guidelines, growth with ranks and its picture, cliffs and forced paths."""
+"""Rules of collectives: guidelines and forced paths."""
 
 from __future__ import annotations
 
@@ -11,25 +11,20 @@ import msgspec
 import numpy as np
 import pytest
 import slower_broadcast
-from collective_plants import AFTER_S, BEFORE_S, PLANTS, SOCKETS, WORK, call, counted, linear, prefix_chain
+from collective_plants import AFTER_S, BEFORE_S, PLANTS, WORK, call
 from planted_results import KIB, Planted
 
 from moved import logs_of
 from slowpath.analyse.cells import messages
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Finding, Results
+from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.mpi import algorithms
 from slowpath.mpi.algorithms import Schedule
-from slowpath.mpi.settings import resolve
 from slowpath.record.events import SocketMessages
-from slowpath.report.figure import Plot
-from slowpath.report.scaling import scaling_section
-from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
 from slowpath.slowpaths.collectives.under import CLOSED
 from slowpath.slowpaths.evaluate import findings
-from support.blocks import every
 from support.results import a_cell, a_metric, an_estimate
 
 
@@ -37,43 +32,6 @@ def only(run: Planted) -> Finding:
     found = findings(run.results(), ROLES)
     assert len(found) == 1, [one.text for one in found]
     return found[0]
-
-
-def test_a_cause_that_was_toggled_is_explained_and_proven() -> None:
-    run = Planted()
-    PLANTS["SP037"](run, True)
-    found = only(run)
-    assert found.status == "proven", found.legs
-    assert found.legs.explained.state == "shown"
-    assert any("negative control" in line for line in found.legs.proven.evidence)
-
-
-def test_page_faults_that_the_time_does_not_follow_explain_nothing() -> None:
-    run = Planted()
-    run.environment("kept", GLIBC_TUNABLES="glibc.malloc.mmap_max=0")
-    for environment in ("default", "kept"):
-        for length in (64 * KIB, 128 * KIB):
-            faults = length / 4096 if environment == "default" and length > 64 * KIB else 0.0
-            more = {"collective": "reduce", "message_bytes": length}
-            call(run, 1e-5 if length == 64 * KIB else 8e-5, environment, faults, **more)
-    found = only(run)
-    assert (found.rule, found.legs.explained.state) == ("SP037", "missing")
-    assert found.hypotheses == ["the library changes its algorithm or its protocol at this length"]
-
-
-def test_collectives_that_step_at_one_length_are_one_finding() -> None:
-    """What they share, their messages between two ranks, is a cause that each by itself does not suggest."""
-    run = Planted()
-    for name, slow_s in (("scan", 8e-6), ("bcast", 6e-6), ("reduce", 7e-6)):
-        for length, time_s in ((2 * KIB, 1e-6), (4 * KIB, slow_s)):
-            call(run, time_s, collective=name, message_bytes=length)
-    for length, time_s in ((4 * KIB, 1e-6), (8 * KIB, 5e-6)):
-        call(run, time_s, collective="alltoall", message_bytes=length)
-    several, single = sorted(findings(run.results(), ROLES), key=lambda one: -(one.ratio or 0.0))
-    assert several.text.startswith("Scan, reduce and bcast of 4 KiB are 3.0")
-    assert "slower than 2 of 2 KiB" in several.text
-    assert "take another protocol" in several.hypotheses[0]
-    assert single.text.startswith("Alltoall of 8 KiB")
 
 
 def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> None:
@@ -111,23 +69,6 @@ def test_a_remedy_that_the_run_toggled_proves_the_path_where_the_control_stayed(
     assert found.remedies[0].name == "thread level funneled"
     assert found.remedies[0].removed_ratio is not None
     assert any("alltoall of 8 B, which has no such path" in line for line in found.legs.proven.evidence)
-
-
-@pytest.mark.parametrize(("reduce_s", "status"), [(2e-5, "proven"), (3e-5, "explained")])
-def test_a_forced_allreduce_is_a_remedy_where_other_collectives_stay(reduce_s: float, status: str) -> None:
-    run = Planted()
-    run.mpi |= {"name": "openmpi", "version": "5.0.11"}
-    name, state = "unsplit", "allreduce_algorithm_without_splitting"
-    forced = run.environment(name, state, **resolve("allreduce_algorithm_without_splitting", "openmpi", "5.0.11")[0])
-    for environment, one_s, others_s in (("default", 6e-5, 2e-5), (forced, 2.1e-5, reduce_s)):
-        more = {"op": "user", "message_bytes": 64 * KIB, "environment": environment}
-        many = call(run, 2e-5, collective="allreduce", shape="elements", **more)
-        one = call(run, one_s, collective="allreduce", shape="one_type", **more)
-        call(run, others_s, collective="reduce", shape="one_type", **more)
-        run.contrast("shape", WORK, (many, "elements"), (one, "one_type"))
-    found = next(one for one in findings(run.results(), ROLES) if one.rule == "SP038")
-    assert found.status == status, found.legs
-    assert found.remedies[0].name == "allreduce that does not count elements in Open MPI"
 
 
 ROUNDS = 12
@@ -250,6 +191,10 @@ def test_three_rounds_prove_nothing() -> None:
 KNOWN = 8
 
 
+def prefix_chain(ranks: int) -> Schedule:
+    return algorithms.down(ranks, algorithms.before)
+
+
 def events(schedule: Schedule, ranks: int, block_bytes: int = 8) -> list[SocketMessages]:
     logs = logs_of(schedule, ranks, block_bytes, KNOWN)
     return [
@@ -294,50 +239,3 @@ def test_what_was_not_counted_is_missing_with_a_reason() -> None:
     assert "once" in str(messages(asked("scan"), [twice])[1])
     different = [events(prefix_chain(4), 4), events(algorithms.prefix_doubling(4), 4)]
     assert messages(asked("scan"), different) == (None, "launches moved different messages")
-
-
-def one_finding(run: Planted) -> Finding:
-    found = findings(run.results(), ROLES)
-    assert [one.rule for one in found] == ["SP039"]
-    return found[0]
-
-
-def test_a_linear_scan_is_named_with_its_law_and_what_it_predicts_and_proven_by_counts() -> None:
-    run = Planted()
-    linear(run, True)
-    found = one_finding(run)
-    assert "takes 15 rounds of messages at 16 ranks, but 4 suffice: linear chain" in found.text
-    assert "rounds = p - 1, exponent 1.00 exactly" in found.text
-    assert "Extrapolated, not measured: 63 at 64 ranks, where 6 suffice; 1023 at 1024 ranks, where 10" in found.text
-    assert found.status == "proven"
-    assert found.remedies[0].verdict == "proven"
-    assert any("15 rounds -> 4" in line for line in found.legs.proven.evidence)
-
-
-RANKS = (2, 3, 4, 5, 6, 7, 8)
-
-
-def run() -> Results:
-    """A chain, whose law is exact, and a binary tree, to whose few counts a law with a ceiling fits."""
-    made = Planted()
-    made.environment("by sockets", SOCKETS)
-    counted(made, "scan", prefix_chain, RANKS, environment="by sockets")
-    counted(made, "bcast", lambda p: algorithms.down(p, algorithms.binary_parent), RANKS, environment="by sockets")
-    found = made.results()
-    return found if found.scalings else _with_scalings(found)
-
-
-def _with_scalings(found: Results) -> Results:
-    import msgspec
-
-    return msgspec.structs.replace(found, scalings=scalings(found.cells))
-
-
-def test_an_exact_law_is_drawn_beyond_what_was_counted_and_marked() -> None:
-    (figure,) = every(scaling_section(run()), Plot)
-    assert [band.label for band in figure.bands] == ["extrapolated →"]
-    (beyond,) = [series.points for series in figure.series if series.marker == "hollow"]
-    assert [point.x for point in beyond] == [64, 1024]  # the chain
-    assert figure.table is not None
-    law = ["scan of 8 B", "2 to 8", "p - 1", "1.00", "8 ranks: holds", "63 at 64; 1023 at 1024"]
-    assert law in list(figure.table.rows)

@@ -97,18 +97,6 @@ def test_a_variable_near_a_switch_is_listed_and_no_cause_until_it_was_moved() ->
     assert only(run).legs.explained.evidence == []
 
 
-def test_where_laws_cant_be_distinguished_none_is_named() -> None:
-    run = Planted()
-    for length in (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB):  # buffer as long as the message
-        times = {"first": transfer_s(length) + 1e-10 * length, "steady": transfer_s(length)}
-        run.cell({ONE_WAY: times}, pattern="one_way", message_bytes=length, buffer_bytes="message")
-    one = only(run)
-    assert one.rule == "SP005"
-    assert one.law.name is None
-    assert one.law.refused
-    assert len(one.hypotheses) == 4
-
-
 def test_one_cause_is_one_finding() -> None:
     run = planted("SP001")
     for cell in run.cells:
@@ -156,8 +144,7 @@ def test_only_a_trial_proves() -> None:
     assert one.status == "observed"  # the finding that was given is left as it was
 
 
-def test_every_code_is_there_once_and_stronger_rules_exist() -> None:
+def test_every_code_is_there_once() -> None:
     codes = [rule.code for rule in SLOW_PATHS]
     assert codes == sorted(set(codes))
     assert all(re.fullmatch(r"SP\d{3}", code) for code in codes)
-    assert all(set(rule.stronger) <= set(codes) for rule in SLOW_PATHS)

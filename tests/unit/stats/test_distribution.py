@@ -89,5 +89,5 @@ def test_equal_samples_and_single_ones_are_no_error() -> None:
 
 @pytest.mark.parametrize("launches", [[], [[]], [[1e-6, 0.0]]])
 def test_what_is_no_time_is_refused(launches: list[list[float]]) -> None:
-    with pytest.raises(ValueError, match="launch|samples"):
+    with pytest.raises(ValueError, match=r"launch|samples"):
         distribution_of(launches)

@@ -166,15 +166,6 @@ def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> Non
     assert one.interval[0] <= one.seconds <= one.interval[1]
 
 
-def test_memory_that_grows_until_the_end_names_the_rank_and_the_limit(tmp_path: Path) -> None:
-    more = {"memory_limit_bytes": str(1024 * MIB)}
-    (one,) = found(tmp_path, ["0", "1"], resident=lambda at_s: (100 + 50 * at_s) * MIB, **more)
-    assert one.rule == "SP062"
-    assert "the memory of rank 0, and that of 1 more grows throughout the run" in one.text
-    assert "50 MiB a second, to 300 MiB; it would reach the limit of its control group, 1 GiB, in 14.5 s" in one.text
-    assert (one.change or "").startswith("rank 0 holds 50 MiB more each second")
-
-
 def test_ranks_in_namespaces_of_their_own_are_named_and_those_in_one_are_not(tmp_path: Path) -> None:
     """As of `unshare -Ur` behind the launcher and in front of it."""
     spaces = iter(["4026532001", "4026532002"])
@@ -189,7 +180,7 @@ def test_ranks_in_namespaces_of_their_own_are_named_and_those_in_one_are_not(tmp
 
 
 def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:
-    return RankShare(rank, host, frozenset(processors), 16, 1.0, 0.5, 0.1, 1, 0.1, (), None, None)
+    return RankShare(rank, host, frozenset(processors), 16, 1.0, 0.5, 0.1, 1, 0.1, None)
 
 
 def test_crowds_are_found_on_each_host_and_inside_larger_sets() -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from slowpath.core.campaign import Campaign
@@ -14,14 +13,9 @@ from slowpath.diagnose.own_settings import first_by_cost
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps import alternatives, trial
 from slowpath.diagnose.steps.again import (
-    LAUNCHES,
     REPEAT,
-    SINGLE,
-    propose_faults,
-    propose_launches,
     propose_own_settings,
     propose_repeat,
-    propose_single,
 )
 from slowpath.diagnose.steps.alternatives import ALTERNATIVES
 from slowpath.diagnose.steps.kind import WITNESS, StepConclusion, StepHistory, StepKind, propose_witness
@@ -42,7 +36,6 @@ from slowpath.diagnose.tasks import Task, TrialTask
 from slowpath.findings.finding import cost
 from slowpath.findings.slow_path import on_gpu
 from slowpath.mpi.settings import Forced
-from slowpath.slowpaths.evaluate import without_split_medians
 
 # All kinds of steps, one line each; `order` has their proposals in the order of their value.
 
@@ -54,8 +47,6 @@ KINDS: tuple[StepKind[Any], ...] = (
     ALTERNATIVES,
     REPEAT,
     SUSPECT,
-    LAUNCHES,
-    SINGLE,
     WITNESS,
     ATTRIBUTE,
     TRIAL,
@@ -93,15 +84,13 @@ def _applied(
     before: StepConclusion, one: MeasuredStep, measured: Sequence[MeasuredStep], forced: Sequence[Forced]
 ) -> StepConclusion:
     task = one.step.task
-    after = kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
-    return replace(after, findings=without_split_medians(after.findings))
+    return kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
 
 
 # What to measure next, the most valuable first. Pure: what is known in, proposals out.
 #
-# What the survey shows of a fault together with other things is measured alone before anything else: whether something
-# is wrong is the first question. What costs most and has a remedy is tried then, so that a default diagnosis proves
-# something in its first minute. A finding of the user's own goes before one of a state that nobody chose, what may be a
+# What costs most and has a remedy is tried first, so that a default diagnosis proves something in its first minute. A
+# finding of the user's own goes before one of a state that nobody chose, what may be a
 # fault or an opportunity before a property of the library, and of these the one that costs most. Of one finding, the
 # limit is refined before it is attributed, and attributed before further remedies are tried.
 
@@ -113,11 +102,7 @@ FIRST_TRIED = 3  # findings of which one remedy each is tried before anything is
 # What the user's own settings do: nothing that is tried under them means much before that is known.
 USER_NAMING: tuple[Propose, ...] = (propose_own_settings, propose_settings)
 # What may name another slow path.
-NAMING: tuple[Propose, ...] = (
-    propose_single,
-    propose_suspect,
-    propose_launches,
-)
+NAMING: tuple[Propose, ...] = (propose_suspect,)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     propose_attribute,
@@ -162,7 +147,6 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         yield from _first_trials(ordered, state)  # what the survey left time for, before anything else takes it
     yield from propose_path(state)
     yield from _each(USER_NAMING, state)
-    yield from propose_faults(state)
     if not name_only:
         yield from _first_trials(ordered, state)
     yield from _each(NAMING, state)

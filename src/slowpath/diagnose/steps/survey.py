@@ -49,16 +49,13 @@ _FEWEST_ROUNDS = 4  # where nothing else is left to leave out: two kinds of laun
 LAST_ROUND = "a fifth round"
 OWN = "your settings"  # groups of cells with and without the user's settings, and the side, in words
 OWN_ON_GPUS = "your settings, GPU memory"
-SIDES = ("threads", "network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
+SIDES = ("network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
 # Groups of cells, what costs least to miss first, where no side is left to leave out.
 GROUPS = (
     "window info",
     "datatype of puts",
     "windows",
-    "screening of short messages",
-    "screening",
     "untouched",
-    "screening of long messages",
     "live buffers",
 )
 

@@ -27,7 +27,6 @@ from slowpath.findings.slow_path import (
     observed,
 )
 from slowpath.mpi.guidelines import GUIDELINES, MADE_BY_OTHERS
-from slowpath.slowpaths.collectives.cliffs import cliffs
 from slowpath.stats.contrast import FEWEST_ROUNDS, ChosenProof, choosing, holm, medians, proof
 from slowpath.stats.estimate import Floats
 
@@ -265,11 +264,11 @@ def violations(facts: Facts) -> list[Violation]:
 
 
 def _is_reported(facts: Facts, one: Violation, by_mockup: Container[int]) -> bool:
-    """Whether another fact speaks for it: a mock-up or a cliff for a length in pieces (SP037), a decided contrast for
+    """Whether another fact speaks for it: a mock-up for a length in pieces, a decided contrast for
     one that is started as a persistent call (SP042).
     """
     if one.axis == SPLIT:
-        return one.slow.cell in by_mockup or any(other.slow.cell == one.slow.cell for other in cliffs(facts))
+        return one.slow.cell in by_mockup
     if (one.axis, one.left) != ("start", "persistent"):
         return False
     decided = facts.slowdowns("start", phase="steady")
@@ -545,10 +544,7 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     needs_law=False,
     kind="opportunity",
-    probes=(
-        *(f"{collective} by other calls" for collective in MADE_BY_OTHERS),
-        "collectives: reductions in place",
-    ),
+    probes=(*(f"{collective} by other calls" for collective in MADE_BY_OTHERS),),
     remedies=(REPLACED_COLLECTIVE,),
     program_remedies=(PROGRAM_COLLECTIVES,),
     prices_collectives=CollectivesPrice(

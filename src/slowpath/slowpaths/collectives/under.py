@@ -12,7 +12,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.units import share_words
 from slowpath.findings.facts import Facts, Slowdown, once, ratio_of, ratio_words, sizes, slowdown_words, times_words
 from slowpath.findings.slow_path import Observation, Stayed, Tried, observed
-from slowpath.slowpaths.remedies import TOGGLED_REMEDIES
+from slowpath.slowpaths.remedies import THREAD_LEVEL_FUNNELED
 from slowpath.stats.contrast import held, removed
 from slowpath.stats.contrast import toggled as taken_away
 from slowpath.stats.estimate import Floats
@@ -37,21 +37,15 @@ Share = tuple[float, float, float]  # value and interval
 class Under:
     """Both sides of a decided contrast in another environment of the run, which sets one state of the library.
 
-    gone: share of the excess that is gone when the slow side has that state.  lost: share of it that the fast side
-    takes on in that state.  None: not measured.  remedy: of the table, that sets the same; None: none.  length: of the
-    messages, in words.  stayed: what the remedy is not about, with and without it.
+    lost: share of the excess that the fast side takes on in that state; None: not measured.  length: of the messages,
+    in words.
     """
 
     contrast: str
-    environment: str
     setting: str | None
     variables: Mapping[str, str]
-    remedy: str | None
-    gone: Share | None
     lost: Share | None
-    launches: int
     length: str = ""
-    stayed: tuple[Stayed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,14 +64,17 @@ class Toggled:
 
 EXPERIMENT = "coll"
 
-AXES = ("op", "start", "shape", "in_place", "arrival", "environment")
+
+# Axis -> collectives that no library of mpi.collective_paths has a fast path for, so that none can be closed to them.
+# A scan keeps the order of the ranks with any op; its calls pay for the op itself, as a reduction's do.
+PATHLESS: Mapping[str, Sequence[str]] = {"op": ("scan",), "start": ("alltoall",), "environment": ("alltoall",)}
 
 
 @once
 def unders(facts: Facts) -> list[Under]:
     """Of each decided contrast of collectives, in each environment that is on neither of its sides."""
     cells = facts.cells_of(EXPERIMENT)
-    return [under for slowdown in decided(facts, AXES) for under in _of(facts, cells, slowdown)]
+    return [under for slowdown in decided(facts, PATHLESS) for under in _of(facts, cells, slowdown)]
 
 
 def decided(facts: Facts, axes: Iterable[str]) -> list[Slowdown]:
@@ -86,52 +83,20 @@ def decided(facts: Facts, axes: Iterable[str]) -> list[Slowdown]:
 
 
 def _of(facts: Facts, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Under]:
-    """Where the slow side's state is an environment, only the fast side can change, and what that environment sets."""
     mine = {one.slow.environment, one.fast.environment}
     others = dict.fromkeys(cell.environment for cell in cells if _same_place(cell, one.slow))
     for environment in (name for name in others if name not in mine):
-        twins = [twin(cells, side, environment) for side in (one.slow, one.fast)]
-        there = next((cell for cell in twins if cell is not None), None)
+        there = twin(cells, one.fast, environment)
         if there is None:
             continue
-        slow, fast = (times_s(side, one.metric) for side in (one.slow, one.fast))
-        changed = [None if cell is None else times_s(cell, one.metric) for cell in twins]
-        variables = dict(facts.variables(there))
-        if one.axis == "environment" and not variables.keys() <= facts.variables(one.slow).keys():
-            changed[0] = None
+        slow, fast, changed = (times_s(side, one.metric) for side in (one.slow, one.fast, there))
         yield Under(
             contrast=one.contrast,
-            environment=environment,
             setting=facts.setting(there),
-            variables=variables,
-            remedy=remedy_of(variables),
-            gone=share(slow, changed[0], fast, fast),
-            lost=share(slow, slow, fast, changed[1]),
-            launches=0 if slow is None else slow.size,
+            variables=facts.variables(there),
+            lost=share(slow, slow, fast, changed),
             length=sizes([one.slow]),
-            stayed=tuple(_left(cells, one, there, remedy_of(variables))),
         )
-
-
-def _left(cells: Sequence[CellResult], one: Slowdown, there: CellResult, name: str | None) -> Iterator[Stayed]:
-    """Of the same group and length: collectives that the remedy's variables do not name."""
-    remedy = next((other for other in TOGGLED_REMEDIES if other.name == name), None)
-    named = remedy.only.get("collective", ()) if remedy else ()
-    for cell in cells:
-        mine = cell.parameters.get("collective", "")
-        alike = (cell.group, cell.environment, _but(cell, "collective")) == (
-            one.slow.group, one.slow.environment, _but(one.slow, "collective"))  # fmt: skip
-        if not named or mine in named or not alike or not _same_place(cell, one.slow):
-            continue
-        changed = twin(cells, cell, there.environment)
-        own_s, changed_s = (None if each is None else times_s(each, one.metric) for each in (cell, changed))
-        if own_s is not None and changed_s is not None and own_s.size == changed_s.size:
-            words = f"{mine} of {sizes([cell])}, which it does not name"
-            yield stayed(there.environment, words, own_s, changed_s, one.ratio.value)
-
-
-def _but(cell: CellResult, name: str) -> dict[str, str]:
-    return {key: value for key, value in cell.parameters.items() if key != name}
 
 
 def _same_place(one: CellResult, other: CellResult) -> bool:
@@ -166,16 +131,6 @@ def share(slow: Floats | None, changed: Floats | None, fast: Floats | None, ther
     return None if found is None else (found.value, *found.interval)
 
 
-def remedy_of(variables: dict[str, str]) -> str | None:
-    """The remedy of the table that sets exactly this."""
-    return next((remedy.name for remedy in TOGGLED_REMEDIES if variables and dict(remedy.variables) == variables), None)
-
-
-# Axis -> collectives that no library of mpi.collective_paths has a fast path for, so that none can be closed to them.
-# A scan keeps the order of the ranks with any op; its calls pay for the op itself, as a reduction's do.
-PATHLESS: Mapping[str, Sequence[str]] = {"op": ("scan",), "start": ("alltoall",), "environment": ("alltoall",)}
-
-
 @once
 def toggled(facts: Facts) -> list[Toggled]:
     """Of each decided contrast of these axes."""
@@ -207,7 +162,7 @@ def _after(facts: Facts, cells: Sequence[CellResult], one: Slowdown) -> CellResu
         if there is None or there is one.slow:
             continue
         variables = dict(facts.variables(there))
-        if variables.keys() == mine.keys() and remedy_of(variables) is not None:
+        if variables == THREAD_LEVEL_FUNNELED.variables and variables.keys() == mine.keys():
             return there
     return None
 

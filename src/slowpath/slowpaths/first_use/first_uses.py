@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First messages from fresh buffers that take longer than later ones, and the law of the excess. Pure.
+"""First messages that take longer from some allocations than from others, and the law of the excess. Pure.
 
-Several rules name the same thing by its law, so it is looked at once: over allocations at a fixed message first, over
-messages next; what no line shows is left without a law. docs/reference/findings.md.
+Two rules name the same thing by its law, so it is looked at once, over allocations at a fixed message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.facts import (
-    CLEAR_RATIO,
     HUGE_PAGE_BYTES,
     LAW_RATIO,
     SMALL_PAGE_BYTES,
@@ -26,30 +24,27 @@ from slowpath.findings.facts import (
     is_device,
     memory,
     once,
-    ratio_of,
     ratio_words,
     sizes,
     times_words,
     where_words,
 )
-from slowpath.findings.laws import Line, excess, launch_times, lines_along, with_bound
+from slowpath.findings.laws import Line, lines_along, with_bound
 from slowpath.findings.slow_path import Observation, Support, observed
 from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
 from slowpath.stats.estimate import Floats
-from slowpath.stats.laws.known import CONSTANT
 from slowpath.stats.laws.law import FittedLaw, cost_words
 
-Payer = Literal["pages", "allocation", "message", "constant", "unknown"]
+Payer = Literal["pages", "allocation", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FirstUse(Difference):
-    """A first message that takes longer. slow: where it loses most.  fast: what it is compared with, the same cell
-    where fast_phase is "steady".  by: what the excess follows.  cells: all points.
+    """A first message that takes longer. slow: where it loses most.  fast: what it is compared with.  by: what the
+    excess follows.  cells: all points.
     """
 
     by: Payer
-    fast_phase: str
     law: FittedLaw | None
     cells: tuple[CellResult, ...]
     contrasts: tuple[str, ...]
@@ -79,7 +74,7 @@ def _without_touch(cell: CellResult) -> Hashable:
     return cell.experiment, cell.mpi, cell.environment, cell.placement, rest
 
 
-PROBES = ("allocations", "first lengths", "device allocations", "pages")  # groups of the survey that show a first use
+PROBES = ("allocations", "device allocations")  # groups of the survey that show a first use
 ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
 
 MESSAGE = "message_bytes"
@@ -95,9 +90,6 @@ _PAYERS: Mapping[str | None, Payer] = {
     "pages": "pages",
     "threshold": "pages",
     "allocation": "allocation",
-    "bytes": "message",
-    "segments": "message",
-    "constant": "constant",
 }
 
 
@@ -108,42 +100,13 @@ def payer(law: FittedLaw) -> Payer:
     return "unknown" if growing and all(one is False for one in growing) else by
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What first uses are read from. slowdowns: every decided contrast.  lines: (covariates, metrics) -> lines of the
-    first messages.  minimum_effect: ratio.  imported: the run is made of logs.
-    """
-
-    slowdowns: Sequence[Slowdown]
-    lines: Callable[[Sequence[str], Sequence[str]], Sequence[Line]]
-    minimum_effect: float
-    imported: bool
-
-
 @once
 def first_uses(facts: Facts) -> tuple[FirstUse, ...]:
-    """Return every slow first message, each cell in at most one of them; those with a law come first."""
+    """Return each line of allocations whose first message depends on them, of cells whose buffers were written."""
     left_out = with_touched_twin(facts.every_cell)
-
-    def lines(covariates: Sequence[str], metrics: Sequence[str]) -> list[Line]:
-        found = lines_along(facts, *covariates, phase="first", metrics=metrics)
-        return [line for line in found if not any(cell.cell in left_out for cell in line.cells)]
-
-    slowdowns = [slowdown for slowdown in facts.all_slowdowns if slowdown.slow.cell not in left_out]
-    return _first_uses(Sources(slowdowns, lines, facts.minimum_effect, facts.imported))
-
-
-def _first_uses(sources: Sources) -> tuple[FirstUse, ...]:
-    """Every one, each cell in at most one of them; lines with a law come first."""
-    found: list[FirstUse] = []
-    seen: set[int] = set()
-    for first_use in (*_over_allocations(sources), *_over_messages(sources)):
-        if first_use.by == "unknown" and {cell.cell for cell in first_use.cells} <= seen:
-            continue
-        found.append(first_use)
-        if first_use.by != "unknown" or first_use.law is not None:
-            seen |= {cell.cell for cell in first_use.cells}
-    return (*found, *_without_law(sources, seen))
+    lines = lines_along(facts, *ALLOCATIONS, phase="first", metrics=METRICS)
+    kept = (line for line in lines if not any(cell.cell in left_out for cell in line.cells))
+    return tuple(found for line in kept if (found := _over_allocations(facts, line)) is not None)
 
 
 def _primary(cell: CellResult) -> str | None:
@@ -161,53 +124,32 @@ def _value_s(cell: CellResult, metric: str, phase: str) -> float:
     return estimate.value
 
 
-def _first_over_later(sources: Sources, cell: CellResult, metric: str) -> tuple[Ratio, str | None]:
-    """First message over later ones of one cell, and the id of the contrast that says it, if the campaign has one."""
-    for slowdown in sources.slowdowns:
-        same = slowdown.slow.cell == slowdown.fast.cell == cell.cell
-        if same and slowdown.metric == metric and slowdown.slow_phase == "first":
-            return slowdown.ratio, slowdown.contrast
-    if cell.estimate(metric, "steady") is None:
-        return Ratio(1.0, None, False), None
-    first, steady = (launch_times(cell.metrics[metric], name) for name in ("first", "steady"))
-    if len(first) != len(steady) or len(first) == 0:
-        return Ratio(1.0, None, False), None
-    return ratio_of(first, steady, sources.minimum_effect), None
-
-
-def _primary_line(line: Line) -> bool:
-    return all(_primary(cell) == line.sweep.metric for cell in line.cells)
-
-
-def _over_allocations(sources: Sources) -> Iterator[FirstUse]:
-    """Lines of allocations that all send the same message: later messages can't follow the allocation's pages."""
-    for line in sources.lines(ALLOCATIONS, METRICS):
-        if not line.is_fixed(MESSAGE) or not _primary_line(line):
-            continue
-        slow = line.slowest
-        ratio, contrast, reference = _between(sources, line, slow, _reference(line, slow))
-        fast_s = _value_s(reference, line.sweep.metric, "first")
-        # Cold caches make a first message from a longer buffer a little slower, too: below, what is constant speaks.
-        if not ratio.beyond or ratio.least < LAW_RATIO or _as_cold_caches(line, slow, fast_s):
-            yield from _constant_line(sources, line)
-            continue
-        law = with_bound(line.law, line.sweep)
-        by = payer(law)
-        if by in ("constant", "unknown"):
-            by = "pages" if _is_remainder(line, slow, reference) else "unknown"
-        yield FirstUse(
-            slow=line.cells[slow],
-            fast=reference,
-            metric=line.sweep.metric,
-            slow_s=float(line.centre_s[slow]),
-            fast_s=fast_s,
-            ratio=ratio,
-            by=by,
-            fast_phase="first",
-            law=law,
-            cells=line.cells,
-            contrasts=(contrast,) if contrast else (),
-        )
+def _over_allocations(facts: Facts, line: Line) -> FirstUse | None:
+    """All of one message, so that later messages can't follow the allocation's pages."""
+    if not line.is_fixed(MESSAGE) or any(_primary(cell) != line.sweep.metric for cell in line.cells):
+        return None
+    slow = line.slowest
+    ratio, contrast, reference = _between(facts, line, slow, _reference(line, slow))
+    fast_s = _value_s(reference, line.sweep.metric, "first")
+    # Cold caches make a first message from a longer buffer a little slower, too.
+    if not ratio.beyond or ratio.least < LAW_RATIO or _as_cold_caches(line, slow, fast_s):
+        return None
+    law = with_bound(line.law, line.sweep)
+    by = payer(law)
+    if by == "unknown" and _is_remainder(line, slow, reference):
+        by = "pages"
+    return FirstUse(
+        slow=line.cells[slow],
+        fast=reference,
+        metric=line.sweep.metric,
+        slow_s=float(line.centre_s[slow]),
+        fast_s=fast_s,
+        ratio=ratio,
+        by=by,
+        law=law,
+        cells=line.cells,
+        contrasts=(contrast,) if contrast else (),
+    )
 
 
 def _is_remainder(line: Line, slow: int, reference: CellResult) -> bool:
@@ -245,24 +187,24 @@ def _reference(line: Line, slow: int) -> int:
     return fast if clear else line.fastest
 
 
-def _between(sources: Sources, line: Line, slow: int, fast: int) -> tuple[Ratio, str | None, CellResult]:
+def _between(facts: Facts, line: Line, slow: int, fast: int) -> tuple[Ratio, str | None, CellResult]:
     """Of two points: the campaign's own contrast where it has one, which knows single launches from the inside.
 
     Returns: also the cell that the slow one is held against.
     """
     cells = (line.cells[slow].cell, line.cells[fast].cell)
-    for slowdown in sources.slowdowns:
+    for slowdown in facts.all_slowdowns:
         if (slowdown.slow.cell, slowdown.fast.cell) == cells and _both_first(slowdown, line.sweep.metric):
             return slowdown.ratio, slowdown.contrast, slowdown.fast
     found = line.picked_ratio(slow, fast)
-    if found.interval is None and sources.imported:
-        return _of_twin(sources, line, slow)
+    if found.interval is None and facts.imported:
+        return _of_twin(facts, line, slow)
     return found, None, line.cells[fast]
 
 
-def _of_twin(sources: Sources, line: Line, slow: int) -> tuple[Ratio, str | None, CellResult]:
+def _of_twin(facts: Facts, line: Line, slow: int) -> tuple[Ratio, str | None, CellResult]:
     """In logs the slow point is compared with another of its own log, not with the fastest of all."""
-    for slowdown in sources.slowdowns:
+    for slowdown in facts.all_slowdowns:
         same = slowdown.slow.cell == slowdown.fast.cell
         if slowdown.slow.cell == line.cells[slow].cell and not same and _both_first(slowdown, line.sweep.metric):
             return slowdown.ratio, slowdown.contrast, slowdown.fast
@@ -271,80 +213,6 @@ def _of_twin(sources: Sources, line: Line, slow: int) -> tuple[Ratio, str | None
 
 def _both_first(one: Slowdown, metric: str) -> bool:
     return one.metric == metric and one.slow_phase == one.fast_phase == "first"
-
-
-def _constant_line(sources: Sources, line: Line) -> Iterator[FirstUse]:
-    """Nothing depends on the allocation, yet the first message may be slower than later ones by a constant."""
-    slow = line.cells[line.slowest]
-    if slow.estimate(line.sweep.metric, "steady") is None:
-        return
-    ratio, contrast = _first_over_later(sources, slow, line.sweep.metric)
-    if not ratio.beyond or ratio.least < LAW_RATIO:
-        return
-    if line.law.fits != "constant" and line.ratio(line.slowest, line.fastest).value >= LAW_RATIO:
-        return
-    more = excess(line, line.cells, "steady")  # what it costs is what the first takes more than later ones
-    law = (more or line).among([CONSTANT])
-    if law.fits == "constant":
-        by: Payer = "constant" if law.is_named else "unknown"
-        yield _against_later(line.sweep.metric, slow, ratio, law, line.cells, contrast, by)
-
-
-def _over_messages(sources: Sources) -> Iterator[FirstUse]:
-    """Lines of messages: what the first takes more than later ones of the same length."""
-    for line in sources.lines((MESSAGE,), METRICS[:-1]):
-        lengths = line.sweep.covariates[MESSAGE]
-        if not _primary_line(line) or len(set(lengths.tolist())) < line.sweep.points:
-            continue
-        ratios = [_first_over_later(sources, cell, line.sweep.metric) for cell in line.cells]
-        beyond = [i for i, (ratio, _) in enumerate(ratios) if ratio.beyond and ratio.least >= LAW_RATIO]
-        if not beyond:
-            continue
-        more = excess(line, line.cells, "steady")
-        law = more.law if more is not None else None
-        by = payer(law) if law else "unknown"
-        worst = max(beyond, key=lambda i: ratios[i][0].value)
-        ratio, contrast = ratios[worst]
-        # A first message meets cold caches everywhere.
-        if by == "unknown" and ratio.value < CLEAR_RATIO:
-            continue
-        cells = tuple(line.cells[i] for i in beyond)
-        yield _against_later(line.sweep.metric, line.cells[worst], ratio, law, cells, contrast, by)
-
-
-def _against_later(
-    metric: str,
-    slow: CellResult,
-    ratio: Ratio,
-    law: FittedLaw | None,
-    cells: Sequence[CellResult],
-    contrast: str | None,
-    by: Payer,
-) -> FirstUse:
-    return FirstUse(
-        slow=slow,
-        fast=slow,
-        metric=metric,
-        slow_s=_value_s(slow, metric, "first"),
-        fast_s=_value_s(slow, metric, "steady"),
-        ratio=ratio,
-        by=by,
-        fast_phase="steady",
-        law=law,
-        cells=tuple(cells),
-        contrasts=(contrast,) if contrast else (),
-    )
-
-
-def _without_law(sources: Sources, seen: set[int]) -> Iterator[FirstUse]:
-    """Decided contrasts of first and later messages in cells of no line."""
-    for slowdown in sources.slowdowns:
-        if slowdown.axis != "phase" or slowdown.slow_phase != "first" or slowdown.ratio.value < CLEAR_RATIO:
-            continue
-        if slowdown.slow.cell not in seen and _primary(slowdown.slow) == slowdown.metric:
-            yield _against_later(
-                slowdown.metric, slowdown.slow, slowdown.ratio, None, (slowdown.slow,), slowdown.contrast, "unknown"
-            )
 
 
 def first_uses_observed(facts: Facts, wanted: Callable[[FirstUse], bool]) -> list[Observation]:
@@ -357,8 +225,7 @@ def _first_use(facts: Facts, use: FirstUse) -> Observation:
     where = gpus(use.cells)  # ways inside a GPU and between two differ in kind
     size = sizes([use.slow])
     what = f"The first {size} message".replace("  ", " ")
-    later = use.fast_phase == "steady"
-    against = "a later one" if later else f"from {_buffer(use.fast)}"
+    against = f"from {_buffer(use.fast)}"
     law = f"; cost: {cost_words(use.law)}" if use.law and use.law.name else "; its growth law is unknown"
     several = facts.imported and len({cell.environment for cell in use.cells}) > 1
     named = f"contrast {', '.join(use.contrasts)}" if use.contrasts else "pairs of launches of two cells"
@@ -372,7 +239,6 @@ def _first_use(facts: Facts, use: FirstUse) -> Observation:
         affects_default=None if facts.imported else facts.is_default(use.slow),
         cells=tuple(cell.cell for cell in use.cells),
         contrasts=use.contrasts,
-        axis="phase" if later and use.contrasts else None,
         law=use.law,
         evidence=(f"{ratio_words(use.ratio)} slower than {against}: {named}",),
         doubts=("the points come from different logs, which do not state how they were launched",) if several else (),
@@ -387,10 +253,9 @@ def _buffer(cell: CellResult) -> str:
 def first_use_witness(facts: Facts, seen: Observation) -> Support:
     """Processor time or page faults that account for the excess of the slow cell's first message."""
     slow, fast = sides(facts, seen)
-    phase = "first" if slow is not fast else "steady"
     pages = _pages(seen)
-    faults = faults_words(slow, "first", fast, phase, pages) if pages else None
-    found = account(slow, "first", fast, phase, seen.excess_s)
+    faults = faults_words(slow, "first", fast, "first", pages) if pages else None
+    found = account(slow, "first", fast, "first", seen.excess_s)
     if faults or found:
         return _shown(faults, found)
     if slow.witness is None:

@@ -34,7 +34,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """First uses of GPU memory by the allocation's length, and GPU memory that is slower than host memory."""
 
     def wanted(use: FirstUse) -> bool:
-        return use.by == "allocation" and is_device(use.slow) and not facts.over_network(use.slow)
+        return use.by == "allocation" and is_device(use.slow)
 
     staged = [slowdown for slowdown in facts.slowdowns("memory", phase="steady") if _staged(facts, slowdown)]
     groups = grouped(staged, lambda one: place_key(one.slow))

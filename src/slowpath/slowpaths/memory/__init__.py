@@ -4,20 +4,10 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.memory import (
-    sp003_handle_cache,
-    sp007_pinned_host,
-    sp008_small_pages,
-    sp014_memory_type,
-    sp031_buffer_start,
-    sp067_alloc_mem,
-)
+from slowpath.slowpaths.memory import sp003_handle_cache, sp007_pinned_host, sp008_small_pages
 
 FAMILY: tuple[SlowPath, ...] = (
     sp003_handle_cache.SLOW_PATH,
     sp007_pinned_host.SLOW_PATH,
     sp008_small_pages.SLOW_PATH,
-    sp014_memory_type.SLOW_PATH,
-    sp031_buffer_start.SLOW_PATH,
-    sp067_alloc_mem.SLOW_PATH,
 )

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.paths import sp009_single_copy, sp010_network_path, sp025_far_above_floor
+from slowpath.slowpaths.paths import sp009_single_copy, sp010_network_path
 
 FAMILY: tuple[SlowPath, ...] = (
     sp009_single_copy.SLOW_PATH,
     sp010_network_path.SLOW_PATH,
-    sp025_far_above_floor.SLOW_PATH,
 )

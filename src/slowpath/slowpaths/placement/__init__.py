@@ -6,26 +6,22 @@ from __future__ import annotations
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.placement import (
     sp011_binding,
-    sp022_slow_rank,
     sp046_oversubscribed,
     sp047_mask,
     sp048_load,
     sp060_shared_processors,
     sp061_threads_share,
-    sp062_memory_grows,
     sp063_user_namespaces,
     sp071_other_jobs,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
     sp011_binding.SLOW_PATH,
-    sp022_slow_rank.SLOW_PATH,
     sp046_oversubscribed.SLOW_PATH,
     sp047_mask.SLOW_PATH,
     sp048_load.SLOW_PATH,
     sp060_shared_processors.SLOW_PATH,
     sp061_threads_share.SLOW_PATH,
-    sp062_memory_grows.SLOW_PATH,
     sp063_user_namespaces.SLOW_PATH,
     sp071_other_jobs.SLOW_PATH,
 )

@@ -59,7 +59,6 @@ MESSAGE = "message_bytes"
 BY_BYTE = _counting("bytes", MESSAGE, "bytes", "transfer", BYTE)
 
 COUNT = "n"  # ranks of a job, or uses that were made before
-BY_COUNT = _counting("each", COUNT, "linear", "each", per_one("one more", COUNT))
 
 # Entries in front in a queue of receives or messages: each is compared before the match.
 QUEUE = "queue"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What single samples of a cell show: five numbers of their distribution, and first allocations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slowpath.core.plan import Cell
+from slowpath.core.results import Line
+from slowpath.core.study_results import CellDistribution
+from slowpath.core.units import format_time
+from slowpath.experiments.measured import Reduced
+from slowpath.stats.distribution import distribution_of
+from slowpath.stats.estimate import quantiles
+from slowpath.stats.launches import tails, tukey, within
+
+Series = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
+# The first that a cell has.
+METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s", "collective_work_s")
+FEWEST_SAMPLES = 16  # of each launch
+
+
+def distributions_of(cells: Iterable[Cell], by_series: Series) -> list[CellDistribution]:
+    """Of each cell that has single messages. One of several buffers is left out, in turn or one after the other: its
+    messages differ by their buffers, and by how often these were used.
+    """
+    found = (_distribution(cell.cell, by_series) for cell in cells if _in_order(cell))
+    return [distribution for distribution in found if distribution is not None]
+
+
+def _in_order(cell: Cell) -> bool:
+    return all(cell.parameters.get(name, "1") == "1" for name in ("live_buffers", "allocations"))
+
+
+def _distribution(cell: int, by_series: Series) -> CellDistribution | None:
+    for metric in METRICS:
+        rounds = by_series.get((cell, metric, "steady"), {})
+        launches = [reduced.ordered.times_s for _, reduced in rounds.values() if reduced.ordered is not None]
+        samples = min((times_s.size for times_s in launches), default=0)
+        if samples >= FEWEST_SAMPLES:
+            found = distribution_of(launches)
+            return CellDistribution(
+                cell=cell,
+                metric=metric,
+                launches=len(launches),
+                samples=samples,
+                mean_ratio=found.mean_ratio,
+                far_share=found.far_share,
+                period=found.period,
+                between_ratio=found.between_ratio,
+                slope_ratio=found.slope_ratio,
+            )
+    return None
+
+
+# Cells whose very first allocation is not like the later ones: a remark, since medians over allocations hide it.
+#
+# Seen in logs of 1 KiB messages from 1 GiB of GPU memory: 0.88 ms for the first message of the first allocation, 3.4 ms
+# for those of the next ones (docs/results/gpu.md).
+
+ENOUGH_LATER = 4  # allocations on each side of a comparison: fewer have no 95 % interval of a shift
+FEWEST = 3  # allocations: two later ones show how far they scatter
+CLEAR_RATIO = 1.5  # beyond the nearest of the later ones
+_MOST_LAUNCHES = 0.75  # in which it has to be so
+_METRICS = ("one_way_s", "send_barrier_s")
+
+ReducedSeries = dict[tuple[int, str, str], dict[int, tuple[int, Reduced]]]
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """One cell. ratio: first allocation over the median of the later ones, median over launches."""
+
+    label: str
+    ratio: float
+    first_s: float
+    later_s: tuple[float, float]  # least and largest
+
+
+def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Line]:
+    """At most one line, about the cell that shows it most; [] where no cell does.
+
+    by_series: as Measurements has it; the samples of phase `first` are one for each allocation, in order.
+    """
+    judged = [one for cell in cells for metric in _METRICS if (one := _judge(cell, by_series, metric)) is not None]
+    apart = [one for one in judged if isinstance(one, _Apart)]
+    if not apart:
+        return []
+    top = max(apart, key=lambda one: abs(np.log(one.ratio)))
+    low, high = (format_time(end) for end in top.later_s)
+    text = (
+        f"first allocation: its first message is unlike those of later allocations in {len(apart)} of {len(judged)} "
+        f"cells: {format_time(top.first_s)} against {low} to {high} ({top.label}). Medians stand for the later ones."
+    )
+    return [Line(level="info", text=text, contrast=None)]
+
+
+def without_first_allocation(by_series: ReducedSeries) -> ReducedSeries:
+    """The series of an imported run, whose first messages are counted from the second allocation on.
+
+    A part of a log begins with an allocation that is unlike the later ones, and there is one launch of it: the launches
+    over which a measured run takes medians are missing. Where fewer than ENOUGH_LATER allocations would be left, all
+    are counted.
+    """
+    return {
+        key: {number: (launch, _later(one)) for number, (launch, one) in rounds.items()}
+        if key[2] == "first"
+        else rounds
+        for key, rounds in by_series.items()
+    }
+
+
+def _later(one: Reduced) -> Reduced:
+    if one.samples != one.kept_s.size or one.samples <= ENOUGH_LATER:
+        return one
+    kept_s = one.kept_s[1:]
+    return replace(
+        one,
+        centre_s=float(quantiles(kept_s, [one.location])[0]),
+        total_s=float(kept_s.sum()),
+        samples=kept_s.size,
+        kept_s=kept_s,
+        tails=tails(kept_s),
+        outliers=tukey(kept_s),
+        within_ratio=within(kept_s),
+    )
+
+
+def _judge(cell: Cell, by_series: Series, metric: str) -> _Apart | bool | None:
+    """None: this can't be asked of the cell; False: its first allocation is like the others."""
+    if cell.parameters.get("live_buffers", "1") != "1":
+        return None
+    launches = by_series.get((cell.cell, metric, "first"), {})
+    samples = [one.kept_s for _, one in launches.values() if one.samples == one.kept_s.size >= FEWEST]
+    if not samples:
+        return None
+    below = sum(bool(sample[0] * CLEAR_RATIO < sample[1:].min()) for sample in samples)
+    above = sum(bool(sample[0] > sample[1:].max() * CLEAR_RATIO) for sample in samples)
+    if max(below, above) < _MOST_LAUNCHES * len(samples):
+        return False
+    later = np.concatenate([sample[1:] for sample in samples])
+    ratio = float(np.median([sample[0] / np.median(sample[1:]) for sample in samples]))
+    return _Apart(
+        cell.label, ratio, float(np.median([sample[0] for sample in samples])), (float(later.min()), float(later.max()))
+    )
