@@ -45,6 +45,9 @@ def test_report_writes_its_files_and_those_of_its_steps(folder: Path, capfd: pyt
     assert exit_code(["report", str(folder)]) == 0
     assert capfd.readouterr().out.startswith("Diagnosis of mpich 5.0.2")
     assert {one.parent.name for one in folder.rglob("report.html")} == {folder.name, "01-survey", "02-witness"}
+    assert exit_code(["report", str(folder), "--panel"]) == 0
+    assert "No kind of call was compared with healthy runs." in capfd.readouterr().out
+    assert exit_code(["report", str(folder), "--panel", "--format", "csv"]) == 2
     head, *rows = contrasts_csv(folder).splitlines()
     assert head.startswith(CSV_HEAD)
     assert {row.partition(",")[0] for row in rows} <= {"01-survey", "02-witness"}

@@ -64,6 +64,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @dry_run_option()
 @quiet_option()
 @full_option()
+@click.option("--panel", is_flag=True, help="Print each kind of call beside healthy runs, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 def diagnose_command(
     budget: float,
@@ -79,6 +80,7 @@ def diagnose_command(
     dry_run: bool,
     quiet: bool,
     full: bool,
+    panel: bool,
     as_json: bool,
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
@@ -92,7 +94,7 @@ def diagnose_command(
     begun_s = time.monotonic()
     from slowpath.cli.options import exit_code_of
     from slowpath.core.errors import UsageError
-    from slowpath.diagnose.page import render, render_brief, write_derived
+    from slowpath.diagnose.page import render, render_brief, render_panel, write_derived
     from slowpath.diagnose.ranks import PAIR, crowded_lines
     from slowpath.diagnose.session import begin, behind_place, own_mpi, ranks_of, require_resumable, resume
     from slowpath.diagnose.session import dry_run as planned
@@ -140,7 +142,8 @@ def diagnose_command(
     if as_json:
         click.echo((session.folder / FILE).read_text(encoding="utf-8").rstrip("\n"))
     else:
-        click.echo((render if full else render_brief)(diagnosis, str(session.folder)).rstrip("\n"))
+        text = render_panel if panel else render if full else render_brief
+        click.echo(text(diagnosis, str(session.folder)).rstrip("\n"))
     return exit_code_of(*session.results)
 
 

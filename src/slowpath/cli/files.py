@@ -22,7 +22,8 @@ EXIT_NOTHING = 4  # no rank left a record
     show_default=True,
     help="What to print on stdout. All files are written in any case. csv prints the contrasts.",
 )
-def report_command(run: Path, format: str) -> int:
+@click.option("--panel", is_flag=True, help="Print the verdict, and each kind of call beside healthy runs.")
+def report_command(run: Path, format: str, panel: bool) -> int:
     """Rebuild the report of a run, a diagnosis or a watch.
 
     RUN may be unfinished: the report covers what was measured so far. Only derived files are written: results.json,
@@ -32,19 +33,26 @@ def report_command(run: Path, format: str) -> int:
     are; csv prints the classes of messages.
     """
     from slowpath.cli.options import exit_code_of, show
+    from slowpath.core.errors import UsageError
     from slowpath.core.files import is_diagnosis
+    from slowpath.report.text import render_panel
     from slowpath.report.write import rebuild
     from slowpath.run.ownership import measured_by
     from slowpath.watch.folder import is_watch
 
+    if panel and (format != "text" or is_watch(run)):
+        raise UsageError("--panel is text of a run or a diagnosis")
     if is_watch(run):
         return _watch(run, format)
     if (busy := measured_by(run)) is not None:
         click.echo(f"{busy}; this reports what is there so far", err=True)
     if is_diagnosis(run):
-        return _diagnosis(run, format)
+        return _diagnosis(run, format, panel)
     results = rebuild(run)
-    show(run, results, format, full=True)
+    if panel:
+        click.echo(render_panel(results).rstrip("\n"))
+    else:
+        show(run, results, format, full=True)
     return exit_code_of(results)
 
 
@@ -60,16 +68,16 @@ def _watch(folder: Path, format: str) -> int:
     return 0 if results.program.recorded_ranks else EXIT_NOTHING
 
 
-def _diagnosis(folder: Path, format: str) -> int:
+def _diagnosis(folder: Path, format: str, panel: bool) -> int:
     """Rebuild the reports of a diagnosis and of its steps, print the first, and return the exit code."""
     from slowpath.cli.options import exit_code_of
-    from slowpath.diagnose.page import contrasts_csv, rebuild, render
+    from slowpath.diagnose.page import contrasts_csv, rebuild, render, render_panel
 
     diagnosis, results = rebuild(folder)
     if format == "csv":
         click.echo(contrasts_csv(folder).rstrip("\n"))
     elif format == "text":
-        click.echo(render(diagnosis, str(folder)).rstrip("\n"))
+        click.echo((render_panel if panel else render)(diagnosis, str(folder)).rstrip("\n"))
     else:
         name = {"html": "report.html", "json": "diagnosis.json"}[format]
         click.echo((folder / name).read_text(encoding="utf-8").rstrip("\n"))

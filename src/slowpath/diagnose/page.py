@@ -52,6 +52,7 @@ from slowpath.report.figure import (
 )
 from slowpath.report.format import plural
 from slowpath.report.page import render as render_page
+from slowpath.report.panel import panel_lines, panel_section
 from slowpath.report.run_page import command_line, counted, date, environment_section, place, profile, profile_section
 from slowpath.report.write import rebuild as rebuild_run
 
@@ -118,6 +119,13 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
         open_ways.insert(0, f"Only what {program_words(diagnosis.program)} does was asked about.")
     brief = Brief.of(verdict, f"{folder}/report.html", open_ways)
     return "\n".join(brief.lines(width)) + "\n"
+
+
+@cleaned
+def render_panel(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
+    """The verdict, and the panel as a table."""
+    lines = panel_lines(diagnosis.panel, diagnosis.no_reference)
+    return "\n".join([render_brief(diagnosis, folder, width), *lines]) + "\n"
 
 
 @cleaned
@@ -338,6 +346,7 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
         return Sources(results, trials_of(finding, diagnosis.steps, runs), limits)
 
     return [
+        *panel_section(diagnosis.panel, diagnosis.no_reference),
         *profile_section(profile(diagnosis.findings, survey), by_library=False),
         *findings_section(kinds_words(diagnosis.findings), findings, sources),
         *_trials_section(diagnosis),

@@ -45,6 +45,7 @@ from slowpath.report.figure import (
     grouped,
 )
 from slowpath.report.page import FEWER, LEVELS, PAGE_BYTES, render
+from slowpath.report.panel import panel_section
 from slowpath.report.studies import answers_of, study_sections
 from slowpath.slowpaths.expected import expectation, library_name
 
@@ -85,6 +86,7 @@ def _page(results: Results, most: int) -> Page:
         f"Slowpath {run.slowpath or fmt.MISSING}, engine {run.engine or f'{fmt.MISSING} (none)'}. One file, no "
         f"network: everything shown is in it or in the run folder {folder}.",
         [
+            *panel_section(results.panel, results.no_reference),
             *profile_section(profile(results.findings, results)),
             *findings,
             *([asked] if findings and lines else []),

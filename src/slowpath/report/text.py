@@ -17,6 +17,7 @@ from slowpath.report.cards import HEADINGS, copied, counted_of, forecast_lines, 
 from slowpath.report.cells import common, questions, title, word
 from slowpath.report.figure import grouped
 from slowpath.report.osu import cell_lines
+from slowpath.report.panel import panel_lines
 from slowpath.report.run_page import profile, side_by_side
 from slowpath.report.studies import answers_of, views_of
 
@@ -59,6 +60,12 @@ def render_brief(results: Results) -> str:
     brief = Brief.of(verdict, report, notes=[note for note in notes if note], measured=measured)
     lines = "\n".join(line.translate(_PLAIN) for line in brief.lines(WIDTH))
     return "\n\n".join(part for part in (*tables, lines) if part) + "\n"
+
+
+@cleaned
+def render_panel(results: Results) -> str:
+    """The verdict, and the panel as a table."""
+    return "\n".join([render_brief(results), *panel_lines(results.panel, results.no_reference)]) + "\n"
 
 
 def _tables(results: Results) -> list[str]:

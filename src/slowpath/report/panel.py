@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The panel as a laboratory report shows it: the range of healthy runs as a band, this machine as a dot."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from slowpath.core.finding_results import PanelRow
+from slowpath.report import format as fmt
+from slowpath.report.figure import Axis, Block, Facts, Fold, Mark, Row, Rows, Section, numbers
+
+WIDTH = 100  # characters of a terminal
+_WIDEST = 46  # of a name there
+MOST_ROWS = 40  # without a click, or all rows outside
+_LEAST, _MOST = 0.5, 4.0  # times the healthy median: the axis shows them in any case
+_KEY = [("band reach same", "range of healthy runs"), ("later", "this machine"), ("slower", "this machine, slower")]
+_HEAD = ["Kind of call", "Here", "Ratio", "Slowest cell", "Healthy runs", "Limit", "Cells outside"]
+
+
+def panel_title(rows: Sequence[PanelRow]) -> str:
+    """Return how many kinds of calls lie outside, as a sentence without a full stop."""
+    outside = sum(row.outside > 0 for row in rows)
+    if not outside:
+        return f"No kind of call is slower than in healthy runs, of {len(rows)} compared"
+    return f"{outside} of {len(rows)} kinds of calls {'is' if outside == 1 else 'are'} slower than in healthy runs"
+
+
+def _lead(rows: Sequence[PanelRow]) -> str:
+    """Return which healthy runs these are."""
+    runs: dict[str, int] = {}
+    for row in rows:
+        runs[row.source] = max(runs.get(row.source, 0), row.runs)
+    return " and ".join(f"{fmt.plural(count, 'healthy run')} of {source}" for source, count in runs.items())
+
+
+def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> list[Section]:
+    """Return the section, or [] where nothing was compared."""
+    if not rows:
+        return []
+    shown = max(MOST_ROWS, sum(row.outside > 0 for row in rows))
+    lows, highs = zip(*((min(row.low_ratio, row.ratio), row.worst_ratio) for row in rows), strict=True)
+    ends = min(_LEAST, *lows), max(_MOST, *highs)
+    axis = Axis("", "×", ends=ends)
+    blocks: list[Block] = [_figure(axis, rows[:shown], _KEY[: 3 if rows[0].outside else 2])]
+    if rest := rows[shown:]:
+        words = f"{fmt.plural(len(rest), 'more kind of call', 'more kinds of calls')}, none slower"
+        blocks.append(Fold(words, [_figure(axis, rest)]))
+    blocks.append(numbers(_HEAD, [_numbers(row) for row in rows]))
+    if no_reference:
+        words = f"{fmt.plural(len(no_reference), 'kind of call', 'kinds of calls')} that no healthy run measured"
+        blocks.append(Fold(words, [Facts([(name, fmt.plural(n, "cell")) for name, n in no_reference.items()])]))
+    lead = f"Time over the median of {_lead(rows)}. The tick is the limit above which a time counts as slower."
+    return [Section("panel", panel_title(rows), "Panel", blocks, lead)]
+
+
+def _figure(axis: Axis, rows: Sequence[PanelRow], key: Sequence[tuple[str, str]] = ()) -> Rows:
+    return Rows("", "", axis, [_row(row) for row in rows], key=key, name="reference", height=22)
+
+
+def _row(row: PanelRow) -> Row:
+    marks = [Mark("band", "reach same", (row.low_ratio, row.high_ratio)), Mark("tick", "other", (row.limit_ratio,))]
+    value = f"{fmt.time(row.value_s)}, {_times(row.ratio)}"
+    words = f"{value}; healthy runs {_range(row)}, limit {_times(row.limit_ratio)}"
+    if not row.outside:
+        return Row(row.name, [*marks, Mark("dot", "later", (row.ratio,))], value, words=words)
+    marks += [Mark("line", "slower", (row.ratio, row.worst_ratio)), Mark("dot", "slower", (row.ratio,))]
+    return Row(row.name, marks, value, f"{row.outside} of {row.cells} cells", words=words, badge="slower")
+
+
+def _times(ratio: float) -> str:
+    """Return a ratio with as many digits as tell something of a ratio to a median of few runs."""
+    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:.1f}x" if ratio < 100 else f"{ratio:.0f}x"
+
+
+def _range(row: PanelRow) -> str:
+    return f"{row.low_ratio:.2f} to {_times(row.high_ratio)}"
+
+
+def _numbers(row: PanelRow) -> list[str]:
+    cells = f"{row.outside} of {row.cells}"
+    worst = _times(row.worst_ratio)
+    runs = f"{_range(row)} ({row.runs})"
+    return [row.name, fmt.time(row.value_s), _times(row.ratio), worst, runs, _times(row.limit_ratio), cells]
+
+
+def panel_lines(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> list[str]:
+    """Return the panel as a table for a terminal of 100 columns."""
+    if not rows:
+        return ["No kind of call was compared with healthy runs."]
+    cells = [
+        (textwrap.shorten(row.name, _WIDEST, placeholder=" ..."), fmt.time(row.value_s), _times(row.ratio),
+         _range(row), _times(row.limit_ratio), f"{row.outside} of {row.cells}" if row.outside else "")
+        for row in rows
+    ]  # fmt: skip
+    table = [("Kind of call", "here", "ratio", "healthy", "limit", "cells outside"), *cells]
+    widths = [max(len(line[column]) for line in table) for column in range(5)]
+    lines = [f"{panel_title(rows)}.", *textwrap.wrap(f"Ratios are to the median of {_lead(rows)}.", WIDTH), ""]
+    for name, *others, outside in table:
+        fields = (field.rjust(width) for field, width in zip(others, widths[1:], strict=True))
+        lines.append("  ".join((name.ljust(widths[0]), *fields, outside)).rstrip())
+    named = "; ".join(f"{name}: {count}" for name, count in no_reference.items())
+    return [*lines, *(["", *textwrap.wrap(f"Cells that no healthy run measured: {named}.", WIDTH)] if named else [])]
