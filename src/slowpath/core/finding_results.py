@@ -299,14 +299,6 @@ class RemedyResult(Result, frozen=True, kw_only=True):
     own_settings: Annotated[list[Name], means("the user's settings that it removes")] = field(default_factory=list)
 
 
-class SettingsWords(Result, frozen=True, kw_only=True):
-    """The words that stand for the user's settings in a title and a text, until a search names the responsible ones."""
-
-    title: Annotated[Text, means("in the title")]
-    text: Annotated[Text, means("in the text, where they stand first")]
-    suspects: Annotated[str, means("behind both: which settings it may be about; empty: not listed")] = ""
-
-
 class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"affects_default": "usual"}):
     """A slow path by name, with its evidence (docs/reference/findings.md)."""
 
@@ -365,9 +357,6 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     above_range: Annotated[bool, means("a property: healthy machines showed less, so it may be a fault")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
     program_s: Annotated[NotNegative | None, means("a rank of the asked program saves at most; absent: none")] = None
-    settings_words: Annotated[
-        SettingsWords | None, means("of the user's settings, until they are named; absent: about none")
-    ] = None
 
     @property
     def lead(self) -> RemedyResult | None:

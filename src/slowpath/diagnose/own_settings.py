@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's own settings: listed, named in findings, searched, and their shares. Pure."""
+"""The user's own settings: what is said of each, what a finding about them names, and which of many it is. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.results import ContrastResult, Finding, Leg, RemedyResult, Results, Snippet
+from slowpath.core.results import Finding, Leg, RemedyResult, Results, Snippet
 from slowpath.core.units import format_bytes, ratio_words
 from slowpath.diagnose.state import MeasuredStep, settings_of, survey_of
 from slowpath.diagnose.tasks import StateTask, SurveyTask
@@ -21,7 +22,7 @@ from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER, UserState
 from slowpath.findings.finding import by_cost, legs_missing
 from slowpath.findings.slow_path import Remedy, modulefile_lines, of_environment, shell_lines
-from slowpath.mpi.own_settings import OwnSetting, Value, is_unknown, removable, why_ignored, why_unread, without
+from slowpath.mpi.own_settings import OwnSetting, Value, removable, why_ignored, without
 from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
@@ -33,30 +34,16 @@ from slowpath.stats.estimate import Floats
 FORCED_STATES = {path.code: path.forced_state for path in SLOW_PATHS if path.forced_state}
 
 
-def user_state(forced: Sequence[Forced]) -> UserState | None:
-    """What rules are given of the user's variables; None: none forces a state."""
-    if not forced:
-        return None
-    return UserState(forced[0].state, {one.name: one.value for one in forced}, WITHOUT_USER)
-
-
 def findings_under(results: Results, forced: Sequence[Forced]) -> list[Finding]:
     """What the rules see in a run that the user's variables were part of."""
-    found = findings(results, ROLES, user_state=user_state(forced))
-    return [_as_users_own(one, forced) for one in found]
-
-
-def is_users_own(finding: Finding) -> bool:
-    """Whether it is of settings, or of a state that users can force, and holds for those who change nothing."""
-    return bool(finding.affects_default) and finding.rule in (*FORCED_STATES, *codes_refined_by("settings"))
+    user = UserState(forced[0].state, {one.name: one.value for one in forced}, WITHOUT_USER) if forced else None
+    return [_as_users_own(one, forced) for one in findings(results, ROLES, user_state=user)]
 
 
 def _as_users_own(finding: Finding, forced: Sequence[Forced]) -> Finding:
     """A finding of the state that the user's variables force is the user's own, and says so."""
-    if finding.environment != "default" or finding.rule not in FORCED_STATES:
-        return finding
-    own = [f"{one.name}={one.value}" for one in forced if FORCED_STATES[finding.rule] == one.state]
-    if not own:
+    own = [f"{one.name}={one.value}" for one in forced if FORCED_STATES.get(finding.rule) == one.state]
+    if finding.environment != "default" or not own:
         return finding
     text = f"{finding.text.rstrip('.')}; your environment sets {', '.join(own)}."
     return replace(finding, affects_default=True, text=text)
@@ -75,26 +62,23 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
         return []
     task = survey_of(measured).step.task
     aside = task.aside if isinstance(task, SurveyTask) else []
-    # What the library reads back was asked without those that were set aside.
-    asked = [dataclasses.replace(setting, value=None) if setting.name in aside else setting for setting in settings]
-    reported = list(_of_each(asked, library, _control_variables(measured), _unused(measured)))
-    helps = _helps(survey_of(measured).results)
-    return [*([helps] if helps else []), *reported]
-
-
-def unread(measured: Sequence[MeasuredStep]) -> frozenset[str]:
-    """Names of the user's settings that nobody reads, by all steps: none of them can be a cause."""
-    settings = settings_of(measured)
-    if not settings:
-        return frozenset()
-    library = survey_of(measured).results.run.mpi.name or "unknown"
-    known, unused = _control_variables(measured), _unused(measured)
-    names = (setting.name for setting in settings)
-    return frozenset(name for name in names if why_unread(name, library, known, unused) is not None)
-
-
-def _unused(measured: Sequence[MeasuredStep]) -> Mapping[str, str]:
-    return survey_of(measured).results.run.mpi.unused_variables or {}
+    unused = survey_of(measured).results.run.mpi.unused_variables or {}
+    known = _control_variables(measured)
+    said = [helps for one in measured if isinstance(one.step.task, StateTask) for helps in _helps(one.results)]
+    kept = list[str]()
+    for setting in settings:
+        # What the library reads back was asked without those that were set aside.
+        asked = dataclasses.replace(setting, value=None) if setting.name in aside else setting
+        ignored = why_ignored(asked, library, known, unused)
+        if ignored is not None:
+            said.append(f"{asked.words}: {ignored}")
+        elif setting.left_in is not None and setting.file:
+            said.append(f"{asked.words}: left in: {setting.left_in}")
+        elif setting.left_in is not None:
+            kept.append(setting.name)
+    if kept:
+        said.append(f"kept, because launches need them or they choose devices or code: {', '.join(kept)}")
+    return [*said, f"taken away together: {len(removable(settings))}"]
 
 
 def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
@@ -108,103 +92,48 @@ def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
     return {row.name: (row.by_environment or {}).get(OWN_WITNESSED, row.value) for row in rows}
 
 
-def _of_each(
-    settings: Sequence[OwnSetting], library: str, control_variables: Mapping[str, Value], unused: Mapping[str, str]
-) -> Iterator[str]:
-    for setting in settings:
-        ignored = why_ignored(setting, library, control_variables, unused)
-        if ignored is not None:
-            yield f"{setting.words}: {ignored}"
-        elif setting.left_in is not None and setting.file:
-            yield f"{setting.words}: left in: {setting.left_in}"
-        elif setting.left_in is None and is_unknown(setting, library):
-            yield f"{setting.words}: not known to be read by this library"
-    names = [
-        setting.name
-        for setting in settings
-        if setting.left_in is not None
-        and not setting.file
-        and why_unread(setting.name, library, control_variables, unused) is None
+def _helps(results: Results) -> Iterator[str]:
+    """Where calls are faster with the settings, the clearest contrast."""
+    faster = [
+        (one.interval[1], one.ratio, one)
+        for one in results.contrasts
+        if one.verdict == "faster" and one.interval and one.ratio and one.axis == "environment"
     ]
-    if names:
-        yield f"kept, because launches need them or they choose devices or code: {', '.join(names)}"
-    yield f"taken away together: {len(removable(settings))}"
-
-
-def _helps(survey: Results) -> str | None:
-    """Where messages are faster with the settings, the clearest contrast."""
-    sides = ((contrast, _without_over_with(survey, contrast)) for contrast in survey.contrasts)
-    found = [(low, ratio, one) for one, (low, ratio) in sides if low > _HELPS_FROM]
-    if not found:
-        return None
-    _, ratio, best = max(found, key=lambda row: row[0])
-    length = survey.cell(best.b.cell).parameters.get("message_bytes")
-    on = f" on {format_bytes(int(length))} messages" if length and length.isdecimal() else ""
-    return f"your settings help: without them it takes {ratio:.2f}x{on}"
-
-
-def _without_over_with(survey: Results, one: ContrastResult) -> tuple[float, float]:
-    """How many times as long it takes without the settings: near end of the interval, and centre; 0: not compared."""
-    decided = one.verdict in ("faster", "slower") and one.axis == "environment"
-    if not decided or not one.ratio or not one.interval:
-        return 0.0, 0.0
-    a, b = (survey.cell(side.cell).environment for side in (one.a, one.b))
-    if WITHOUT_USER not in (a, b):
-        return 0.0, 0.0
-    low, high = one.interval
-    return (1 / high, 1 / one.ratio) if a == WITHOUT_USER else (low, one.ratio)
+    high, ratio, best = min(faster, key=lambda row: row[0], default=(1.0, 1.0, None))
+    if best is not None and high < 1 / _HELPS_FROM:
+        length = results.cell(best.b.cell).parameters.get("message_bytes")
+        on = f" on {format_bytes(int(length))} messages" if length and length.isdecimal() else ""
+        yield f"your settings help: without them it takes {1 / ratio:.2f}x{on}"
 
 
 # A finding about the user's settings with the responsible ones named, and what a trial then takes away.
 
 AND = " and "
 Sets = Sequence[Sequence[OwnSetting]]  # any one of them will do
-
-
 MOST_SUSPECTS = 3  # in one sentence
+_SETTINGS = re.compile(r"your settings(?: \([^)]*\))?")  # as SP035 and `suspected` have it
+
+
+def is_about_settings(finding: Finding) -> bool:
+    """Whether its rule compares the user's environment with one that lacks all settings."""
+    return finding.rule in codes_refined_by("settings")
 
 
 def suspected(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
-    """A finding about settings with all that it may be about named, and no cause. Others as they are."""
-    if finding.rule not in codes_refined_by("settings") or not settings:
-        return finding
-    more = f" and {len(settings) - MOST_SUSPECTS} more" if len(settings) > MOST_SUSPECTS else ""
-    return _with_suspects(finding, f" ({', '.join(one.name for one in settings[:MOST_SUSPECTS])}{more})")
+    """A finding with all settings that it may be about."""
+    more = f"{AND}{len(settings) - MOST_SUSPECTS} more" if len(settings) > MOST_SUSPECTS else ""
+    names = ", ".join(one.name for one in settings[:MOST_SUSPECTS])
+    return _about(finding, f"your settings ({names}{more})")
 
 
-def unconfirmed(finding: Finding) -> Finding:
-    """A finding about settings out of a survey: no fault before launches of its own show it again. Others as they are.
-
-    In the survey launches with the user's settings hold all cells, and those without them few: what went before a
-    message differs as well (findings.difference.are_of_two_kinds has a case of 6x). And of 10 contrasts of the same
-    few launches noise makes one slower in 1 to 2 of 100 diagnoses (tests/unit/diagnose/test_settings_noise.py).
-    """
-    return replace(finding, needs_cause=True) if finding.rule in codes_refined_by("settings") else finding
-
-
-def named_if_only(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
-    """A finding about settings with the only one that there is as its cause; else with its suspects."""
-    if finding.rule not in codes_refined_by("settings") or len(settings) != 1:
-        return suspected(finding, settings)
-    return named(finding, [settings], [only_words(settings[0])])
+def _about(finding: Finding, words: str) -> Finding:
+    """The finding with these words in place of those for the user's settings."""
+    return replace(finding, text=_SETTINGS.sub(lambda _: words, finding.text, count=1))
 
 
 def only_words(setting: OwnSetting) -> str:
     """Evidence where there is nothing to choose from."""
     return f"{setting.words} is the only setting that was unset"
-
-
-def _with_suspects(finding: Finding, suspects: str) -> Finding:
-    """The finding with these words behind those for the user's settings, in place of what stood there."""
-    words = finding.settings_words
-    if words is None:
-        return finding
-    return replace(
-        finding,
-        title=finding.title.replace(f"{words.title}{words.suspects}", f"{words.title}{suspects}", 1),
-        text=finding.text.replace(f"{words.text}{words.suspects}", f"{words.text}{suspects}", 1),
-        settings_words=replace(words, suspects=suspects),
-    )
 
 
 def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = True) -> Finding:
@@ -213,24 +142,18 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
     Args: sets: of responsible settings.  evidence: what showed it.  own_id: False: one of several made of a finding.
     """
     words = AND.join(one.words for some in sets for one in some)
-    names = AND.join(one.name for some in sets for one in some)
-    many = sum(len(some) for some in sets) > 1
-    cause = f"{words} {'make' if many else 'makes'} messages slower{_how(sets)}."
+    digest = hashlib.sha256(f"{finding.id}\n{words}".encode()).hexdigest()[:8]
     shown = Leg(state="shown", text="taking settings away leaves it alone", evidence=list(evidence))
     legs = replace(finding.legs, explained=shown)
-    digest = hashlib.sha256(f"{finding.id}\n{names}".encode()).hexdigest()[:8]
-    finding = _with_suspects(finding, "")
-    own = finding.settings_words
     return replace(
-        finding,
+        _about(finding, words),
         id=finding.id if own_id else f"{finding.rule}:{digest}",
-        text=finding.text if own is None else finding.text.replace(own.text, words, 1),
-        settings_words=None,
         status="explained",
-        cause=cause,
+        cause=f"{words} {'make' if sum(map(len, sets)) > 1 else 'makes'} messages slower{_how(sets)}.",
         hypotheses=[],
         legs=legs,
         missing=legs_missing(legs),
+        needs_cause=False,
         remedies=[_listed(some) for some in sets],
         next=["try each remedy alone in interleaved pairs, with a control"],
     )
@@ -242,23 +165,17 @@ def _how(sets: Sets) -> str:
     return ", each: both have to go" if len(sets[0]) == 2 else ", each: all have to go" if len(sets[0]) > 2 else ""
 
 
-def _text(settings: Sequence[OwnSetting]) -> str:
-    reported = [
-        f"Delete line {setting.line} of {setting.file} ({setting.name})" for setting in settings if setting.file
-    ]
-    names = [setting.name for setting in settings if not setting.file]
-    return "; ".join([*([f"Unset {', '.join(names)}"] if names else []), *reported]) + "."
-
-
 def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
     names = [setting.name for setting in settings if not setting.file]
-    lines = [f"sed -i '{setting.line}s/^/# /' {shlex.quote(setting.file)}" for setting in settings if setting.file]
-    shell = "\n".join([*filter(None, [shell_lines({}, names)]), *lines])
+    of_files = [setting for setting in settings if setting.file is not None]
+    text = [f"Unset {', '.join(names)}"] if names else []
+    text += [f"Delete line {one.line} of {one.file} ({one.name})" for one in of_files]
+    shell = [shell_lines({}, names), *(f"sed -i '{one.line}s/^/# /' {shlex.quote(one.file or '')}" for one in of_files)]
     return RemedyResult(
         name="unset " + AND.join(setting.name for setting in settings),
-        text=_text(settings),
+        text=f"{'; '.join(text)}.",
         phrase=f"an environment without {', '.join(setting.name for setting in settings)}",
-        snippet=Snippet(shell=shell or None, modulefile=modulefile_lines({}, names)),
+        snippet=Snippet(shell="\n".join(filter(None, shell)) or None, modulefile=modulefile_lines({}, names)),
         removed_ratio=None,
         side_effects=["whatever the setting was made for"],
         verdict="not tried",
@@ -267,22 +184,16 @@ def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
     )
 
 
-def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy]:
+def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> Iterator[Remedy]:
     """What a trial takes away, for the settings that the finding names.
 
     Args: settings: all that can be taken away.
     """
-    if finding.rule not in codes_refined_by("settings"):
-        return []
     by_name = {setting.name: setting for setting in settings}
-    found = []
-    for listed in finding.remedies:
-        gone = [by_name[name] for name in listed.own_settings if name in by_name]
-        if not gone or len(gone) != len(listed.own_settings):
-            continue
-        bare = without(settings, gone)
-        found.append(of_environment(listed, bare.variables, bare.unset))
-    return found
+    for listed in finding.remedies if is_about_settings(finding) else ():
+        if listed.own_settings and by_name.keys() >= set(listed.own_settings):
+            bare = without(settings, [by_name[name] for name in listed.own_settings])
+            yield of_environment(listed, bare.variables, bare.unset)
 
 
 def responsible(finding: Finding) -> set[str]:
@@ -290,62 +201,17 @@ def responsible(finding: Finding) -> set[str]:
     return {name for remedy in finding.remedies for name in remedy.own_settings}
 
 
-def without_unread(
-    findings: Sequence[Finding], unread: Collection[str], settings: Sequence[OwnSetting]
-) -> list[Finding]:
-    """Findings less those that name a setting which nobody reads, and less those about settings of which nobody reads
-    any: what can change nothing is no cause. A trial that toggled the setting alone knows more than what a library
-    lists: MPICH reads names that its MPI_T does not.
-
-    Args: settings: all that can be taken away.
-    """
-    about, idle = codes_refined_by("settings"), frozenset(unread)
-    none_is_read = bool(settings) and all(one.name in idle for one in settings)
-
-    def is_kept(finding: Finding) -> bool:
-        if finding.rule not in about or finding.status == "proven":
-            return True
-        return not (none_is_read or responsible(finding) & idle)
-
-    return [finding for finding in findings if is_kept(finding)]
-
-
-def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:
-    """Findings less those about settings that another rule names already, by the state that they force."""
-    kept = list(findings)
-    for finding in findings:
-        names = responsible(finding) if finding.rule in codes_refined_by("settings") else set[str]()
-        twin = next((other for other in kept if names and names <= forcing(other, forced)), None)
-        if twin is not None:
-            kept = [_with(other, finding) if other is twin else other for other in kept if other is not finding]
-    return kept
-
-
-def forcing(finding: Finding, forced: Sequence[Forced]) -> set[str]:
-    """Names of the user's variables that force the state that a finding is about."""
-    if not finding.affects_default:
-        return set()
-    return {one.name for one in forced if FORCED_STATES.get(finding.rule) == one.state}
-
-
-def _with(finding: Finding, twin: Finding) -> Finding:
-    return replace(finding, merged=[*finding.merged, twin.id])
-
-
 # Which of many settings is responsible, by taking away sets of them: what to take away next, and what follows.
 #
-# A slowdown that goes without all settings goes without some smallest set of them. Few settings are taken away one by
-# one, all in one campaign. Of many, each has a number, and for each binary digit those with a 0 are taken away and
-# those with a 1: one setting alone leaves exactly one of the two fast at each digit, and the digits are its number. So
-# a single one among 64 takes 12 sets in place of 64, all at once, in place of 6 campaigns one after the other. What one
-# setting does not explain is searched by leaving parts of a set in.
+# A slowdown that goes without all settings goes without some smallest set of them. Parts of a set are taken away, all
+# in one campaign, and the search goes on in one without which it is fast. Where no part is enough, parts are left in.
 
 # What taking a set away does: the slowdown goes, remains, goes in part; no launch works; the times do not decide.
 Outcome = Literal["gone", "stays", "partly", "failed", "unclear"]
 Set = frozenset[int]
 Seen = Mapping[Set, Outcome]
 
-MOST_PARTS = 6  # of a set, which are left in one by one
+MOST_PARTS = 6  # of a set, that are taken away in one campaign
 
 
 @dataclass(frozen=True)
@@ -387,115 +253,26 @@ def search(count: int, seen: Seen) -> Responsible | ToTry:
         return missing.to_try
 
 
-def first_sets(count: int) -> tuple[Set, ...]:
-    """What is taken away first: each alone, or by binary digits of its number where these are fewer sets."""
-    if is_one_by_one(count):
-        return tuple(frozenset({number}) for number in range(count))
-    halves = ((digit, value) for digit in range((count - 1).bit_length()) for value in (0, 1))
-    return tuple(frozenset(n for n in range(count) if n >> digit & 1 == value) for digit, value in halves)
-
-
-def is_one_by_one(count: int) -> bool:
-    """Whether so many settings are taken away one by one."""
-    return count <= 2 * (count - 1).bit_length() or count == 1
-
-
-def _found(every: Set, known: Mapping[Set, Outcome]) -> list[Set]:
-    if len(every) == 1:
-        return [every]
-    first = first_sets(len(every))
-    _look(known, first)
-    gone = [one for one in first if known[one] == "gone"]
-    if is_one_by_one(len(every)):
-        if gone:
-            return gone
-    elif (reported := _reported_by_digits(every, known)) is not None:
-        return reported
-    smallest = _smallest(min((every, *gone), key=len), known)
-    rest = every - smallest
-    _look(known, [rest])
-    return [smallest, _smallest(rest, known)] if rest and known[rest] == "gone" else [smallest]
-
-
-def _reported_by_digits(every: Set, known: Mapping[Set, Outcome]) -> list[Set] | None:
-    """One setting, or two: at digits in which two differ, both halves are gone where one will do, and neither where
-    both have to go.
-
-    Returns: None where it takes more than two, or some of it is gone in part.
-    """
-    digits = range((len(every) - 1).bit_length())
-    halves = {(d, v): frozenset(n for n in every if n >> d & 1 == v) for d in digits for v in (0, 1)}
-    gone = {place: known[some] == "gone" for place, some in halves.items()}
-    if "partly" in [known[some] for some in halves.values()]:
-        return None
-    alike = [(d, v) for (d, v), one in gone.items() if one and not gone[d, 1 - v]]
-    apart = [d for d in digits if gone[d, 0] == gone[d, 1]]
-    fitting = every.intersection(*(halves[place] for place in alike))
-    if not apart:
-        return [fitting] if fitting else None
-    if len({gone[d, 0] for d in apart}) > 1:
-        return None
-    one_will_do, first = gone[apart[0], 0], fitting & halves[apart[0], 0]
-    sets = {d: first & halves[d, 0] for d in apart[1:]}
-    tried = {d: some if one_will_do else every - some for d, some in sets.items()}
-    _look(known, list(tried.values()))
-    zero = {d: (known[some] == "gone") == one_will_do for d, some in tried.items()}
-    one = [n for n in first if all((n >> d & 1 == 0) == is_zero for d, is_zero in zero.items())]
-    other = [n ^ sum(1 << d for d in apart) for n in one]
-    if len(one) != 1 or other[0] not in every:
-        return None
-    return _confirmed(frozenset(one), frozenset(other), one_will_do, known)
-
-
-def _confirmed(one: Set, other: Set, one_will_do: bool, known: Mapping[Set, Outcome]) -> list[Set] | None:
-    """Two settings, taken away alone and together."""
-    _look(known, [one, other] if one_will_do else [one, other, one | other])
-    alone = [known[some] == "gone" for some in (one, other)]
-    if one_will_do:
-        return [one, other] if all(alone) else None
-    return [one | other] if known[one | other] == "gone" and not any(alone) else None
-
-
-def _look(known: Mapping[Set, Outcome], wanted: Sequence[Set]) -> None:
-    """Raises: _Missing: some are not known, or unclear."""
-    unknown = [one for one in wanted if one not in known]
-    if unknown:
-        raise _Missing(unknown, again=False)
-    unclear = [one for one in wanted if known[one] == "unclear"]
-    if unclear:
-        raise _Missing(unclear, again=True)
-
-
-def _smallest(start: Set, known: Mapping[Set, Outcome]) -> Set:
-    """The smallest part of `start` without which it is fast: nothing of it can be left in.
-
-    Raises: _Missing.
-    """
-    current = start
-    while len(current) > 1:
-        parts = _parts(current, MOST_PARTS)
-        idle = _idle(current, parts, known)
-        if not idle and len(parts) < len(current):
-            idle = _idle(current, _parts(current, len(current)), known)
-        if not idle:
-            return current
+def _found(current: Set, known: Seen, most: int = MOST_PARTS) -> list[Set]:
+    """The smallest parts of a set without which it is fast.  Args: most: parts of it.  Raises: _Missing."""
+    if len(current) == 1:
+        return [current]
+    parts = [frozenset(sorted(current)[number::most]) for number in range(min(len(current), most))]
+    if gone := _gone(parts, known):
+        return [one for part in gone for one in _found(part, known)]
+    if idle := [current - less for less in _gone([current - part for part in parts], known)]:
         left = current.difference(*idle)
-        if left:
-            _look(known, [left])
-        current = left if left and known[left] == "gone" else current - idle[0]
-    return current
+        return _found(left if left and _gone([left], known) else current - idle[0], known)
+    return [current] if most >= len(current) else _found(current, known, len(current))
 
 
-def _idle(current: Set, parts: Sequence[Set], known: Mapping[Set, Outcome]) -> list[Set]:
-    """Parts that can be left in: it is fast without the others alone."""
-    _look(known, [current - part for part in parts])
-    return [part for part in parts if known[current - part] == "gone"]
-
-
-def _parts(current: Set, most: int) -> list[Set]:
-    ordered = sorted(current)
-    count = min(len(ordered), most)
-    return [frozenset(ordered[number::count]) for number in range(count)]
+def _gone(wanted: Sequence[Set], known: Seen) -> list[Set]:
+    """Those without which it is fast.  Raises: _Missing: some are not known, or unclear."""
+    if unknown := [one for one in wanted if one not in known]:
+        raise _Missing(unknown, again=False)
+    if unclear := [one for one in wanted if known[one] == "unclear"]:
+        raise _Missing(unclear, again=True)
+    return [one for one in wanted if known[one] == "gone"]
 
 
 # What launches without some of the user's settings show: whether a slowdown is there again, and how much of it goes.
@@ -507,7 +284,7 @@ _LEAST_ERROR = 0.02  # of the share, where all pairs agree by chance
 FEWEST_PAIRS = 3
 FEWEST_ROBUST = 4  # pairs, from which on the median deviation is the spread
 MOST_TRIES = 2  # of one set, where noise hides the outcome
-LEAST_EFFECT = 0.03  # of all settings together, as that of the survey
+LEAST_EFFECT = 0.03  # of all settings together
 _WIDE = 2.6  # standard errors to either side: many sets are judged at once
 
 
@@ -565,7 +342,7 @@ class Again:
 
     @property
     def words(self) -> str:
-        """`launches of their own show it again: 1.31x [1.28x, 1.35x] the time, 8 pairs`."""
+        """`separate launches confirm it: 1.31x [1.28x, 1.35x] the time, 8 pairs`."""
         ratio = ratio_words(self.estimate.ratio, self.estimate.interval)
         return f"separate launches confirm it: {ratio} the time, {self.estimate.n} pairs"
 
@@ -585,9 +362,9 @@ def again(every: Floats, contrasts: int) -> Again:
 
 
 def rounds_for(ratio: float) -> int:
-    """How many pairs tell gone from stays at this slowdown, where a launch varies by 5 %."""
+    """How many pairs distinguish gone from stays at this slowdown, where a launch varies by 5 %."""
     gap = float(np.log(max(ratio, 1.01)))
-    return int(np.clip(np.ceil(6 * (0.3 / gap) ** 2), FEWEST_PAIRS, 16))
+    return int(np.clip(np.ceil(6 * (0.3 / gap) ** 2), FEWEST_ROBUST, 16))
 
 
 def _centre(values: Floats) -> tuple[float, float]:
@@ -606,6 +383,11 @@ def _centre(values: Floats) -> tuple[float, float]:
 ASIDE_RATIO = 2.0  # times as slow as in a clean state, at least
 
 
+def is_by_far(finding: Finding) -> bool:
+    """Whether it is slower than noise makes it: no launch ends, or the interval's low end is 2 or more."""
+    return finding.ratio is None or (finding.interval is not None and finding.interval[0] >= ASIDE_RATIO)
+
+
 def of_own_state(findings: Iterable[Finding], measured: Sequence[MeasuredStep]) -> list[Finding]:
     """Findings that the step about the user's own state made."""
     folders = {one.step.folder for one in measured if isinstance(one.step.task, StateTask)}
@@ -621,26 +403,20 @@ def first_by_cost(findings: Iterable[Finding], measured: Sequence[MeasuredStep])
 
 def set_aside(findings: Iterable[Finding], measured: Sequence[MeasuredStep]) -> tuple[str, ...]:
     """Names of the user's variables without which the survey and all behind it is measured: each was named as what
-    makes everything slower by far, and no trial refuted it.
+    makes everything slower by far, and no trial refuted it. All of them, where launches with them do not end.
 
     Under such a setting one launch of the survey may take minutes, and would say of each cell what is known already.
     """
     found: dict[str, None] = {}
+    settings = removable(settings_of(measured))
     for one in of_own_state(findings, measured):
-        by_far = one.ratio is None or (one.interval is not None and one.interval[0] >= ASIDE_RATIO)
-        if by_far and one.legs.proven.state != "refuted":
-            found |= dict.fromkeys(sorted(responsible(one)) or _all_where_none_starts(one, measured))
-    files = {setting.name for setting in settings_of(measured) if setting.file}
+        if is_by_far(one) and one.legs.proven.state != "refuted":
+            names = responsible(one)
+            if is_about_settings(one) and one.ratio is None and not names:
+                names = {setting.name for setting in settings}
+            found |= dict.fromkeys(sorted(names))
+    files = {setting.name for setting in settings if setting.file}
     return tuple(name for name in found if name not in files)
-
-
-def _all_where_none_starts(finding: Finding, measured: Sequence[MeasuredStep]) -> list[str]:
-    """All settings that can go, where no launch was measured with them: nothing else can be asked under them."""
-    of_step = next((one.results for one in measured if one.step.folder == finding.run), None)
-    slow = {cell.cell: cell for cell in of_step.cells} if of_step else {}
-    has_times = any(slow[number].metrics for number in finding.slow_cells if number in slow)
-    is_about = finding.rule in codes_refined_by("settings") and finding.ratio is None
-    return [] if has_times or not is_about else [one.name for one in removable(settings_of(measured))]
 
 
 def folded(first: Sequence[Finding], found: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:
@@ -658,7 +434,7 @@ def folded(first: Sequence[Finding], found: Sequence[Finding], forced: Sequence[
 
 def _same(own: Finding, other: Finding, forced: Sequence[Forced]) -> bool:
     """Whether another finding has the same cause: the same rule in one phase, or a state that the setting forces."""
-    if own.rule == other.rule and own.phase == other.phase and own.axis == other.axis:
+    if (own.rule, own.phase, own.axis) == (other.rule, other.phase, other.axis):
         return True
-    names = responsible(own)
-    return bool(names) and bool(forcing(other, forced)) and forcing(other, forced) <= names
+    forcing = {one.name for one in forced if other.affects_default and FORCED_STATES.get(other.rule) == one.state}
+    return bool(forcing) and forcing <= responsible(own)

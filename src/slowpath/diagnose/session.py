@@ -33,7 +33,14 @@ from slowpath.diagnose.steps.alternatives import changes_start, screening_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import advance, kind_of, proposals
 from slowpath.diagnose.steps.order import conclude as conclude_steps
-from slowpath.diagnose.steps.settings import WHY, path_campaign, paths_of, with_settings_without_effect, without_effect
+from slowpath.diagnose.steps.settings import (
+    WHY,
+    path_campaign,
+    paths_of,
+    with_own_state_first,
+    with_settings_without_effect,
+    without_effect,
+)
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import (
@@ -183,6 +190,7 @@ class Session:
         idle = without_effect(self._measured, findings, self._bench.library.name)
         state = dataclasses.replace(self._state(), findings=findings)
         verdict = verdict_of(self._asked_for(state), self._measured, self.diagnosis.program, self._pace_of_survey())
+        verdict = with_own_state_first(verdict, of_own_state(findings, self._measured))
         return {
             "findings": findings,
             "forced": list(forced),

@@ -265,7 +265,6 @@ def build(
         remedies=_remedies(path, seen, mpi, sides),
         next=_next(path, seen),
         axis=seen.axis,
-        settings_words=seen.settings_words,
         rivals=list(path.rivals) if seen.slow_cells and seen.fast_cells else [],
         kind="fault" if seen.is_sure_fault else path.kind,
         concerns=path.concerns,

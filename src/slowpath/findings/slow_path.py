@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from slowpath.core.finding_results import FindingKind, RemedyResult, Rival, SettingsWords
+from slowpath.core.finding_results import FindingKind, RemedyResult, Rival
 from slowpath.core.result import Interval
 from slowpath.core.units import ratio_words
 from slowpath.findings.facts import Difference, Facts, Place
@@ -508,7 +508,6 @@ class Observation:
     cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
-    settings_words: those of title and text that stand for the user's settings; None: it is not about them.
     is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it.
     """
 
@@ -534,7 +533,6 @@ class Observation:
     slow_cells: tuple[int, ...] = ()
     fast_cells: tuple[int, ...] = ()
     tried: tuple[Tried, ...] = ()
-    settings_words: SettingsWords | None = None
     is_sure_fault: bool = False
 
 

@@ -12,13 +12,11 @@ from slowpath.diagnose.ranks import Job, parts, shipped_parts, with_ranks
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.state import GROUPS, Asked, asked_for
 from slowpath.diagnose.steps.survey import survey_campaign
-from slowpath.mpi.own_settings import OwnSetting
 from slowpath.plan.campaign import load
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 MANY = 64  # ranks: with so many there is every group
-OWN = [OwnSetting("UCX_TLS", "tcp")]
-PAIRS = survey_campaign(load("survey"), OWN, 2)
+PAIRS = survey_campaign(load("survey"), 2)
 WHOLE = with_ranks(PAIRS, Job(MANY), parts(shipped_parts(load("coll"), ["default"])))
 
 

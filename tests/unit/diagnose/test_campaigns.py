@@ -14,6 +14,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
 from slowpath.diagnose.limits import points, points_campaign
 from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.steps.settings import state_campaign
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.trials import Trial, design
 from slowpath.findings.facts import WITHOUT_USER
@@ -49,19 +50,22 @@ def sides(slow: CellResult, under: Condition, fast: CellResult | None = None, ax
 
 
 def test_the_survey_expands_and_stays_within_its_budget(description: Json) -> None:
-    plan = made(survey_campaign(load("survey"), [], 0), description)
+    plan = made(survey_campaign(load("survey"), 0), description)
     assert plan.rounds == 5
     assert 5 < estimate(plan).wall_s < 35  # docs/internals/record.md
     assert any(contrast.control for contrast in plan.contrasts)
 
 
-def test_the_survey_looks_at_the_user_s_variables_and_at_gpus(description: Json) -> None:
+def test_the_first_step_looks_at_the_user_s_variables_and_the_survey_at_gpus(description: Json) -> None:
     own = [OwnSetting("MPIR_CVAR_CH4_CMA_ENABLE", "0")]
-    plan = made(survey_campaign(load("survey"), own, 2), description)
-    without = plan.environment(WITHOUT_USER, "mpich")
+    first = made(state_campaign(own, False, 2, 2), description)
+    without = first.environment(WITHOUT_USER, "mpich")
     assert without.unset == ["MPIR_CVAR_CH4_CMA_ENABLE"]
     assert not without.variables
-    assert {c.group for c in plan.contrasts} >= {"your settings", "your settings, GPU memory", "pinned host memory"}
+    fresh = {c.b.phase for c in first.contrasts if c.group.startswith("fresh GPU buffers")}
+    assert fresh == {"first", "steady"}
+    plan = made(survey_campaign(load("survey"), 2), description)
+    assert {c.group for c in plan.contrasts} >= {"pinned host memory"}
     assert any(
         c.parameters["memory"] == "device" and c.parameters["device"] == "0:1"
         for c in plan.cells

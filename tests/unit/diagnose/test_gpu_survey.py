@@ -24,18 +24,17 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.bench import known_patterns
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.state import EVERYTHING, Asked, BudgetClock, LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.steps.settings import propose_own_state
 from slowpath.diagnose.steps.survey import (
     GPU_PACE,
     GPU_SURVEY_S,
     GPUS_SURVEY_S,
     GROUPS,
     LAST_ROUND,
-    OWN,
     SIDES,
     within_budget,
 )
 from slowpath.diagnose.tasks import SCHEMA, Diagnosis, TrialTask
-from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
@@ -103,17 +102,17 @@ def test_what_is_left_out_is_gone_and_named(description: Json) -> None:
     expand(kept.campaign, description, IN_USE, 1)
 
 
-@pytest.mark.parametrize(("own", "stays"), [(HARMLESS, False), (OF_GPUS, True)])
-def test_the_user_s_settings_are_compared_again_where_one_may_concern_gpus(
-    own: OwnSetting, stays: bool, description: Json
-) -> None:
-    """The step before has compared them for host memory."""
-    kept = within_budget(state(description, 2, settings=[own]))
-    assert (WITHOUT_USER in {one.name for one in kept.campaign.environments}) == stays
-    assert (OWN in kept.left_out) == (not stays)
-    assert ("your settings, GPU memory" in {one.name for one in kept.campaign.cells}) == stays
-    roomy = within_budget(state(description, 2, settings=[own], left_s=1e4, budget_s=1e4, size=lambda _: Size(0.0, 0)))
-    assert WITHOUT_USER in {one.name for one in roomy.campaign.environments}
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_settings_are_compared_with_gpu_memory_within_40_s(gpus: int, description: Json) -> None:
+    """From the start of the command, by how long a job took to start."""
+    (first, *_) = propose_own_state(state(description, gpus, settings=[OF_GPUS]))
+    took_s = size(first.campaign, description, Pace(1.28, 1.6)).wall_s
+    cells = len(expand(first.campaign, description, IN_USE, 1).cells)
+    assert START_UP_S + took_s + CONCLUSION_S * cells <= 40
+    assert first.campaign.rounds >= 4
+    assert {"GPU memory", "fresh GPU buffers"} <= {one.name for one in first.campaign.cells}
+    slow = replace(state(description, gpus, settings=[OF_GPUS]), estimate=lambda _: 1e3)
+    assert next(propose_own_state(slow)).campaign.rounds == 3
 
 
 @dataclass

@@ -36,7 +36,7 @@ from slowpath.run.prepare import estimated_size
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
-PAIRS = survey_campaign(load("survey"), [], 0)
+PAIRS = survey_campaign(load("survey"), 0)
 BUDGET_S = 120.0
 COLL = load("coll")
 

@@ -14,7 +14,6 @@ from made_results import cell, contrast, environment, finding, results, step
 from msgspec.structs import replace
 
 from slowpath.core.campaign import campaign_toml
-from slowpath.core.finding_results import SettingsWords
 from slowpath.core.results import Finding, LibraryVariable, Results
 from slowpath.diagnose.own_settings import (
     OWN_WITNESSED,
@@ -27,17 +26,17 @@ from slowpath.diagnose.own_settings import (
     rounds_for,
     search,
     share,
+    suspected,
 )
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.order import conclude
 from slowpath.diagnose.steps.settings import MOST_STEPS
 from slowpath.diagnose.steps.settings import propose_settings as propose
 from slowpath.diagnose.steps.trial import propose_unset
-from slowpath.diagnose.tasks import SettingsTask, SurveyTask, WitnessTask
+from slowpath.diagnose.tasks import SettingsTask, StateTask, WitnessTask
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import NO_FILES, OwnSetting, own_settings
 from slowpath.mpi.settings import Forced
-from slowpath.slowpaths.settings.sp035_own_settings import WORDS
 
 Oracle = Callable[[Set], Outcome]
 
@@ -66,21 +65,25 @@ def any_of(*responsible: int) -> Oracle:
     return lambda gone: "gone" if set(responsible) & gone else "stays"
 
 
-@pytest.mark.parametrize(("count", "sets"), [(2, 2), (4, 4), (6, 6), (7, 6), (13, 8), (32, 10), (64, 12)])
-def test_one_responsible_setting_is_found_in_one_campaign(count: int, sets: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "campaigns"), [(2, [2]), (4, [4]), (6, [6]), (12, [6, 2]), (36, [6, 6]), (64, [6, 6, 2])]
+)
+def test_one_responsible_setting_is_found_in_few_campaigns(count: int, campaigns: list[int]) -> None:
     for number in range(count):
-        assert searched(count, all_of(number)) == (Responsible(((number,),)), [sets])
+        answer, made = searched(count, all_of(number))
+        assert answer == Responsible(((number,),))
+        assert made <= campaigns
 
 
 @pytest.mark.parametrize("count", [2, 5, 7, 13, 20])
 def test_two_that_are_slow_together_are_both_named(count: int) -> None:
-    """Either may go; where there are few, one campaign says so."""
+    """Either may go."""
     for one, other in combinations(range(count), 2):
         found, campaigns = searched(count, any_of(one, other))
         assert isinstance(found, Responsible)
         assert sorted(found.sets) == [(one,), (other,)]
-        assert len(campaigns) <= 3
-        assert sum(campaigns) <= 16
+        assert len(campaigns) <= 5
+        assert sum(campaigns) <= 26
 
 
 def test_what_fails_without_is_never_named() -> None:
@@ -153,7 +156,7 @@ def settings(count: int, file_lines: int = 0) -> list[OwnSetting]:
     ]
 
 
-def surveyed(own: Sequence[OwnSetting], slow: Slow, words: SettingsWords = WORDS) -> MeasuredStep:
+def surveyed(own: Sequence[OwnSetting], slow: Slow) -> MeasuredStep:
     """A survey with a finding about the user's settings over three lengths."""
     there = {one.name for one in own}
     cells, contrasts = [], []
@@ -165,9 +168,8 @@ def surveyed(own: Sequence[OwnSetting], slow: Slow, words: SettingsWords = WORDS
         one = contrast(f"own {length}", [(1e-6, 1e-6 * factor)] * 5, a=2 * number, b=2 * number + 1, axis="environment")
         contrasts.append(replace(one, ratio=factor, interval=(factor * 0.99, factor * 1.01)))
     seen = finding("SP035", contrasts=[one.id for one in contrasts], cells=[1], affects_default=True, cause=None)
-    seen = replace(seen, text=f"Messages with {words.text} take 2x.", title=f"{words.title} slow down", remedies=[])
-    seen = replace(seen, settings_words=words)
-    return MeasuredStep(step(1, SurveyTask(settings=list(own))), under(results(cells, contrasts, [seen]), "openmpi"))
+    seen = suspected(replace(seen, text="With your settings, messages take 2x.", remedies=[]), own)
+    return MeasuredStep(step(1, StateTask(settings=list(own))), under(results(cells, contrasts, [seen]), "openmpi"))
 
 
 def under(made: Results, library: str) -> Results:
@@ -218,13 +220,13 @@ def diagnosed(
 
 
 @pytest.mark.parametrize("count", [2, 6, 13, 30])
-def test_the_one_that_no_table_knows_is_named_in_one_campaign(count: int) -> None:
+def test_the_one_that_no_table_knows_is_named_in_few_campaigns(count: int) -> None:
     own = settings(count)
     bad = own[count - 2].name
     findings, steps = diagnosed(own, lambda there, _: 2.0 if bad in there else 1.0)
-    assert len(steps) == 2
+    assert len(steps) <= 3
     assert [one.cause for one in findings] == [f"{bad}=1 makes messages slower."]
-    assert findings[0].text == f"Messages with {bad}=1 take 2x."
+    assert findings[0].text.startswith(f"With {bad}=1, 8 B messages are 2.00x [2.00, 2.00] slower than without: ")
     assert findings[0].status == "explained"
     assert [one.name for one in findings[0].remedies] == [f"unset {bad}"]
     assert findings[0].remedies[0].snippet.shell == f"unset {bad}"
@@ -245,14 +247,14 @@ def test_two_together_and_two_that_each_do_it() -> None:
 
 def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     own = settings(1)
-    findings, steps = diagnosed(own, lambda there, _: 2.0 if there else 1.0)
+    findings, steps = diagnosed(own, lambda there, _: 1.5 if there else 1.0)
     assert [one.cause for one in conclude(steps[:1], ()).findings] == [None]
     assert "(OMPI_MCA_a00)" in conclude(steps[:1], ()).findings[0].text
     assert len(steps) == 2
     assert findings[0].cause == "OMPI_MCA_a00=1 makes messages slower."
     only, *_, shown = findings[0].legs.explained.evidence
     assert only == "OMPI_MCA_a00=1 is the only setting that was unset"
-    assert shown.startswith("separate launches confirm it: 2")
+    assert shown.startswith("separate launches confirm it: 1.5")
     state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {"OMPI_MCA_a00": "1"})
     trial = next(propose_unset(findings[0], state))
     assert 'unset = ["OMPI_MCA_a00"]' in campaign_toml(trial.campaign)
@@ -262,7 +264,7 @@ ENVIRON = {"MPIR_CVAR_ASYNC_PROGRES": "1", "MPIR_CVAR_ASYNC_PROGRESS": "1", "UCX
 
 
 def measured_of_settings_listing(survey: Results, environ: dict[str, str]) -> list[MeasuredStep]:
-    return [MeasuredStep(step(1, SurveyTask(settings=list(own_settings(environ)))), survey)]
+    return [MeasuredStep(step(1, StateTask(settings=list(own_settings(environ)))), survey)]
 
 
 def witnessed(environment_name: str, value: int) -> MeasuredStep:

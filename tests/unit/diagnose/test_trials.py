@@ -29,7 +29,7 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, with_count
 from slowpath.diagnose.steps.order import KINDS, advance, conclude, proposals
 from slowpath.diagnose.steps.settings import PATH, paths_of, without_effect
 from slowpath.diagnose.steps.trial import apply, pooled, replaceable
-from slowpath.diagnose.tasks import FastSide, PathTask, RepeatTask, SurveyTask, Task, TrialTask
+from slowpath.diagnose.tasks import FastSide, PathTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials import Gap, TrialOutcome, design, judge_trial
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER, UserState
@@ -370,22 +370,6 @@ def test_what_costs_most_is_tried_before_anything_is_explained_and_properties_la
     assert trials[-1] == property_.id
     named = [one.task for one in proposals(after_of_order(small_pages, [large]), name_only=True)]
     assert not any(isinstance(task, TrialTask) for task in named)
-
-
-def test_name_only_asks_for_own_settings_and_for_nothing_else(survey: Results) -> None:
-    apart = [(1e-3, 1.5e-3), (1e-3, 1.4e-3)]
-    own = contrast("your settings", apart, verdict="undecided")
-    own = replace(own, a=replace(own.a, value=WITHOUT_USER), b=replace(own.b, value="default"))
-    other = contrast("pages", apart, verdict="undecided")
-    of = after_of_order(replace(survey, contrasts=[other, own]), [finding("SP008")])
-    asked = [one.task for one in proposals(of, name_only=True)]
-    assert [task.contrast for task in asked if isinstance(task, RepeatTask)] == [own.id]
-    assert len(asked) == 1
-    assert [task.contrast for task in (one.task for one in proposals(of)) if isinstance(task, RepeatTask)] == [
-        own.id,
-        other.id,
-        own.id,
-    ]
 
 
 def noisy_trial(seed: int, noise: float = 0.3) -> Results:

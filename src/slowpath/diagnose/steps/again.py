@@ -10,13 +10,11 @@ from msgspec.structs import replace
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, Results
-from slowpath.diagnose.own_settings import is_users_own
 from slowpath.diagnose.sides import condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, judged
 from slowpath.diagnose.tasks import RepeatTask
 from slowpath.findings.conclude import kinds_words
-from slowpath.findings.facts import WITHOUT_USER
 
 # Repeat: a contrast of the survey that looks clear and is not decided is measured in more rounds.
 
@@ -39,14 +37,6 @@ def propose_repeat(state: State) -> Iterator[Proposal]:
         why = f"'{contrast.group}' is undecided at {contrast.ratio:.2f}x: more pairs"
         task = RepeatTask(contrast=contrast.id, sides=[contrast.a.value, contrast.b.value])
         yield Proposal(task, repeat_campaign(contrast, state.survey, state.ranks, why), why)
-
-
-def propose_own_settings(state: State) -> Iterator[Proposal]:
-    """What the user's own variables do, where the survey showed nothing of it."""
-    if not any(is_users_own(finding) for finding in state.findings):
-        yield from (
-            one for one in propose_repeat(state) if isinstance(one.task, RepeatTask) and WITHOUT_USER in one.task.sides
-        )
 
 
 def apply_repeat(before: StepConclusion, _: RepeatTask, results: Results, history: StepHistory) -> StepConclusion:

@@ -14,7 +14,6 @@ from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps import alternatives, trial
 from slowpath.diagnose.steps.again import (
     REPEAT,
-    propose_own_settings,
     propose_repeat,
 )
 from slowpath.diagnose.steps.alternatives import ALTERNATIVES
@@ -99,8 +98,6 @@ ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 FIRST_TRIED = 3  # findings of which one remedy each is tried before anything is explained
 
-# What the user's own settings do: nothing that is tried under them means much before that is known.
-USER_NAMING: tuple[Propose, ...] = (propose_own_settings, propose_settings)
 # What may name another slow path.
 NAMING: tuple[Propose, ...] = (propose_suspect,)
 # What a finding itself needs, one finding after the other.
@@ -146,7 +143,7 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     if state.gpus and not name_only and not state.tasks(TrialTask):
         yield from _first_trials(ordered, state)  # what the survey left time for, before anything else takes it
     yield from propose_path(state)
-    yield from _each(USER_NAMING, state)
+    yield from propose_settings(state)  # nothing that is tried under them means much before that is known
     if not name_only:
         yield from _first_trials(ordered, state)
     yield from _each(NAMING, state)

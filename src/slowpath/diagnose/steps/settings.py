@@ -3,41 +3,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
+from slowpath.core.result import Phase
 from slowpath.core.results import MOST_ACTIONS, ContrastResult, Finding, MessagePath, Results, Verdict
 from slowpath.diagnose.own_settings import (
     MOST_TRIES,
     OWN_WITNESSED,
     Again,
+    Outcome,
     Responsible,
     Set,
-    Sets,
     Share,
     ToTry,
     again,
     findings_under,
+    is_about_settings,
+    is_by_far,
     named,
-    named_if_only,
     only_words,
     responsible,
     rounds_for,
     search,
     share,
     suspected,
-    unread,
-    without_twins,
-    without_unread,
 )
 from slowpath.diagnose.sides import LaunchPlace, condition, named_places
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, judged, unchanged
 from slowpath.diagnose.tasks import PathTask, SettingsCell, SettingsTask, StateTask, SurveyTask
-from slowpath.findings.conclude import kinds_words
+from slowpath.findings.conclude import group_of, kinds_words
 from slowpath.findings.facts import CLEAR_RATIO, DECIDED, WITHOUT_USER
 from slowpath.findings.observed import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.mpi.launchers import INHERITED, WIDENED
@@ -48,7 +49,7 @@ from slowpath.stats.contrast import rank_sum_p as p_value
 from slowpath.stats.contrast import rank_sum_shift as shift
 from slowpath.stats.estimate import Floats
 
-# State: three short cells as the user has them against a clean state, before any survey. Some seconds.
+# State: a dozen short cells as the user has them against a clean state, before any survey. Some seconds.
 #
 # The user's settings, and the processors that a launcher inherits, are taken away one at a time, in interleaved
 # launches that ask the launcher for nothing. A launch that takes many times as long as a clean one is ended: that it
@@ -56,25 +57,62 @@ from slowpath.stats.estimate import Floats
 
 AS_IT_IS = "default"
 STARTED, EVERYWHERE = "as you start it", "all processors"
-ROUNDS, ROUNDS_OF_MANY = 5, 4  # of two states, and of more
+ROUNDS = (5, 4, 3)  # as many as fit, by how long a job took to start here; four are enough where there are many states
 FEWEST_RANKED, LEVEL = 4, 0.95  # pairs, so that launches that lie apart are an interval at this level
 MOST_S = 16.0  # of the whole step, where launches take many times as long as clean ones
-LEAST_S, UNKNOWN_S = 2.0, 4.0  # of a launch, where no clean one has ended yet
+LEAST_S, UNKNOWN_S = 2.0, 6.0  # of a launch, where no clean one has ended yet
 
-_EFFORT: dict[str, Values] = {"time_limit_s": 0.02, "warmup_s": 0.002}
-_CELLS = (
-    CellsTable("short messages", "p2p", {**_EFFORT, "pattern": "ping_pong", "message_bytes": "8", "samples": 60}),
-    CellsTable("long messages", "p2p", {**_EFFORT, "pattern": "ping_pong", "message_bytes": "1MiB", "samples": 20}),
-    CellsTable("barrier", "coll", {**_EFFORT, "collective": "barrier", "message_bytes": "0", "samples": 40}),
+_BRIEF: dict[str, Values] = {"time_limit_s": 0.02, "warmup_s": 0.002}
+_PING: dict[str, Values] = {**_BRIEF, "pattern": "ping_pong"}
+_FRESH: dict[str, Values] = {"pattern": "one_way", "message_bytes": "1MiB", "allocations": 2, "messages": 3}
+_LATENCY, _WORK = "half_round_trip_latency_s", "collective_work_s"
+
+
+@dataclass(frozen=True)
+class StateCell:
+    """phases: that are compared, of a metric."""
+
+    cells: CellsTable
+    metric: str = _LATENCY
+    phases: tuple[Phase, ...] = ("steady",)
+
+
+# Enough where processors are missing, which slows down all calls: more cells would only be more chances for noise.
+FEW_CELLS = (
+    StateCell(CellsTable("short messages", "p2p", {**_PING, "message_bytes": "8", "samples": 60})),
+    StateCell(CellsTable("long messages", "p2p", {**_PING, "message_bytes": "1MiB", "samples": 20})),
+    StateCell(
+        CellsTable("barrier", "coll", {**_BRIEF, "collective": "barrier", "message_bytes": "0", "samples": 40}), _WORK
+    ),
 )
-_METRICS = {"p2p": "half_round_trip_latency_s", "coll": "collective_work_s"}
+MORE_CELLS = (
+    StateCell(CellsTable("medium messages", "p2p", {**_PING, "message_bytes": ["2KiB", "64KiB"], "samples": 20})),
+    StateCell(CellsTable("fresh buffers", "p2p", _FRESH), "one_way_s", ("first",)),
+    StateCell(
+        CellsTable("allreduce", "coll", {**_BRIEF, "collective": "allreduce", "message_bytes": "8", "samples": 20}),
+        _WORK,
+    ),
+    StateCell(
+        CellsTable("puts", "put", {**_BRIEF, "design": "mpi", "instructions": 0, "puts": 10, "samples": 20}),
+        "time_per_put_s",
+    ),
+)
+
+
+def _of_gpus(gpus: int) -> tuple[StateCell, ...]:
+    """Messages from a buffer that is used again, and the first ones from fresh buffers.  Args: gpus: 1 or more."""
+    device: dict[str, Values] = {"memory": "device", "device": "0:1" if gpus > 1 else "0"}
+    again_table = CellsTable("GPU memory", "p2p", {**_PING, **device, "message_bytes": ["8", "1MiB"], "samples": 20})
+    fresh = CellsTable("fresh GPU buffers", "p2p", {**_FRESH, **device})
+    return StateCell(again_table), StateCell(fresh, "one_way_s", ("first", "steady"))
 
 
 def propose_own_state(state: State) -> Iterator[Proposal]:
     """Where nothing was measured yet and there is something to take away, or others take the cores of the ranks."""
     settings, processors = removable(state.settings), state.processors
     is_masked = processors is not None and processors.is_narrowed
-    if state.measured or state.asked or not (settings or is_masked or state.is_loaded):
+    is_asked = not state.asked or bool(state.asked.rules & codes_refined_by("state"))
+    if state.measured or not is_asked or not (settings or is_masked or state.is_loaded):
         return
     task = StateTask(
         settings=list(state.settings),
@@ -83,7 +121,11 @@ def propose_own_state(state: State) -> Iterator[Proposal]:
         granted=processors.granted if processors and is_masked else None,
         others=state.others if state.is_loaded else None,
     )
-    yield Proposal(task, state_campaign(settings, is_masked, state.job.timed_ranks, state.gpus > 0), _why(task))
+    for rounds in ROUNDS[bool(settings) and is_masked :]:
+        campaign = state_campaign(settings, is_masked, state.job.timed_ranks, state.gpus, rounds, state.is_loaded)
+        if state.estimate is None or state.estimate(campaign) <= MOST_S:
+            break
+    yield Proposal(task, campaign, _why(task))
 
 
 def _why(task: StateTask) -> str:
@@ -95,10 +137,17 @@ def _why(task: StateTask) -> str:
     return f"is it slower with {' and '.join(found)} than in a clean state?"
 
 
-def state_campaign(settings: Sequence[OwnSetting], is_masked: bool, ranks: int, with_gpus: bool = False) -> Campaign:
+def state_campaign(
+    settings: Sequence[OwnSetting],
+    is_masked: bool,
+    ranks: int,
+    gpus: int = 0,
+    rounds: int = ROUNDS[0],
+    is_loaded: bool = False,
+) -> Campaign:
     """The campaign. Each contrast differs in one thing, with all else as in the clean state.
 
-    Args: with_gpus: launches of an MPI that takes GPU memory start slowly, and time is to be left for a trial.
+    Args: gpus: whose memory messages are asked about.  is_loaded: others slow down all launches.
     """
     environments, placements = [EnvironmentTable(AS_IT_IS)], [PlacementTable(STARTED, INHERITED)]
     if settings:
@@ -106,52 +155,37 @@ def state_campaign(settings: Sequence[OwnSetting], is_masked: bool, ranks: int, 
         environments.append(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset))
     if is_masked:
         placements.append(PlacementTable(EVERYWHERE, WIDENED))
+    more = MORE_CELLS if settings and not is_masked and not is_loaded else ()
+    asked = (*FEW_CELLS, *more, *(_of_gpus(gpus) if settings and gpus else ()))
+    names, places = [one.name for one in environments], [one.name for one in placements]
     return Campaign(
         name=CAMPAIGN,
         title="Is it slower with your settings than in a clean state?",
         ranks=[ranks],
-        rounds=ROUNDS if len(environments) + len(placements) < 4 and not with_gpus else ROUNDS_OF_MANY,
+        rounds=rounds,
         environments=environments,
         placements=placements,
-        cells=[
-            replace(one, environment=[e.name for e in environments], placement=[p.name for p in placements])
-            for one in _CELLS
-        ],
-        contrasts=list(_contrasts(len(settings), environments[-1].name, placements[-1].name)),
+        cells=[replace(one.cells, environment=names, placement=places) for one in asked],
+        contrasts=[contrast for one in asked for contrast in _contrasts(one, names[-1], places[-1])],
         why="Written by slowpath diagnose.",
     )
 
 
-def _contrasts(settings: int, clean: str, everywhere: str) -> Iterator[ContrastTable]:
+def _contrasts(one: StateCell, clean: str, everywhere: str) -> Iterator[ContrastTable]:
     """Args: clean, everywhere: environment and placement of the clean state."""
-    for name, metric in ((cells.name, _METRICS[cells.experiment]) for cells in _CELLS):
-        if clean != AS_IT_IS:
-            what = f"your {settings} settings" if settings > 1 else "your setting"
-            yield ContrastTable(
-                f"{name}, settings",
-                f"Is it slower than without {what}?",
-                name,
-                "environment",
-                clean,
-                AS_IT_IS,
-                metric,
-                where={"placement": everywhere},
-            )
-        if everywhere != STARTED:
-            yield ContrastTable(
-                f"{name}, processors",
-                "Is it slower than on all processors?",
-                name,
-                "placement",
-                everywhere,
-                STARTED,
-                metric,
-                where={"environment": clean},
-            )
+    name, where = one.cells.name, {"placement": everywhere}
+    for phase in one.phases if clean != AS_IT_IS else ():
+        title = f"{name}, settings{', first' * (phase == 'first')}"
+        question = "Is it slower than without your settings?"
+        sides = ("environment", clean, AS_IT_IS)
+        yield ContrastTable(title, question, name, *sides, one.metric, phase, where)
+    if everywhere != STARTED and one in FEW_CELLS:
+        question, sides = "Is it slower than on all processors?", ("placement", everywhere, STARTED)
+        yield ContrastTable(f"{name}, processors", question, name, *sides, one.metric, where={"environment": clean})
 
 
 def against(task: StateTask) -> Against | None:
-    """What launches are held against; None: there is no clean state."""
+    """What launches are compared with; None: there is no clean state."""
     if not removable(task.settings) and task.inherited is None:
         return None
     clean = WITHOUT_USER if removable(task.settings) else AS_IT_IS
@@ -160,17 +194,25 @@ def against(task: StateTask) -> Against | None:
 
 
 def apply_own_state(before: StepConclusion, task: StateTask, results: Results, history: StepHistory) -> StepConclusion:
-    """What is slower by a clear margin; the only setting is the responsible one."""
+    """What is slower by a clear margin. The only setting is the responsible one where it slows calls down by far; less
+    than that is a suspicion until launches of its own show it again: of a dozen contrasts noise makes one slower now
+    and then (tests/unit/diagnose/test_settings_noise.py).
+    """
     settings, codes = removable(task.settings), codes_refined_by("state")
     contrasts = [only_clear(by_ranks(one)) for one in results.contrasts]
-    decided = contrasts != list(results.contrasts)
-    every = (
-        findings_under(replace(results, contrasts=contrasts), history.forced) if decided else judged(results, history)
-    )
-    found = [one for one in every if one.rule in codes and _is_clear(one)]
-    if settings:
-        found = [named_if_only(one, settings) for one in found]
+    if contrasts == list(results.contrasts):
+        seen = judged(results, history)
+    else:
+        seen = findings_under(replace(results, contrasts=contrasts), history.forced)
+    found = [one for one in seen if one.rule in codes and _is_clear(one)]
+    found = [_about_settings(one, settings) if is_about_settings(one) else one for one in found]
     return before.with_findings([replace(one, run=history.step.folder) for one in found])
+
+
+def _about_settings(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
+    if len(settings) == 1 and is_by_far(finding):
+        return named(finding, [settings], [only_words(settings[0])])
+    return replace(suspected(finding, settings), needs_cause=not is_by_far(finding))
 
 
 def by_ranks(contrast: ContrastResult) -> ContrastResult:
@@ -210,6 +252,12 @@ def only_clear(contrast: ContrastResult) -> ContrastResult:
 def _is_clear(finding: Finding) -> bool:
     """Whether its interval leaves a margin; what has no ratio at all was counted, or ended."""
     return finding.ratio is None or (finding.interval is not None and finding.interval[0] >= CLEAR_RATIO)
+
+
+def with_own_state_first(verdict: Verdict, own: Sequence[Finding]) -> Verdict:
+    """The verdict with what the user's settings slow down as its first sentence: number and cost."""
+    first = next((one for one in own if is_about_settings(one) and group_of(one) == "fault"), None)
+    return verdict if first is None else replace(verdict, answer=f"{first.text} {verdict.answer}")
 
 
 def summary_own_state(task: StateTask, _: StepConclusion, after: StepConclusion) -> str:
@@ -323,29 +371,82 @@ def with_settings_without_effect(verdict: Verdict, said: Sequence[str]) -> Verdi
 # Settings: which of the user's own makes messages slower? Sets of them are taken away, in interleaved launches.
 #
 # Nothing is named before these launches, which hold the same cells with and without the settings, show the slowdown
-# again: what a survey saw may be noise of the one contrast in ten that was looked at for being slow.
+# again: what the first step saw may be noise of the one contrast in ten that was looked at for being slow.
 
 MOST_STEPS = 8
 FEWEST_SETS = 2  # of a campaign
 _ALL = "without all"
 
-Shares = Mapping[Set, Share]
+
+@dataclass
+class Searched:
+    """What all steps of the search measured of one contrast of a finding; pairs as of `share`.
+
+    every: without all settings.  gone: without a set; empty: no launch worked.  tries: of a set; None: of all settings.
+    cells: of all findings, that were looked at.
+    """
+
+    every: list[Floats] = field(default_factory=list)
+    gone: dict[Set, list[Floats]] = field(default_factory=dict)
+    tries: Counter[Set | None] = field(default_factory=Counter)
+    cells: int = 0
+
+    @property
+    def again(self) -> Again | None:
+        """Whether the slowdown itself was seen again; None: no launch was measured."""
+        return again(np.concatenate(self.every), self.cells) if self.every else None
+
+    @property
+    def shares(self) -> dict[Set, Share]:
+        """What went with each set."""
+        if not self.every:
+            return {}
+        whole = np.concatenate(self.every)
+        made = {some: share(np.concatenate(pairs), whole) for some, pairs in self.gone.items() if pairs}
+        return {some: one for some, one in made.items() if one is not None}
+
+    def answer(self, count: int) -> Responsible | ToTry:
+        """Which of so many settings it is, or what to take away next."""
+        seen: dict[Set, Outcome] = {some: "failed" for some, pairs in self.gone.items() if not pairs}
+        return search(count, seen | {some: one.outcome for some, one in self.shares.items()})
+
+
+def _searched(state: Iterable[MeasuredStep]) -> dict[tuple[str, str], Searched]:
+    """By finding and contrast."""
+    found = defaultdict[tuple[str, str], Searched](Searched)
+    for step in state:
+        task = step.step.task
+        if not isinstance(task, SettingsTask):
+            continue
+        pairs = {one.group: np.array(one.pairs, dtype=np.float64) for one in step.results.contrasts if one.pairs}
+        for cell in task.cells:
+            seen = found[cell.finding, cell.contrast]
+            seen.tries[None] += 1
+            seen.every += [pairs[name]] if (name := f"{cell.group}, {_ALL}") in pairs else []
+            for environment, numbers in task.taken.items():
+                some = frozenset(numbers)
+                seen.tries[some] += 1
+                measured = [pairs[name]] if (name := f"{cell.group}, {environment}") in pairs else []
+                seen.gone.setdefault(some, []).extend(measured)
+    for seen in found.values():
+        seen.cells = len(found)
+    return found
 
 
 def propose_settings(state: State) -> Iterator[Proposal]:
     """What the search asks for, of all findings that name no setting yet, in one campaign."""
     settings = state.removable
-    steps = [one for one in state.measured if isinstance(one.step.task, SettingsTask)]
-    if not settings or len(steps) >= MOST_STEPS:
+    if not settings or len(state.tasks(SettingsTask)) >= MOST_STEPS:
         return
+    searched = _searched(state.measured)
     cells: list[tuple[SettingsCell, ContrastResult, Results]] = []
     wanted: dict[Set, None] = {}
     for finding in state.findings:
-        if finding.rule not in codes_refined_by("settings") or finding.cause is not None:
+        if not is_about_settings(finding) or finding.cause is not None:
             continue
         results = state.seen_in(finding)
         for contrast in _speaking(finding, results):
-            asked = _asked(finding, contrast, len(settings), steps)
+            asked = _asked(searched.get((finding.id, contrast.id), Searched()), len(settings))
             if asked is not None:
                 group = f"cell {len(cells) + 1}"
                 metric, phase = contrast.metric, contrast.b.phase
@@ -355,35 +456,23 @@ def propose_settings(state: State) -> Iterator[Proposal]:
     # All sets at once take the fewest launches; where these do not fit the budget, the first ones do at least.
     for sets in dict.fromkeys((tuple(wanted), tuple(wanted)[:FEWEST_SETS])) if cells else ():
         task, campaign = _campaign(cells, sets, settings, state.ranks)
-        yield Proposal(task, campaign, _settings_why(settings))
+        alone = f"does {settings[0].name} make messages slower in separate launches, too?"
+        which = f"which of your {len(settings)} settings makes messages slower?"
+        yield Proposal(task, campaign, which if len(settings) > 1 else alone)
 
 
-def _settings_why(settings: Sequence[OwnSetting]) -> str:
-    if len(settings) == 1:
-        return f"does {settings[0].name} make messages slower in separate launches, too?"
-    return f"which of your {len(settings)} settings makes messages slower?"
-
-
-def _asked(finding: Finding, contrast: ContrastResult, count: int, steps: Sequence[MeasuredStep]) -> ToTry | None:
+def _asked(searched: Searched, count: int) -> ToTry | None:
     """What the search needs next; None: it is over, or noise hides what it needs."""
-    answer, whole = _answer(finding.id, contrast.id, count, steps), _again(finding.id, contrast.id, steps)
-    if whole is not None and whole.seen == "gone":
+    answer, whole = searched.answer(count), searched.again
+    if whole is not None and (whole.seen == "gone" or (whole.seen == "shown" and not isinstance(answer, ToTry))):
         return None
-    if not isinstance(answer, ToTry):
-        if whole is not None and whole.seen == "shown":
-            return None
-        answer = ToTry((), again=whole is not None)
-    tries = max(_tries(finding.id, contrast.id, one, steps) for one in answer.sets or (None,))
-    return None if tries >= MOST_TRIES else answer
+    asked = answer if isinstance(answer, ToTry) else ToTry((), again=whole is not None)
+    return None if max(searched.tries[one] for one in asked.sets or (None,)) >= MOST_TRIES else asked
 
 
 def _speaking(finding: Finding, results: Results) -> list[ContrastResult]:
     """The clearest contrasts of the shorter and of the longer messages: one setting may slow either."""
-    found = [
-        contrast
-        for contrast in results.contrasts
-        if contrast.id in set(finding.contrasts) and contrast.ratio and contrast.interval
-    ]
+    found = [one for one in results.contrasts if one.id in set(finding.contrasts) and one.ratio and one.interval]
     found.sort(key=lambda one: int(results.cell(one.b.cell).parameters.get("message_bytes", "0")))
     half = (len(found) + 1) // 2
     return [max(some, key=lambda one: one.ratio or 0.0) for some in (found[:half], found[half:]) if some]
@@ -395,204 +484,82 @@ def _campaign(
     settings: Sequence[OwnSetting],
     ranks: int,
 ) -> tuple[SettingsTask, Campaign]:
-    taken = {f"without set {number}": some for number, some in enumerate(wanted, start=1)}
-    bare = without(settings, settings)
-    environments = [EnvironmentTable(AS_IT_IS), EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset)]
-    for name, some in taken.items():
-        less = without(settings, [settings[number] for number in sorted(some)])
-        environments.append(EnvironmentTable(name, less.variables, less.unset))
+    taken = {f"without set {number}": sorted(some) for number, some in enumerate(wanted, start=1)}
+    bare = {WITHOUT_USER: without(settings, settings)}
+    bare |= {name: without(settings, [settings[number] for number in some]) for name, some in taken.items()}
+    environments = [EnvironmentTable(AS_IT_IS)]
+    environments += [EnvironmentTable(name, less.variables, less.unset) for name, less in bare.items()]
+    names, question = [one.name for one in environments], "Is it faster without these settings?"
     groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, LaunchPlace]()
     for cell, contrast, results in cells:
         slow = results.cell(contrast.b.cell)
         under = condition(slow, results)
         placements[under.placement] = under.place
-        names = [environment.name for environment in environments]
         groups.append(CellsTable(cell.group, slow.experiment, slow.parameters, names, [under.placement]))
-        contrasts += [
-            ContrastTable(
-                f"{cell.group}, {name}",
-                "Is it faster without these settings?",
-                cell.group,
-                "environment",
-                environment,
-                AS_IT_IS,
-                cell.metric,
-                cell.phase,
-                explains=True,
-            )
-            for name, environment in ((_ALL, WITHOUT_USER), *((one, one) for one in taken))
-        ]
-    least = min(contrast.ratio or 1.0 for _, contrast, _ in cells)
+        for name in names[1:]:
+            title, sides = f"{cell.group}, {_ALL if name == WITHOUT_USER else name}", ("environment", name, AS_IT_IS)
+            contrasts.append(ContrastTable(title, question, cell.group, *sides, cell.metric, cell.phase, explains=True))
     campaign = Campaign(
         name="settings",
         title="Which of the user's settings makes messages slower",
         ranks=[ranks],
-        rounds=rounds_for(least),
+        rounds=rounds_for(min(contrast.ratio or 1.0 for _, contrast, _ in cells)),
         environments=environments,
         placements=named_places(placements),
         cells=groups,
         contrasts=contrasts,
-        why="\n".join(
-            f"{name}: {', '.join(settings[number].name for number in sorted(some))}" for name, some in taken.items()
-        ),
+        why="\n".join(f"{name}: {', '.join(settings[one].name for one in some)}" for name, some in taken.items()),
     )
-    numbers = {name: sorted(some) for name, some in taken.items()}
-    return SettingsTask(cells=[cell for cell, _, _ in cells], taken=numbers), campaign
+    return SettingsTask(cells=[cell for cell, _, _ in cells], taken=taken), campaign
 
 
-def apply_settings(before: StepConclusion, _: SettingsTask, results: Results, history: StepHistory) -> StepConclusion:
+def apply_settings(before: StepConclusion, _: SettingsTask, __: Results, history: StepHistory) -> StepConclusion:
     """Findings name their settings as soon as the search of all their cells is over."""
-    steps = [
-        one
-        for one in history.measured
-        if isinstance(one.step.task, SettingsTask) and one.step.number <= history.step.number
-    ]
+    searched = _searched(one for one in history.measured if one.step.number <= history.step.number)
     settings = removable(settings_of(history.measured))
     findings: list[Finding] = []
     for finding in before.findings:
-        findings += (
-            _named(finding, settings, steps)
-            if finding.rule in codes_refined_by("settings") and finding.cause is None
-            else [finding]
-        )
-    read = without_unread(findings, unread(history.measured), settings)
-    return StepConclusion(without_twins(read, history.forced))
+        of_finding = {contrast: one for (name, contrast), one in searched.items() if name == finding.id}
+        is_open = is_about_settings(finding) and finding.cause is None and of_finding
+        findings += _named(finding, settings, list(of_finding.values())) if is_open else [finding]
+    return StepConclusion(findings)
 
 
-def _named(finding: Finding, settings: Sequence[OwnSetting], steps: Sequence[MeasuredStep]) -> list[Finding]:
+def _named(finding: Finding, settings: Sequence[OwnSetting], searched: Sequence[Searched]) -> list[Finding]:
     """One finding for each set of settings that some of its cells name; itself where none does yet, or none where these
-    launches show no slowdown of any of them.
+    launches show no slowdown of any of them. What is enough for two cells is named for both.
     """
-    tried = {cell.contrast for step in steps for cell in _task(step).cells if cell.finding == finding.id}
-    seen = {one: _again(finding.id, one, steps) for one in finding.contrasts if one in tried}
-    if not seen:
-        return [finding]
-    shown = {contrast: one for contrast, one in seen.items() if one is not None and one.seen == "shown"}
+    shown = [(one, whole) for one in searched if (whole := one.again) is not None and whole.seen == "shown"]
     if not shown:
-        is_gone = all(one is not None and one.seen == "gone" for one in seen.values())
-        return [] if is_gone else [suspected(finding, settings)]
-    found: dict[tuple[tuple[int, ...], ...], list[str]] = {}
-    for contrast, one in shown.items():
-        answer = _answer(finding.id, contrast, len(settings), steps)
+        return [] if all(one.again is not None and one.again.seen == "gone" for one in searched) else [finding]
+    found: list[tuple[set[tuple[int, ...]], list[str]]] = []
+    for one, whole in shown:
+        answer = one.answer(len(settings))
         if isinstance(answer, ToTry):
-            return [replace(suspected(finding, settings), needs_cause=False)]
-        shares = _shares(finding.id, contrast, steps)
+            return [replace(finding, needs_cause=False)]
         evidence = [only_words(settings[0])] if len(settings) == 1 else []
-        evidence += [_evidence(settings, some, share) for some, share in shares.items() if _matters(some, answer)]
-        found.setdefault(answer.sets, []).extend([*evidence, one.words])
-    named_findings = []
-    for number, (sets, evidence) in enumerate(found.items()):
-        own: Sets = [[settings[index] for index in some] for some in sets]
-        named_findings.append(named(finding, own, list(dict.fromkeys(evidence)), own_id=number == 0))
-    return named_findings
-
-
-def _matters(some: Set, answer: Responsible) -> bool:
-    """Whether a set is, or lacks exactly, what is responsible: the lines that a reader wants."""
-    return any(set(one) <= some for one in answer.sets) or len(some) == 1
-
-
-def _evidence(settings: Sequence[OwnSetting], some: Set, seen: Share) -> str:
-    names = ", ".join(settings[number].name for number in sorted(some))
-    return f"without {names}, all others kept: {seen.words}"
-
-
-def _again(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Again | None:
-    """What all steps show of the slowdown itself; None: no launch of theirs was measured."""
-    every = _every(finding, contrast, steps)
-    asked = {(cell.finding, cell.contrast) for one in steps for cell in _task(one).cells}
-    return again(every, len(asked)) if every is not None else None
-
-
-def _every(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Floats | None:
-    """Without all settings and as it is, seconds, shape (pairs, 2), over all steps."""
-    tests = (
-        _pairs(one.results, f"{cell.group}, {name}")
-        for one in steps
-        for cell, name, some in _tests(finding, contrast, one)
-        if some is None
-    )
-    found = [pairs for pairs in tests if pairs is not None]
-    return np.concatenate(found) if found else None
-
-
-def _answer(finding: str, contrast: str, count: int, steps: Sequence[MeasuredStep]) -> Responsible | ToTry:
-    seen = {some: one.outcome for some, one in _shares(finding, contrast, steps).items()}
-    failed = {some: "failed" for some in _failed(finding, contrast, steps) if some not in seen}
-    return search(count, {**failed, **seen})  # type: ignore[dict-item]
-
-
-def _shares(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Shares:
-    """What went with each set, over all steps that took it away."""
-    whole = _every(finding, contrast, steps)
-    if whole is None:
-        return {}
-    gone: dict[Set, list[Floats]] = {}
-    for one in steps:
-        for cell, name, some in _tests(finding, contrast, one):
-            pairs = None if some is None else _pairs(one.results, f"{cell.group}, {name}")
-            if some is not None and pairs is not None:
-                gone.setdefault(some, []).append(pairs)
-    made = {some: share(np.concatenate(pairs), whole) for some, pairs in gone.items()}
-    return {some: one for some, one in made.items() if one is not None}
-
-
-def _failed(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Iterator[Set]:
-    for step in steps:
-        for cell, name, some in _tests(finding, contrast, step):
-            if some is not None and _pairs(step.results, f"{cell.group}, {name}") is None:
-                yield some
-
-
-def _tries(finding: str, contrast: str, some: Set | None, steps: Sequence[MeasuredStep]) -> int:
-    return sum(some == taken for step in steps for _, _, taken in _tests(finding, contrast, step))
-
-
-def _tests(finding: str, contrast: str, step: MeasuredStep) -> Iterator[tuple[SettingsCell, str, Set | None]]:
-    """Cell, environment and set of each test of this contrast in a step; the set is None where all settings go."""
-    task = _task(step)
-    for cell in task.cells:
-        if (cell.finding, cell.contrast) == (finding, contrast):
-            yield cell, _ALL, None
-            yield from ((cell, name, frozenset(numbers)) for name, numbers in task.taken.items())
-
-
-def _task(step: MeasuredStep) -> SettingsTask:
-    if not isinstance(step.step.task, SettingsTask):
-        raise TypeError(f"step {step.step.number} takes no settings away")
-    return step.step.task
-
-
-def _pairs(results: Results, name: str) -> Floats | None:
-    """Without and with, seconds, shape (pairs, 2)."""
-    found = next((contrast for contrast in results.contrasts if contrast.group == name), None)
-    if found is None or not found.pairs:
-        return None
-    return np.array(found.pairs, dtype=np.float64)
+        evidence += [
+            f"without {', '.join(settings[number].name for number in sorted(some))}, all others kept: {seen.words}"
+            for some, seen in one.shares.items()
+            if len(some) == 1 or any(set(enough) <= some for enough in answer.sets)
+        ]
+        sets, said = next((row for row in found if row[0] & set(answer.sets)), (set(answer.sets), []))
+        if not said:
+            found.append((sets, said))
+        sets &= set(answer.sets)
+        said += [*evidence, whole.words]
+    return [
+        named(finding, [[settings[n] for n in some] for some in sorted(sets)], list(dict.fromkeys(said)), number == 0)
+        for number, (sets, said) in enumerate(found)
+    ]
 
 
 def summary_settings(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> str:
     """`MPIR_CVAR_CH4_CMA_ENABLE=0 makes messages slower`."""
-    known = {finding.id: finding.cause for finding in before.findings}
-    fresh = [
-        finding
-        for finding in after.findings
-        if finding.rule in codes_refined_by("settings") and finding.cause and known.get(finding.id) != finding.cause
-    ]
-    folded = [
-        name
-        for finding in after.findings
-        for name in finding.merged
-        if name.partition(":")[0] in codes_refined_by("settings") and name in known
-    ]
-    left = {name for finding in after.findings for name in (finding.id, *finding.merged)}
-    gone = [finding for finding in before.findings if finding.id not in left]
-    reported = [
-        *(one.cause or "" for one in fresh),
-        *(f"taken back: {one.text}" for one in gone),
-        *(f"{len(folded)} named by another rule already" for _ in folded[:1]),
-    ]
-    return " ".join(reported) or "not down to one yet"
+    known, left = {one.id: one.cause for one in before.findings}, {one.id for one in after.findings}
+    fresh = [one.cause for one in after.findings if is_about_settings(one) and one.cause != known.get(one.id)]
+    gone = [f"taken back: {one.text}" for one in before.findings if one.id not in left]
+    return " ".join([*filter(None, fresh), *gone]) or "not down to one yet"
 
 
 SETTINGS = StepKind(SettingsTask, apply_settings, summary_settings)

@@ -10,27 +10,17 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Values
 from slowpath.core.plan import Pace
 from slowpath.core.results import Results
 from slowpath.core.units import format_time
-from slowpath.diagnose.own_settings import (
-    folded,
-    set_aside,
-    suspected,
-    unconfirmed,
-    unread,
-    without_twins,
-    without_unread,
-)
+from slowpath.diagnose.own_settings import folded, set_aside
 from slowpath.diagnose.ranks import PAIR, Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import EACH_S, Proposal, State, with_groups_alone
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, judged
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.diagnose.trials import ROUNDS
 from slowpath.findings.conclude import kinds_words
-from slowpath.findings.facts import WITHOUT_USER
-from slowpath.mpi.own_settings import OwnSetting, may_concern_gpus, removable, without
 from slowpath.run.prepare import campaign_named
 from slowpath.slowpaths.advice import ADVICE
 
@@ -47,8 +37,6 @@ GPU_PACE = Pace(1.0, 1.6)
 _BETWEEN_S = 4.0  # from the survey's conclusion to the first launch of the trial: its cells are judged by an engine
 _FEWEST_ROUNDS = 4  # where nothing else is left to leave out: two kinds of launches need as many
 LAST_ROUND = "a fifth round"
-OWN = "your settings"  # groups of cells with and without the user's settings, and the side, in words
-OWN_ON_GPUS = "your settings, GPU memory"
 SIDES = ("network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
 # Groups of cells, what costs least to miss first, where no side is left to leave out.
 GROUPS = (
@@ -123,19 +111,6 @@ def of_devices(gpus: int) -> tuple[CellsTable, ...]:
     )
 
 
-def own_of_devices(gpus: int) -> CellsTable:
-    """The user's settings with GPU memory."""
-    parameters: dict[str, Values] = {
-        "pattern": "one_way",
-        "memory": "device",
-        "device": _devices(gpus),
-        "message_bytes": ["8", "16KiB", "1MiB", "16MiB"],
-        "allocations": 2,
-        "messages": 8,
-    }
-    return CellsTable(OWN_ON_GPUS, "p2p", parameters, EVERY)
-
-
 def _devices(gpus: int) -> Values:
     return ["0", "0:1"] if gpus > 1 else "0"
 
@@ -185,11 +160,7 @@ def _takes(state: State, estimate: Estimate, most_s: float) -> Estimate:
 
 
 def _thinned(pairs: Campaign, state: State, takes: Estimate, most_s: float) -> Thinned:
-    """Leave out what costs least to miss until it fits.
-
-    The user's settings have been compared with none by the step before: they are compared again with GPU memory where
-    one of them may concern it.
-    """
+    """Leave out what costs least to miss until it fits."""
     left_out: list[str] = []
 
     def shorten(name: str, shorter: Callable[[Campaign], Campaign]) -> None:
@@ -198,16 +169,11 @@ def _thinned(pairs: Campaign, state: State, takes: Estimate, most_s: float) -> T
             pairs = less
             left_out.append(name)
 
-    own_concerns = any(may_concern_gpus(one) for one in removable(state.settings))
-    if not own_concerns:
-        shorten(OWN, _without_own)
     for side in SIDES:
         shorten(side, partial(_without_side, side=side))
     shorten(LAST_ROUND, lambda one: replace(one, rounds=min(one.rounds, _FEWEST_ROUNDS)))
     for group in GROUPS:
         shorten(group, partial(_without_groups, names=(group,)))
-    if own_concerns:
-        shorten(OWN, _without_own)
     return Thinned(pairs, tuple(left_out), most_s, takes)
 
 
@@ -244,13 +210,6 @@ def _without_side(pairs: Campaign, side: str) -> Campaign:
     )
 
 
-def _without_own(pairs: Campaign) -> Campaign:
-    """The campaign without launches that take the user's settings away."""
-    if WITHOUT_USER not in {one.name for one in pairs.environments}:
-        return pairs
-    return _without_groups(_without_side(pairs, WITHOUT_USER), (OWN, OWN_ON_GPUS))
-
-
 def _without_groups(pairs: Campaign, names: Sequence[str]) -> Campaign:
     """The campaign without these groups of cells, and without what compares them."""
     return replace(
@@ -262,19 +221,6 @@ def _without_groups(pairs: Campaign, names: Sequence[str]) -> Campaign:
 
 # Survey: campaigns/survey.toml, and what the user's variables and the GPUs of this machine add. The first step.
 
-# What a user's settings change, as they are and without all of them, in the launches of the paths.
-_OWN = CellsTable(
-    OWN,
-    "p2p",
-    {
-        "pattern": "ping_pong",
-        "message_bytes": ["8", "1KiB", "8KiB", "64KiB", "512KiB", "4MiB"],
-        "samples": 40,
-        "time_limit_s": 0.008,
-        "warmup_s": 0.002,
-    },
-    EVERY,
-)
 _FIRST_USE = "first_use"
 _START = "start"  # the group of campaigns/survey.toml
 _ONCE = {
@@ -322,17 +268,12 @@ def within_budget(state: State) -> Kept:
 
 
 def _pairs(state: State) -> Campaign:
-    return survey_campaign(campaign_named("survey"), removable(state.settings), state.gpus)
+    return survey_campaign(campaign_named("survey"), state.gpus)
 
 
-def apply_survey(before: StepConclusion, task: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
-    """What the rules see in it, behind what the user's own state showed; what it says of settings is a suspicion."""
-    settings = removable(task.settings)
-    found = judged(results, history)
-    if settings:
-        found = [unconfirmed(suspected(one, settings)) for one in found]
-    found = without_twins(without_unread(found, unread(history.measured), settings), history.forced)
-    return StepConclusion(folded(before.findings, found, history.forced))
+def apply_survey(before: StepConclusion, _: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
+    """What the rules see in it, behind what the user's own state showed."""
+    return StepConclusion(folded(before.findings, judged(results, history), history.forced))
 
 
 def summary_survey(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
@@ -362,46 +303,20 @@ SURVEY = StepKind(SurveyTask, apply_survey, summary_survey, required=True, numbe
 _REMEDIES = frozenset({None, *(one.name for one in ADVICE)})
 
 
-def survey_campaign(shipped: Campaign, own: Sequence[OwnSetting], gpus: int) -> Campaign:
+def survey_campaign(shipped: Campaign, gpus: int) -> Campaign:
     """The campaign of two ranks.
 
-    Args: shipped: campaigns/survey.toml.  own: settings of the user's that can be taken away.  gpus: devices that both
-          ranks can take.
+    Args: shipped: campaigns/survey.toml.  gpus: devices that both ranks can take.
     """
-    environments, cells = list(shipped.environments), list(shipped.cells)
+    cells = list(shipped.cells)
     contrasts = [one if one.remedy in _REMEDIES else replace(one, remedy=None) for one in shipped.contrasts]
     if gpus:
         cells += of_devices(gpus)
         contrasts += CONTRASTS
-    if own:
-        bare = without(own, own)
-        environments.append(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset))
-        cells += [_OWN, own_of_devices(gpus)] if gpus else [_OWN]
-        contrasts += _against_own(len(own), gpus > 0)
     return replace(
         shipped,
-        environments=environments,
         cells=cells,
         contrasts=contrasts,
         why="Written by slowpath diagnose.",
         text=None,
     )
-
-
-def _against_own(count: int, with_gpu: bool) -> list[ContrastTable]:
-    what = "setting" if count == 1 else f"{count} settings"
-    question = f"Is it slower than without your {what}?"
-    rows = [
-        ("your settings", "paths", "one_way_s", "steady"),
-        ("your settings, short messages", "short messages", "half_round_trip_latency_s", "steady"),
-        ("your settings, lengths", OWN, "half_round_trip_latency_s", "steady"),
-    ]
-    if with_gpu:
-        rows += [
-            (f"your settings, GPU memory{more}", OWN_ON_GPUS, "one_way_s", phase)
-            for more, phase in (("", "steady"), (", first message", "first"))
-        ]
-    return [
-        ContrastTable(name, question, cells, "environment", WITHOUT_USER, "default", metric, phase)
-        for name, cells, metric, phase in rows
-    ]

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.core.finding_results import SettingsWords
-from slowpath.findings.facts import WITHOUT_USER, Facts, Slowdown
+from slowpath.findings.facts import WITHOUT_USER, Facts, Slowdown, slowdown_words
 from slowpath.findings.observed import (
     Wording,
     ended,
@@ -19,49 +18,51 @@ from slowpath.findings.observed import (
 )
 from slowpath.findings.slow_path import Observation, SlowPath
 
-ABOUT = "your settings"
-WORDS = SettingsWords(title="Your own settings", text=ABOUT)
+ABOUT = "your settings"  # in sentences, until those that are responsible stand in their place
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of the user's environment against the same without all settings, where it is the slow side."""
-    phases = ("steady", "first")
     found = [
         slowdown
-        for phase in phases
+        for phase in ("steady", "first")
         for slowdown in facts.slowdowns("environment", phase=phase)
-        if (slowdown.fast.environment == WITHOUT_USER and facts.is_default(slowdown.slow))
+        if slowdown.fast.environment == WITHOUT_USER and facts.is_default(slowdown.slow)
     ]
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
-    seen = [_observation(facts, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
+    seen = [_observation(facts, group) for group in grouped(kept, _where)]
     too_long = [one for one in ended(facts, "environment") if one.fast.environment == WITHOUT_USER]
-    about, subject, reference = f"{ABOUT}, host", f"launches with {ABOUT}", f"those without any of {ABOUT}"
+    about, subject, reference = f"{ABOUT}, host", f"launches with {ABOUT}", "those without any of them"
     seen += [ended_observation(facts, one, about, subject, reference) for one in too_long[:1] if not seen]
     fail = [one for one in unstarted(facts, "environment") if one.fast.environment == WITHOUT_USER]
-    more = (about, ABOUT, "without them")
-    seen += [unstarted_observation(facts, one, *more) for one in fail[:1] if not seen]
-    return [replace(one, settings_words=WORDS) for one in seen]
+    seen += [unstarted_observation(facts, one, about, ABOUT, "without them") for one in fail[:1] if not seen]
+    return seen
 
 
 def _where(one: Slowdown) -> tuple[str | None, ...]:
-    return one.slow.mpi, one.slow.placement, one.slow.parameters.get("memory"), one.slow.parameters.get("device")
+    cell = one.slow
+    return cell.mpi, cell.placement, cell.parameters.get("memory", "host"), cell.parameters.get("device", "0")
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
-    memory = group[0].slow.parameters.get("memory", "host")
-    messages = [slowdown for slowdown in group if slowdown.slow.experiment != "coll"]
-    what = "{size}first messages" if group[0].slow_phase == "first" else "{size}messages"
-    what = what if messages else f"calls of {group[0].slow.parameters.get('collective', 'collectives')}"
+    """The kind of call with the largest ratio speaks: those of several kinds have no common unit."""
+    top = max(group, key=lambda one: one.ratio.least)
+    calls = {"coll": f"MPI_{top.slow.parameters.get('collective', '').capitalize()} calls", "put": "puts"}
+    what = calls.get(top.slow.experiment, "{size}first messages" if top.slow_phase == "first" else "{size}messages")
+    memory = top.slow.parameters.get("memory", "host")
     of = "" if memory == "host" else f" from {memory} memory"
-    wording = Wording(f"{what}{of} with {ABOUT}", f"without any of {ABOUT}", f"{ABOUT}, {memory}", True)
-    return replace(slowdown_observed(facts, group, wording), exports={}, unsets=())
+    wording = Wording(f"with {ABOUT}, {what}{of}", "without", f"{ABOUT}, {memory}", True)
+    speaking = [one for one in group if (one.slow.experiment, one.metric) == (top.slow.experiment, top.metric)]
+    others = tuple(slowdown_words(one) for one in group if one not in speaking)
+    seen = slowdown_observed(facts, speaking, wording)
+    return replace(seen, exports={}, unsets=(), evidence=(*seen.evidence, *others))
 
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP035",
     name="own settings",
-    title=f"{WORDS.title} make messages slower",
+    title="Your own settings make messages slower",
     what="A variable or parameter file was set for another machine, another version, a mended bug or a benchmark, "
     "and stayed.",
     needs="The same messages in your environment and without all settings, in interleaved launches. Explained when "
@@ -73,5 +74,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     refinements=("settings", "state"),
-    probes=("paths", "short messages", "your settings", "your settings, GPU memory"),
+    probes=("short messages",),
 )
