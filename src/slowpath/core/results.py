@@ -221,14 +221,12 @@ class Brief:
         Args: open_ways: sentences on what was left open beside questions.  notes, measured: see `Brief`.
         """
         left_open = [sentence for sentence in (verdict.still_open, *open_ways) if sentence]
-        rows = "1 row" if verdict.properties == 1 else f"{verdict.properties} rows"
-        profile = f"What this library costs here: {rows} in the report's profile, or --full."
         return cls(
             answer=verdict.answer,
             measured=tuple(measured),
             actions=tuple(verdict.actions),
             undecided=" ".join(left_open) or None,
-            notes=(*notes, *([profile] if verdict.properties else ())),
+            notes=tuple(notes),
             report=report,
         )
 

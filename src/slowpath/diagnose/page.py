@@ -53,7 +53,7 @@ from slowpath.report.figure import (
 from slowpath.report.format import plural
 from slowpath.report.page import render as render_page
 from slowpath.report.panel import panel_lines, panel_section
-from slowpath.report.run_page import command_line, counted, date, environment_section, place, profile, profile_section
+from slowpath.report.run_page import command_line, counted, date, environment_section, place
 from slowpath.report.write import rebuild as rebuild_run
 
 # Words that log, text and page of a diagnosis share.
@@ -347,7 +347,6 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
 
     return [
         *panel_section(diagnosis.panel, diagnosis.no_reference),
-        *profile_section(profile(diagnosis.findings, survey), by_library=False),
         *findings_section(kinds_words(diagnosis.findings), findings, sources),
         *_trials_section(diagnosis),
         _steps_section(diagnosis),

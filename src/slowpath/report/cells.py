@@ -203,55 +203,6 @@ def _facts(contrast: ContrastResult) -> list[tuple[str, str]]:
     return facts + ([("Control", "both sides are the same; expected: same")] if contrast.control else [])
 
 
-# ---- First against later messages
-
-FIRST_LEAD = (
-    "Each row is a cell: hollow, the first message from a fresh allocation; filled, the later ones; bars are "
-    "intervals. The times are those of the later messages, then of the first."
-)
-_FIRST_HEAD = ["Cell", "First", "Later", "First over later"]
-
-
-def main_metric(cell: CellResult) -> str | None:
-    """Return the metric that represents a cell in overviews: its first one in seconds."""
-    return next((name for name, metric in cell.metrics.items() if metric.unit == "s"), None)
-
-
-def first_marks(first: MetricEstimate, later: MetricEstimate | None) -> list[Mark]:
-    """Return the marks of a first use and of later ones, joined."""
-    marks = [Mark("join", "", sorted((later.value, first.value)))] if later else []
-    for estimate, style in ((later, "later"), (first, "first")):
-        if estimate is not None:
-            marks += [Mark("line", style, estimate.interval)] if estimate.interval else []
-    marks += [Mark("dot", "later", (later.value,))] if later else []
-    return [*marks, Mark("dot", "first", (first.value,))]
-
-
-def first_figures(results: Results) -> list[Figure]:
-    """Return figures of the first message against later ones, one for each group of cells."""
-    contrasts = {(c.a.cell, c.metric): c for c in results.contrasts if c.axis == "phase"}
-    figures: list[Figure] = []
-    for (group, metric), cells in grouped(results.cells, lambda c: (c.group, main_metric(c))).items():
-        rows: list[Row] = []
-        table: list[list[Cell]] = []
-        for cell in cells if metric else ():
-            first, later = cell.estimate(metric or "", "first"), cell.estimate(metric or "", "steady")
-            if not first or not later:
-                continue
-            contrast = contrasts.get((cell.cell, metric or ""))
-            ratio = f"{fmt.ratio(contrast.ratio, contrast.interval)} {interval_words(contrast)}" if contrast else ""
-            both = Quantity.of(first), Quantity.of(later)
-            words = f"first {both[0].words}, later {both[1].words}"
-            rows.append(
-                Row(cell.label, first_marks(first, later), f"{both[1].text} → {both[0].text}", ratio, words=words)
-            )
-            table.append([cell.label, *both, ratio or "no contrast was asked for"])
-        if rows and metric:
-            axis = Axis("time of one message", least=3.0)
-            figures.append(Rows(heading(metric), group, axis, rows, numbers(_FIRST_HEAD, table), head="later → first"))
-    return figures
-
-
 # ---- Over message size
 
 BANDWIDTH = "bandwidth_bytes_per_s"
@@ -359,8 +310,11 @@ SPREAD_LEAD = (
     "median of each launch, over the interval. The line reaches from the smallest to the largest sample of all "
     "launches, with ticks at 90, 99 and, with enough samples, 99.9 %."
 )
-_SPREAD_HEAD = ["Cell", "Median", "90 %", "99 %", "99.9 %", "Max", "Launches", "Samples"]
-_SPREAD_HEAD += ["Spread within launches", "Spread between launches", "Severe outliers", "Over the floor"]
+
+
+def main_metric(cell: CellResult) -> str | None:
+    """Return the metric that represents a cell in overviews: its first one in seconds."""
+    return next((name for name, metric in cell.metrics.items() if metric.unit == "s"), None)
 
 
 def distribution_figures(results: Results) -> list[Figure]:
@@ -374,9 +328,8 @@ def distribution_figures(results: Results) -> list[Figure]:
         if estimates:
             name = heading(metric, "later messages" if phase == "steady" else "first messages")
             rows = [_spread_row(cell, metric, estimate) for cell, estimate in estimates]
-            table = numbers(_SPREAD_HEAD, [_spread_numbers(cell, metric, estimate) for cell, estimate in estimates])
             axis = Axis("time over the cell's median", "×", ends=(1.0,), least=2.0)
-            figures.append(Rows(name, group, axis, rows, table, head="median and tail"))
+            figures.append(Rows(name, group, axis, rows, head="median and tail"))
     return figures
 
 
@@ -409,27 +362,6 @@ def _remarks(estimate: MetricEstimate) -> str:
     if (estimate.quantum_ratio or 0) > 0.01:
         remarks.append(f"the clock's resolution is {fmt.percent(estimate.quantum_ratio)} of a sample")
     return "; ".join(remarks)
-
-
-def _spread_numbers(cell: CellResult, metric: str, estimate: MetricEstimate) -> list[str | Quantity]:
-    over = cell.over_floor
-    floor = f"{fmt.MISSING} {cell.over_floor_reason or 'of another metric'}"
-    if over is not None and over.metric == metric:
-        floor = f"{fmt.ratio(over.ratio, over.interval)} {over.floor} ({fmt.time(over.floor_s)})"
-    why = estimate.p999_reason or "not recorded"
-    outliers = estimate.outliers
-    return [
-        cell.label,
-        Quantity.of(estimate),
-        *(Quantity(value, reason=why) for value in (estimate.p90, estimate.p99, estimate.p999)),
-        fmt.time(estimate.max),
-        str(estimate.launches),
-        str(estimate.samples),
-        fmt.percent(estimate.within_ratio),
-        fmt.percent(estimate.between_ratio),
-        f"{outliers.severe}, {fmt.percent(outliers.severe_time_ratio)} of the time",
-        floor,
-    ]
 
 
 # ---- Pairs of nodes

@@ -10,7 +10,6 @@ from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes
 from slowpath.report import format as fmt
-from slowpath.report.cells import first_marks
 from slowpath.report.csv import as_csv
 from slowpath.report.figure import Axis, Cell, Mark, Quantity, Row, Rows, Section, numbers
 
@@ -137,7 +136,7 @@ def _figure(mpi: str, placement: str, each: Sequence[Rung]) -> Rows:
     rows: list[Row] = []
     table: list[list[Cell]] = []
     for rung in each:
-        marks = first_marks(rung.first, rung.later)
+        marks = _marks(rung.first, rung.later)
         marks += [Mark("tick", "", (rung.last[1],))] if rung.last else []
         first = _quantity(rung.first)
         later = _quantity(rung.later) if rung.later else Quantity(None, reason="once a process")
@@ -149,6 +148,16 @@ def _figure(mpi: str, placement: str, each: Sequence[Rung]) -> Rows:
     where = f"placement {placement}; hollow: first use in a launch; filled: later uses; tick: the last recorded use"
     axis = Axis("time of one use", least=3.0)
     return Rows(f"First-use ladder, {mpi}", where, axis, rows, numbers(_HEAD, table), head="later → first")
+
+
+def _marks(first: MetricEstimate, later: MetricEstimate | None) -> list[Mark]:
+    """Return the marks of a first use and of later ones, joined."""
+    marks = [Mark("join", "", sorted((later.value, first.value)))] if later else []
+    for estimate, style in ((later, "later"), (first, "first")):
+        if estimate is not None:
+            marks += [Mark("line", style, estimate.interval)] if estimate.interval else []
+    marks += [Mark("dot", "later", (later.value,))] if later else []
+    return [*marks, Mark("dot", "first", (first.value,))]
 
 
 def _quantity(estimate: MetricEstimate) -> Quantity:

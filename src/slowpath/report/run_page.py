@@ -12,10 +12,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core.cell_results import CellResult
 from slowpath.core.results import (
     EnvironmentResult,
-    Finding,
     MpiResult,
     PlacementResult,
     Results,
@@ -23,7 +21,6 @@ from slowpath.core.results import (
     SkippedRow,
     Verdict,
 )
-from slowpath.core.units import ratio_words
 from slowpath.findings.conclude import kinds_words
 from slowpath.report import cells as of_cells
 from slowpath.report import format as fmt
@@ -37,9 +34,7 @@ from slowpath.report.figure import (
     Items,
     Lines,
     Page,
-    Quantity,
     Section,
-    Shown,
     Table,
     Text,
     grouped,
@@ -47,7 +42,6 @@ from slowpath.report.figure import (
 from slowpath.report.page import FEWER, LEVELS, PAGE_BYTES, render
 from slowpath.report.panel import panel_section
 from slowpath.report.studies import answers_of, study_sections
-from slowpath.slowpaths.expected import expectation, library_name
 
 Number = tuple[str, str]  # as it is shown, and of what
 _NOT_RECORDED = f"{fmt.MISSING} not recorded"
@@ -74,7 +68,6 @@ def _page(results: Results, most: int) -> Page:
         for line in verdict.lines
     ]
     findings = findings_section(kinds_words(results.findings), results.findings, lambda _: Sources(results), rows)
-    asked = Section("questions", "Every question of this run", "", [Lines(lines)])
     title = run.title or "Slowpath"
     imported = "Imported: the times come from a log, not from Slowpath's engine." if run.imported else ""
     warnings = [verdict.still_open or "", " ".join(filter(None, (imported, spread_note(results)))), status_note(run)]
@@ -87,9 +80,7 @@ def _page(results: Results, most: int) -> Page:
         f"network: everything shown is in it or in the run folder {folder}.",
         [
             *panel_section(results.panel, results.no_reference),
-            *profile_section(profile(results.findings, results)),
             *findings,
-            *([asked] if findings and lines else []),
             *study_sections(results),
             *of_cells.node_pairs_section(results),
             *of_cells.contrasts_section(results, most),
@@ -163,8 +154,6 @@ def _cell_sections(results: Results, few: Results) -> list[Section]:
         limit = [Text(f"{words}results.json.", "warn")]
     sections = []
     for name, title, nav, lead, figures in (
-        ("first", "First message against later ones", "First message", of_cells.FIRST_LEAD,
-         of_cells.first_figures(few)),
         ("sizes", "Over message size", "Message size", of_cells.SIZES_LEAD, of_cells.size_figures(results)),
         ("spread", "Distribution of each cell", "Distributions", of_cells.SPREAD_LEAD,
          of_cells.distribution_figures(few)),
@@ -276,123 +265,6 @@ def missing_note(results: Results) -> str | None:
     reason, cells = max(by_reason.items(), key=lambda entry: len(entry[1]))
     which = "" if len(cells) == len(missing) else f", {len(cells)} of them"
     return f"Not measured: {len(missing)} of {len(known)} cells{which}: {reason}."
-
-
-# ---- Profile
-
-_LATENCY = "half_round_trip_latency_s"
-_PROFILE_LEAD = (
-    "A program pays for it or avoids it. The last column says what healthy machines show under the same library; "
-    "without that, nothing says whether this machine is slower than it has to be."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileRow:
-    """What costs what under a library.
-
-    Args: code: of the slow path; empty: a plain time. cost: in words, with intervals. law: how it grows; empty: one
-          point, or no law holds. expected: what the library is known for, in words. mpi: short name of the library, as
-          in `run.mpis`, or None. about: what the slow path is about, the same for each library.
-    """
-
-    what: str
-    code: str
-    cost: str
-    factor: str
-    law: str
-    expected: str
-    standing: str
-    mpi: str | None = None
-    about: str = ""
-
-
-def profile(findings: Sequence[Finding], results: Results | None) -> list[ProfileRow]:
-    """Return rows in the order of what they cost, plain times first.
-
-    Args: findings: of a run or a whole diagnosis. results: of the run, or of the diagnosis' survey, if available.
-    """
-    mpis = {mpi.mpi: mpi for mpi in (results.run.mpis or [results.run.mpi])} if results else {}
-    rows = _plain(results.cells) if results else []
-    for finding in findings:
-        if finding.kind == "property" and finding.affects_default is not False:
-            law = finding.law.text if finding.law and finding.law.name else ""
-            known = expectation(finding, library_name(mpis.get(finding.mpi)))
-            factor = ratio_words(finding.ratio, finding.interval) if finding.ratio is not None else ""
-            rows.append(ProfileRow(finding.title, finding.rule, finding.text, factor, law, known.words, known.standing,
-                                   finding.mpi, finding.about))  # fmt: skip
-    return rows
-
-
-def side_by_side(rows: Sequence[ProfileRow]) -> tuple[list[str], list[list[ProfileRow | None]]] | None:
-    """Return the libraries, and for each cost its row of each library; None: all rows are of one library."""
-    mpis = list(dict.fromkeys(row.mpi for row in rows if row.mpi is not None))
-    if len(mpis) < 2:
-        return None
-    named = grouped(
-        (row for row in rows if row.mpi is not None), lambda row: (row.code, row.about, "" if row.code else row.what)
-    )
-    return mpis, [[next((row for row in own if row.mpi == mpi), None) for mpi in mpis] for own in named.values()]
-
-
-def profile_section(rows: Sequence[ProfileRow], by_library: bool = True) -> list[Section]:
-    """Return the section, or [] without rows."""
-    if not rows:
-        return []
-    if by_library and (beside := side_by_side(rows)):
-        mpis, costs = beside
-        head, table = ["What", *mpis], [_beside(each) for each in costs]
-    else:
-        head, table = ["What", "Ratio", "Cost", "Expected"], [_profile_row(row) for row in rows]
-    return [Section("profile", "What costs what here", "Profile", [Table("", head, table, wide=True)], _PROFILE_LEAD)]
-
-
-def _profile_row(row: ProfileRow) -> list[Shown]:
-    expected = f"{row.standing}: {row.expected}" if row.standing in ("above", "below") else row.expected
-    law = f"Law: {row.law}" if row.law else ""
-    return [Shown(row.what, row.code), Shown(row.factor or fmt.MISSING), Shown(row.cost, law), Shown(expected)]
-
-
-def _beside(rows: Sequence[ProfileRow | None]) -> list[Shown]:
-    first = next(row for row in rows if row is not None)
-    cells = [Shown(first.what, " ".join(filter(None, (first.code, first.about))))]
-    for row in rows:
-        if row is None:
-            cells.append(Shown("", "nothing found, or not measured"))
-        elif row.factor:
-            standing = f" ({row.standing} what is expected)" if row.standing in ("above", "below") else ""
-            cells.append(Shown(f"{row.factor}{standing}", " ".join(filter(None, (row.cost, row.law, row.expected)))))
-        else:
-            cells.append(Shown(row.cost))
-    return cells
-
-
-def _plain(cells: Sequence[CellResult]) -> list[ProfileRow]:
-    """Return latency of the shortest message and bandwidth of the longest, where measured as the user has them."""
-    plain = [
-        cell
-        for cell in cells
-        if cell.environment == "default"
-        and cell.parameters.get("pattern") == "ping_pong"
-        and cell.parameters.get("memory", "host") == "host"
-        and cell.parameters.get("datatype", "contiguous") == "contiguous"
-        and cell.estimate(_LATENCY, "steady") is not None
-    ]
-    rows = []
-    for mpi in dict.fromkeys(cell.mpi for cell in plain):
-        own = sorted((cell for cell in plain if cell.mpi == mpi), key=_length)
-        for what, cell in (("Half round-trip latency", own[0]), ("Bandwidth", own[-1])):
-            time = Quantity.of(cell.estimate(_LATENCY, "steady"))
-            cost = f"{fmt.count_bytes(_length(cell))} message: {time.words}"
-            if what == "Bandwidth" and time.value:
-                cost += f", {_length(cell) / time.value / 1e9:.3g} GB/s"
-            rows.append(ProfileRow(what, "", cost, "", "", "", "no expectation", cell.mpi))
-    return rows
-
-
-def _length(cell: CellResult) -> int:
-    text = cell.parameters.get("message_bytes", "0")
-    return int(text) if text.isdecimal() else 0
 
 
 # ---- Skipped

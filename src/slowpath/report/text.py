@@ -18,7 +18,6 @@ from slowpath.report.cells import common, questions, title, word
 from slowpath.report.figure import grouped
 from slowpath.report.osu import cell_lines
 from slowpath.report.panel import panel_lines
-from slowpath.report.run_page import profile, side_by_side
 from slowpath.report.studies import answers_of, views_of
 
 WIDTH = 100
@@ -30,7 +29,7 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","}
 @cleaned
 def render_text(results: Results) -> str:
     """Return verdict, findings, contrasts, skipped cells and the page's path as text, with a newline at the end."""
-    parts = [_verdict(results), _lines(profile_lines(results)), _lines(finding_lines(results))]
+    parts = [_verdict(results), _lines(finding_lines(results))]
     nothing_asked = results.verdict.state == "nothing asked"
     parts += _tables(results) if nothing_asked else [_lines(view.lines(results)) for view in views_of(results)]
     parts += [_contrasts(results), _skipped(results), _where(results)]
@@ -185,26 +184,6 @@ def finding_lines(results: Results) -> list[str]:
     for group, heading in HEADINGS.items():
         lines += ["", f"{heading}:"] if group in groups else []
         lines += [line for finding in groups.get(group, ()) for line in _block(finding, results)]
-    return lines
-
-
-def profile_lines(results: Results) -> list[str]:
-    """Return the profile: what costs what here."""
-    rows = profile(results.findings, results)
-    lines = ["What costs what here:"] if rows else []
-    if beside := side_by_side(rows):
-        mpis, costs = beside
-        for each in costs:
-            first = next(row for row in each if row is not None)
-            lines.append(f"  {' '.join(filter(None, (first.code, first.what, first.about and f'({first.about})')))}")
-            for mpi, row in zip(mpis, each, strict=True):
-                lines.append(
-                    f"    {mpi}: {'nothing found, or not measured' if row is None else row.factor or row.cost}"
-                )
-        return lines
-    for row in rows:
-        expected = f" Expected: {row.expected}." if row.expected else ""
-        lines.append(f"  {' '.join(part for part in (row.code, row.what) if part)}: {row.cost}{expected}")
     return lines
 
 

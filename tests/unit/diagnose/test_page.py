@@ -156,7 +156,6 @@ def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
     assert render_brief(made, "folder").splitlines() == [
         VERDICT.answer,
         f"  1. {VERDICT.headline}",
-        "What this library costs here: 2 rows in the report's profile, or --full.",
         "Report: folder/report.html",
     ]
     assert "<ol" in page(made, {})

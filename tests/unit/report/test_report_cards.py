@@ -14,10 +14,8 @@ from slowpath.report.cards import Sources, findings_section, law_figure, sides_f
 from slowpath.report.figure import Card, Plot, Rows
 from slowpath.report.run_page import (
     environment_section,
-    profile,
     render_html,
     shown_cells,
-    side_by_side,
 )
 from slowpath.report.text import render_text
 from support.blocks import every
@@ -198,33 +196,6 @@ def test_large_runs_show_the_cells_that_findings_rest_on_first(results: Results)
     assert len(shown) == 80
     assert {298, 299} <= set(shown)
     assert shown == sorted(shown)
-
-
-def test_the_profile_comes_before_the_findings_and_has_every_property(results: Results) -> None:
-    own = seen(results, kind="property", title="A switch", ratio=2.0, interval=(1.9, 2.1))
-    page = render_html(replace(results, findings=[own, seen(results, title="A fault")]))
-    assert page.index('id="profile"') < page.index('id="findings"')
-    rows = profile([own, seen(results), seen(results, kind="property", affects_default=False)], results)
-    assert [row.what for row in rows if row.code] == ["A switch"]
-    assert "What costs what here" in render_text(replace(results, findings=[own]))
-
-
-def test_profiles_of_several_libraries_stand_side_by_side(results: Results) -> None:
-    switch = seen(results, kind="property", title="A switch", ratio=2.0, interval=(1.9, 2.1), mpi="mpich")
-    lower = replace(switch, ratio=1.5, interval=(1.4, 1.6), mpi="openmpi")
-    alone = replace(switch, title="A queue", about="a queue", mpi="openmpi")
-    beside = side_by_side(profile([switch, lower, alone], None))
-    assert beside is not None
-    mpis, costs = beside
-    assert mpis == ["mpich", "openmpi"]
-    assert [[row and row.factor for row in rows] for rows in costs] == [
-        ["2.00x [1.90, 2.10]", "1.50x [1.40, 1.60]"],
-        [None, "2.00x [1.90, 2.10]"],
-    ]
-    assert side_by_side(profile([switch], None)) is None
-    both = replace(results, findings=[switch, lower, alone])
-    assert "mpich: nothing found, or not measured" in render_text(both)
-    assert render_html(both).count('<th scope="col">mpich</th><th scope="col">openmpi</th>') == 1
 
 
 def test_a_page_that_is_too_large_shows_less_of_single_cells(results: Results) -> None:
