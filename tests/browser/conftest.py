@@ -63,6 +63,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """file: addresses of a check-up, of an imported run, of both studies, of a diagnosis and of a watch."""
     documents = {
         "results": diagnosed.results(),
+        "without findings": checkup.results(),
         "imported": checkup.imported(),
         "puts": report_studies.put_results(),
         "cannon": report_studies.cannon_results(),

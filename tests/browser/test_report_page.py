@@ -166,7 +166,7 @@ def test_dark_is_dark(browser: Any, pages: dict[str, str]) -> None:
 
 
 def test_evidence_opens_its_contrast(browser: Any, pages: dict[str, str]) -> None:
-    show(browser, pages["results"])
+    show(browser, pages["without findings"])
     link = browser.find_element(By.LINK_TEXT, "Evidence")
     target = str(link.get_attribute("href")).rpartition("#")[2]
     browser.execute_script("document.getElementById(arguments[0]).open = false", target)

@@ -12,6 +12,7 @@ from slowpath.core.results import (
     LawResult,
     Legs,
     LimitBracket,
+    PanelRow,
     RemedyResult,
     RemovedRatio,
     Results,
@@ -27,8 +28,16 @@ CODE = "void* buffer = aligned_alloc(2u << 20, length);\nmadvise(buffer, length,
 SHELL = "export MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE=9216"
 
 
+USUAL = PanelRow(
+    name="MPI_Isend + Irecv + Waitall, long, first use", cells=32, outside=0, ratio=1.01, worst_ratio=1.2,
+    low_ratio=0.9, high_ratio=1.1, limit_ratio=1.37, value_s=0.38e-6, source="this kind of machine", runs=18,
+)  # fmt: skip
+SLOW = replace(USUAL, name="MPI_Recv, short", outside=12, ratio=32.0, worst_ratio=90.0, value_s=7.1e-6)
+PANEL = [replace(SLOW, name=f"{USUAL.name}, slow"), SLOW, *([USUAL] * 50)]
+
+
 def results() -> Results:
-    """The check-up with three findings: both sides, a law with a limit, one that nothing helps."""
+    """The check-up with a panel and three findings: both sides, a law with a limit, one that nothing helps."""
     made = checkup.results()
     one = slow_pages(made)
     sides = a_finding(
@@ -48,7 +57,7 @@ def results() -> Results:
         "SP013", id="SP013:00000001", law=switch(), remedies=[remedy(cell_size, text, Snippet(shell=SHELL))]
     )
     alone = a_finding("SP017", id="SP017:00000002", affects_default=False, contrasts=[], doubts=["It may be <noise>."])
-    return replace(made, findings=[sides, law, alone])
+    return replace(made, findings=[sides, law, alone], panel=PANEL, no_reference={"MPI_Scan, long": 4})
 
 
 def slow_pages(made: Results) -> ContrastResult:
@@ -100,7 +109,8 @@ def diagnosis() -> tuple[Diagnosis, dict[str, Results]]:
     steps = [_step(number, task) for number, task in enumerate(tasks, 1)]
     made = Diagnosis(schema=3, slowpath="0", command=["slowpath", "diagnose", "--budget", "1m"],
                      started="2026-01-31T12:00:00+00:00", budget_s=60.0, mpi="mpich 5.0.2", status="budget",
-                     spent_s=50.0, steps=steps, findings=[proven, *others], next=["try more"])  # fmt: skip
+                     spent_s=50.0, steps=steps, findings=[proven, *others], next=["try more"],
+                     panel=PANEL)  # fmt: skip
     effect = replace(one, group=EFFECT)
     return made, {"01-survey": survey, steps[2].folder: replace(survey, contrasts=[effect])}
 
