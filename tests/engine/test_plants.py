@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from ranks import Process, Ranks
+from slowpath.stats.shapes import period_of
 
 from slowpath.record.blocks import BlockIndex, read, scan
-from slowpath.stats.shapes import period_of
 
 LONG_S = 0.02  # of a delay: longer than a busy machine takes a core away, which is several ms
 LONG = f"us={LONG_S * 1e6:g}"

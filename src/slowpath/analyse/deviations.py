@@ -8,9 +8,10 @@ message of 1 ms.
 
 from __future__ import annotations
 
+import hashlib
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -20,7 +21,9 @@ from numpy.typing import NDArray
 
 from slowpath.analyse.reference import Item, Judged
 from slowpath.core.engine_description import recorded
+from slowpath.core.results import Finding, Leg, Legs
 from slowpath.core.units import format_bytes, format_time, whole_number
+from slowpath.findings.slow_path import SlowPath
 
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
@@ -273,6 +276,54 @@ def _interval_of(slow: Sequence[Judged], units: Sequence[float], each: Sequence[
     draws = np.random.default_rng(1).choice(np.array(each), (400, len(each)))
     low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
     return float(low), float(high)
+
+
+def finding_of(group: Shared, path: SlowPath, mpi: str | None, survey_cells: Collection[int], sure: bool) -> Finding:
+    """The finding that a group is.
+
+    Args: path: the slow path under which it is listed.  survey_cells: numbers that stand for cells of the run that is
+          reported.  sure: it was measured twice.
+    """
+    worst = max(group.slow, key=lambda one: one.item.interval[0] / one.reference.high)
+    about = group.subject
+    cells = [number for number in dict.fromkeys(one.item.cell for one in group.slow) if number in survey_cells]
+    low, high = np.quantile([one.ratio for one in group.slow], [0.1, 0.9])
+    seen = Leg(state="shown", text="outside of what healthy runs show", evidence=[group.text])
+    missing = Leg(state="missing", text="the cause is not known", evidence=[])
+    untried = Leg(state="missing", text="no remedy is known", evidence=[], untried=True)
+    return Finding(
+        id=f"{path.code}:{hashlib.sha256(f'{mpi} {about}'.encode()).hexdigest()[:8]}",
+        rule=path.code,
+        title=path.title,
+        text=group.text,
+        about=about,
+        where=about,
+        mpi=mpi,
+        environment=worst.item.traits["environment"],
+        placement=worst.item.traits["placement"],
+        status="observed",
+        affects_default=True,
+        ratio=group.ratio,
+        interval=(float(low), float(high)),
+        excess_s=statistics.median(one.extra_s for one in group.slow),
+        metric=worst.item.metric,
+        phase=worst.item.phase,
+        law=None,
+        legs=Legs(observed=seen, explained=missing, proven=untried),
+        missing=[f"explained: {missing.text}"],
+        cause=None,
+        hypotheses=[],
+        contrasts=[],
+        cells=cells,
+        slow_cells=cells,
+        fast_cells=[],
+        merged=[],
+        doubts=[f"the same cells are slow {' '.join(c.words for c in other)}" for other in group.rivals],
+        remedies=[],
+        next=[],
+        kind="fault",
+        needs_cause=not sure,
+    )
 
 
 # The search.

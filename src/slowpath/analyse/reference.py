@@ -26,6 +26,7 @@ from slowpath.core.units import whole_number
 SAME_KIND_MARGIN = 1.25  # 18 healthy runs of one host, each judged by the others: no cell of 400 deviates
 OTHER_KIND_MARGIN = 2.0  # two cores under load against 32 idle ones, scaled: 0 to 6 of 1,464 values lie above it
 FEWEST_RUNS = 3  # that make a range; fewer say what is usual, not how it varies
+FEWEST_LAUNCHES = 3
 LEAST_EXTRA_S = 50e-9  # two readings of the clock: no cell is slow by less
 _HEALTHY_SHARE = 0.3  # of a class that is taken to be healthy where the machine is not known
 _SHORT_BYTES = 16384
@@ -72,7 +73,7 @@ class Item:
     phase: str
     value: float
     interval: tuple[float, float]
-    is_ranged: bool
+    launches: int
     traits: Mapping[str, str]
 
     @property
@@ -101,9 +102,10 @@ class Judged:
 
     @property
     def side(self) -> Literal["slower", "within"]:
-        """Slower: the whole interval lies beyond the limit."""
+        """Slower: the whole interval lies beyond the limit, over launches enough to have one."""
         low = self.item.interval[0]
-        return "slower" if low > self.limit and low - self.reference.high > LEAST_EXTRA_S else "within"
+        is_beyond = low > self.limit and low - self.reference.high > LEAST_EXTRA_S
+        return "slower" if is_beyond and self.item.launches >= FEWEST_LAUNCHES else "within"
 
 
 def scale_class(traits: Mapping[str, str]) -> tuple[str, str]:
@@ -136,6 +138,12 @@ def identity(cell: CellResult) -> str:
     return " ".join([cell.experiment, *(f"@{part}" for part in where), *stated])
 
 
+def stated(cell: CellResult) -> dict[str, str]:
+    """Parameters of a cell that differ from their defaults, effort included."""
+    defaults = _defaults(cell.experiment)
+    return {name: value for name, value in cell.parameters.items() if value != defaults.get(name, "")}
+
+
 def items(cells: Iterable[CellResult]) -> Iterator[Item]:
     """Every time of the cells that were measured; of copies the first, and of collectives the library's own."""
     for cell in cells:
@@ -155,9 +163,7 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     "phase": str(phase),
                 }
                 key = (name, metric, str(phase))
-                yield Item(
-                    key, cell.cell, metric, str(phase), estimate.value, (low, high), bool(estimate.interval), traits
-                )
+                yield Item(key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits)
 
 
 def _interval(estimate: MetricEstimate) -> tuple[float, float]:
@@ -270,6 +276,9 @@ def _scaled(measured: Sequence[Item], healthy: HealthyRuns, number: int, here: H
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+NONE = HealthyRuns([], {})
 
 
 def judged(results: Results, healthy: HealthyRuns) -> list[Judged]:

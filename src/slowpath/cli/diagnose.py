@@ -196,6 +196,7 @@ def _bench(
     from slowpath.run.machine import others_now
     from slowpath.run.prepare import granted_processors, inherited_processors
     from slowpath.run.progress import choose
+    from slowpath.run.references import load_references
 
     tell, mine = teller(quiet), inherited_processors()
     description = describe(built.engine, built.mpi.environ(os.environ))
@@ -217,6 +218,7 @@ def _bench(
         pace=GPU_PACE if gpus else AS_ESTIMATED,
         processors=NodeProcessors(*(format_cpu_list(sorted(some)) for some in (mine, granted_processors(os.environ)))),
         others=None if dry else others_now(mine),
+        healthy=load_references(os.environ),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from slowpath.analyse.build import build_results
+from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import UsageError
@@ -41,6 +42,7 @@ class Bench:
     diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here; None: not timed.
     processors: of this node.  others: what other processes took of them before anything was launched; None: not looked
     at.  program: that the diagnosis is for; None: none in particular.  pace: of launches that are over, or as expected.
+    healthy: runs to compare with.
     """
 
     built: Built
@@ -60,6 +62,7 @@ class Bench:
     others: Others | None = None
     program: ProgramUse | None = None
     pace: Pace = AS_ESTIMATED
+    healthy: HealthyRuns = NONE
 
     @property
     def library(self) -> LibraryFacts:
@@ -100,6 +103,7 @@ class Bench:
             others=self.others,
             listed=self.listed,
             is_witnessed=unavailable(self.built.engine.program) is None,
+            healthy=self.healthy,
         )
 
     def listed(self) -> frozenset[str] | None:

@@ -16,6 +16,8 @@ from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results, run_facts
 from slowpath.analyse.build import wrong_place as wrong_place_of
+from slowpath.analyse.panel import panel_rows, without_reference
+from slowpath.analyse.reference import items
 from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError, UsageError
 from slowpath.core.files import inside
 from slowpath.core.guard import clean_words
@@ -33,6 +35,7 @@ from slowpath.diagnose.steps.alternatives import changes_start, screening_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import advance, kind_of, proposals
 from slowpath.diagnose.steps.order import conclude as conclude_steps
+from slowpath.diagnose.steps.outside import of_panel
 from slowpath.diagnose.steps.settings import (
     WHY,
     path_campaign,
@@ -180,7 +183,7 @@ class Session:
         if not self._measured:
             return
         forced = self.diagnosis.forced
-        anew = self._conclusions(conclude_steps(self._measured, forced), forced)
+        anew = self._conclusions(conclude_steps(self._measured, forced, self._bench.healthy), forced)
         self.diagnosis = replace(self.diagnosis, **anew)
         self.diagnosis = replace(self.diagnosis, not_tried=list(cannot_help(self._state().for_what_was_asked)))
 
@@ -191,6 +194,7 @@ class Session:
         state = dataclasses.replace(self._state(), findings=findings)
         verdict = verdict_of(self._asked_for(state), self._measured, self.diagnosis.program, self._pace_of_survey())
         verdict = with_own_state_first(verdict, of_own_state(findings, self._measured))
+        panel = of_panel(self._measured, self._bench.healthy)
         return {
             "findings": findings,
             "forced": list(forced),
@@ -198,6 +202,8 @@ class Session:
             "paths": [path.words for path in paths_of(self._measured)],
             "own_settings": setting_lines(self._measured, self._bench.library.name),
             "alternatives": screening_of(self._measured).outcome,
+            "panel": panel_rows(panel),
+            "no_reference": without_reference(items(survey_of(self._measured).results.cells), panel),
             "least": least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),
         }
 
@@ -329,7 +335,7 @@ class Session:
         done = replace(done, launches_left_out=_left_out(found) if kind.required else 0)
         self._measured.append(MeasuredStep(done, found))
         forced = self._bench.library.forced(self._bench_for(step.task).environ)
-        after = advance(before, self._measured, forced)
+        after = advance(before, self._measured, forced, self._bench.healthy)
         acted = replaced_words(inside(self.folder, step.folder))
         words = (kind.summary(step.task, before, after), kind.numbers(self._measured[-1].results), acted)
         done = replace(done, summary="; ".join(filter(None, words)))

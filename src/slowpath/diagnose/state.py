@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.errors import UsageError
@@ -277,6 +278,7 @@ class State:
     processors: of this node; None: not looked at.  others: what other processes take of them; None: likewise.
     is_witnessed: whether launches can be witnessed with this engine.
     listed: control variables that the library lists; its result None: it can't be asked.
+    healthy: runs to compare with.
     """
 
     findings: Sequence[Finding]
@@ -301,6 +303,7 @@ class State:
     others: Others | None = None
     is_witnessed: bool = False
     listed: Callable[[], frozenset[str] | None] | None = None
+    healthy: HealthyRuns = NONE
 
     @property
     def removable(self) -> tuple[OwnSetting, ...]:

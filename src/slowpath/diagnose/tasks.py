@@ -128,6 +128,12 @@ class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
     phase: Name
 
 
+class OutsideTask(TaskBase, frozen=True, kw_only=True, tag="outside"):
+    """Measure again what lies outside of healthy runs, and lengths between. subjects: what the groups are about."""
+
+    subjects: list[str] = []
+
+
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
@@ -229,6 +235,7 @@ Task: TypeAlias = (
     | AlternativesTask
     | RepeatTask
     | SuspectTask
+    | OutsideTask
     | WitnessTask
     | PathTask
     | RefineTask

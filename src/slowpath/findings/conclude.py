@@ -136,7 +136,6 @@ WORDS: Mapping[Group, str] = {
     "untried": "untried opportunity",
     "property": "property",
 }
-LARGE_RATIO = 3.0  # what costs so much, with its whole interval, is named in the verdict before a trial was made
 SLOW_PACE = 4.0  # times as long as planned: launches that say that something is slow; beside a compiler they take 2
 MOST_ROUNDS = 200  # that it makes sense to ask for: beyond, the machine must get quieter
 
@@ -308,11 +307,6 @@ class Tally:
         """What could not be decided; None: nothing was left open."""
         parts = [self._slow_launches] if self._slow_launches else []
         helps = f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})"
-        large = next((one for one in self.candidates if _is_large(one)), None)
-        if self.run.is_check and large is not None and large.ratio is not None:
-            title = large.title[0].lower() + large.title[1:]
-            times = ratio_words(large.ratio, large.interval)
-            parts.append(f"{helps}, above all with this untried problem: {title}, {times}")
         if self.undecided:
             parts.append(f"{len(self.undecided)} of {_questions(len(self.questions))}; {self._needed}")
         if self.run.is_check and self.unnamed:
@@ -321,7 +315,7 @@ class Tally:
         if self.suspicions:
             are = "is a fault" if len(self.suspicions) == 1 else "are faults"
             parts.append(f"whether {_codes(self.suspicions)} {are}")
-        if self.run.is_check and self.candidates and large is None:
+        if self.run.is_check and self.candidates:
             parts.append(helps)
         return f"Undecided: {'; '.join(parts)}." if parts else None
 
@@ -415,12 +409,6 @@ def _is_sure(finding: Finding) -> bool:
     if finding.status != "observed" or finding.ratio is None:
         return True
     return not finding.needs_cause and (finding.interval or (finding.ratio,))[0] >= CLEAR_RATIO
-
-
-def _is_large(finding: Finding) -> bool:
-    """Whether it costs much for sure, and nothing was done about it yet."""
-    is_sure = finding.interval is not None and finding.interval[0] >= LARGE_RATIO
-    return is_sure and all(remedy.verdict == "not tried" for remedy in finding.remedies)
 
 
 def _codes(findings: Sequence[Finding]) -> str:
@@ -740,9 +728,9 @@ def advice(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) 
         said = finding.text.rstrip(".")
         proven = remedy is not None and remedy.verdict == "proven"
         return f"Use {remedy.phrase or remedy.name}: {said[0].lower()}{said[1:]}" if remedy and proven else said
-    gain = f"{ratio_words(finding.ratio, finding.interval)}{_on(finding, cells)}"
     if remedy is None:
-        return f"{finding.title}: {gain}"
+        return finding.text.rstrip(".")  # it says under which condition, which a title does not
+    gain = f"{ratio_words(finding.ratio, finding.interval)}{_on(finding, cells)}"
     if remedy.verdict != "proven" and not (finding.contrasts or finding.phase == "first"):
         # Nothing was compared that the remedy is about, so the ratio is no gain of it.
         return f"{finding.title}: {gain}; try {remedy.phrase or remedy.name}"

@@ -16,6 +16,7 @@ from slowpath.slowpaths import (
     first_use,
     memory,
     one_sided,
+    outside,
     paths,
     placement,
     program,
@@ -34,6 +35,7 @@ _FAMILIES = (
     settings,
     placement,
     program,
+    outside,
 )
 SLOW_PATHS: tuple[SlowPath, ...] = tuple(
     sorted((path for family in _FAMILIES for path in family.FAMILY), key=lambda path: path.code)

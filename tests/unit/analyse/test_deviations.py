@@ -41,7 +41,7 @@ def _measured(draw: random.Random, extra_s=lambda traits: 0.0, speed: float = 1.
         value = (speed * _usual_s(traits) + extra_s(traits)) * draw.uniform(0.97, 1.03)
         key = (" ".join(f"{k}={v}" for k, v in sorted(traits.items())), "call_s", traits["phase"])
         interval = (0.97 * value, 1.03 * value)
-        items.append(Item(key, number // 2, "call_s", traits["phase"], value, interval, True, traits))
+        items.append(Item(key, number // 2, "call_s", traits["phase"], value, interval, 5, traits))
     return items
 
 

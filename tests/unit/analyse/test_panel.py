@@ -10,7 +10,7 @@ DUPLICATE = {"experiment": "first_use", "pattern": "communicator", "made_by": "d
 
 def _item(cell: int, metric: str, value: float, phase: str = "steady", **traits: str) -> Item:
     """An item with an interval of 2 %."""
-    return Item((f"{cell}", metric, phase), cell, metric, phase, value, (0.98 * value, 1.02 * value), True, traits)
+    return Item((f"{cell}", metric, phase), cell, metric, phase, value, (0.98 * value, 1.02 * value), 5, traits)
 
 
 def _judged(item: Item, median: float) -> Judged:

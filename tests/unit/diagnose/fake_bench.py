@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 from made_results import results
 
+from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.machine import Others
@@ -45,6 +46,7 @@ class Bench:
     elsewhere: list[str] = field(default_factory=list)
     cores: int = 4
     identity: str = "mpich 5.0.2"
+    healthy: HealthyRuns = NONE
     library = LibraryFacts("mpich", "5.0.2")
     environ: dict[str, str] = field(default_factory=dict)
     settings: Sequence[OwnSetting] = ()

@@ -15,10 +15,12 @@ from plants import COSTS, HALF, PLANTS, windows
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings
+from slowpath.slowpaths.outside import OUTSIDE
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
 
-# A pattern is planted in a program's calls: tests/unit/watch/test_watch_patterns.py.
-CODES = [rule.code for rule in SLOW_PATHS if rule not in PROGRAM_SLOW_PATHS]
+# A pattern is planted in a program's calls (tests/unit/watch/test_watch_patterns.py), what lies outside of healthy runs
+# in a panel (tests/unit/analyse/test_deviations.py).
+CODES = [rule.code for rule in SLOW_PATHS if rule not in (*PROGRAM_SLOW_PATHS, OUTSIDE)]
 SEEDS = (1, 2, 3)
 COUNTED = ("rounds", "involuntary_switches")  # no time was taken
 

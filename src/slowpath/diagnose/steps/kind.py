@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable
 from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.results import Finding, Results
@@ -21,6 +22,7 @@ from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.mpi.settings import Forced
 from slowpath.run.schedule import Against
+from slowpath.slowpaths.outside import OUTSIDE
 
 # What a kind of step is: how its results change the conclusion, and how it sums itself up.
 
@@ -60,11 +62,14 @@ def unchanged(before: StepConclusion, *_: object) -> StepConclusion:
 
 @dataclass(frozen=True)
 class StepHistory:
-    """A step among all that were measured. forced: the user's variables that force a slow state."""
+    """A step among all that were measured. forced: the user's variables that force a slow state.  healthy: runs to
+    compare with.
+    """
 
     step: DiagnosisStep
     measured: Sequence[MeasuredStep]
     forced: Sequence[Forced]
+    healthy: HealthyRuns = NONE
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def witness_campaign(state: State) -> Campaign | None:
     """None when every finding is explained, or none has cells."""
     wanted: dict[str, tuple[CellResult, Condition]] = {}
     for finding in state.findings:
-        if finding.legs.explained.state != "missing":
+        if finding.legs.explained.state != "missing" or finding.rule == OUTSIDE.code:
             continue
         half = MOST_CELLS // 2
         results = state.seen_in(finding)

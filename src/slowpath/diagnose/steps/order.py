@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.results import Finding
 from slowpath.diagnose.limits import limits_of, maybe_set_by_user
@@ -28,10 +30,11 @@ from slowpath.diagnose.steps.limits import (
     propose_suspect,
     refine_other_limits,
 )
+from slowpath.diagnose.steps.outside import OUTSIDE, outside, propose_outside, with_outside
 from slowpath.diagnose.steps.settings import PATH, SETTINGS, STATE, propose_own_state, propose_path, propose_settings
 from slowpath.diagnose.steps.survey import SURVEY, propose_survey
 from slowpath.diagnose.steps.trial import TRIAL
-from slowpath.diagnose.tasks import Task, TrialTask
+from slowpath.diagnose.tasks import OutsideTask, SurveyTask, Task, TrialTask
 from slowpath.findings.finding import cost
 from slowpath.findings.slow_path import on_gpu
 from slowpath.mpi.settings import Forced
@@ -46,6 +49,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     ALTERNATIVES,
     REPEAT,
     SUSPECT,
+    OUTSIDE,
     WITNESS,
     ATTRIBUTE,
     TRIAL,
@@ -61,29 +65,32 @@ def kind_of(task: Task) -> StepKind[Any]:
 # What follows from the steps of a diagnosis, in order: the same folders give the same findings.
 
 
-def conclude(measured: Sequence[MeasuredStep], forced: Sequence[Forced]) -> StepConclusion:
+def conclude(measured: Sequence[MeasuredStep], forced: Sequence[Forced], healthy: HealthyRuns = NONE) -> StepConclusion:
     """From all steps, the survey first.
 
-    Args: forced: variables of the user's that force a slow state.
+    Args: forced: variables of the user's that force a slow state.  healthy: runs to compare with.
     """
     concluded = StepConclusion()
     for one in measured:
-        concluded = _applied(concluded, one, measured, forced)
+        concluded = _applied(concluded, one, StepHistory(one.step, measured, forced, healthy))
     return concluded
 
 
-def advance(before: StepConclusion, measured: Sequence[MeasuredStep], forced: Sequence[Forced]) -> StepConclusion:
+def advance(
+    before: StepConclusion, measured: Sequence[MeasuredStep], forced: Sequence[Forced], healthy: HealthyRuns = NONE
+) -> StepConclusion:
     """`conclude(measured)`, from what it was without the last step."""
     if kind_of(measured[-1].step.task).adds_evidence:
-        return conclude(measured, forced)
-    return _applied(before, measured[-1], measured, forced)
+        return conclude(measured, forced, healthy)
+    return _applied(before, measured[-1], StepHistory(measured[-1].step, measured, forced, healthy))
 
 
-def _applied(
-    before: StepConclusion, one: MeasuredStep, measured: Sequence[MeasuredStep], forced: Sequence[Forced]
-) -> StepConclusion:
+def _applied(before: StepConclusion, one: MeasuredStep, history: StepHistory) -> StepConclusion:
     task = one.step.task
-    return kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
+    after = kind_of(task).apply(before, task, one.results, history)
+    if isinstance(task, SurveyTask | OutsideTask):
+        after = replace(after, findings=with_outside(after.findings, outside(history.measured, history.healthy)))
+    return after
 
 
 # What to measure next, the most valuable first. Pure: what is known in, proposals out.
@@ -138,6 +145,8 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         yield from _of_own_state(state, name_only)
         yield from propose_survey(state)
         return
+    if not state.asked:
+        yield from propose_outside(state)
     state = state.for_what_was_asked
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     if state.gpus and not name_only and not state.tasks(TrialTask):

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is slower than in healthy runs, whatever the cause: the panel sees it, and no rule is needed for it."""
+
+from __future__ import annotations
+
+from slowpath.findings.slow_path import SlowPath
+
+OUTSIDE: SlowPath = SlowPath(
+    code="SP078",
+    name="outside of healthy runs",
+    title="Slower than in healthy runs",
+    what="Calls of MPI take longer here than in runs of machines that are known to be healthy. The finding says which "
+    "calls, under which condition, and how much longer: so much each time, each byte or each block.",
+    needs="Cells whose intervals lie beyond everything that healthy runs showed, by a margin; measured again, with "
+    "lengths between those that are slow and those that are not.",
+    remedy="Compare with a machine or an installation that is not slow: its library, settings, drivers and kernel. "
+    "`slowpath reference add RUN` makes a run of it the reference.",
+    observe=lambda facts: (),
+    cause="",
+    needs_law=False,
+    kind="fault",
+)
+FAMILY: tuple[SlowPath, ...] = (OUTSIDE,)
