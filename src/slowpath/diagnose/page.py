@@ -17,7 +17,7 @@ from slowpath.core.files import inside, step_folders, write_atomically
 from slowpath.core.finding_results import LimitBracket, RemedyResult
 from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief, ContrastResult, Finding, Leg, Results, SideEffect, Verdict
-from slowpath.core.units import format_bytes, format_ratio, format_time, more_words, share_words
+from slowpath.core.units import format_bytes, more_words, share_words
 from slowpath.diagnose.limits import limits_of
 from slowpath.diagnose.tasks import (
     AlternativesOutcome,
@@ -32,7 +32,6 @@ from slowpath.diagnose.tasks import (
 )
 from slowpath.diagnose.trials import EFFECT, FAST
 from slowpath.findings.conclude import kinds_words
-from slowpath.findings.finding import LeastSeen
 from slowpath.report import format as fmt
 from slowpath.report.cards import Sources, Trial, findings_section, rival_lines, side_row, with_proven
 from slowpath.report.figure import (
@@ -167,9 +166,6 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(f"-> {step.summary}", width, "     ")
     for left in diagnosis.not_tried:
         yield from _wrapped(f"not tried: {left.remedy} against {left.rule}: {left.why}", width, "  ")
-    if (unseen := unseen_paragraph(diagnosis.least)) is not None:
-        yield ""
-        yield from _wrapped(unseen, width, "")
     yield ""
     yield f"{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s; {_STATUS[diagnosis.status]}"
     for line in diagnosis.next[:5]:
@@ -247,52 +243,6 @@ def _side_effect(effect: SideEffect) -> str:
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]
-
-
-MOST = 6  # groups that a paragraph names, the coarsest first
-NOTHING_FROM = 10.0  # times: launches that differ so much let nothing be seen, and a ratio would be a number alone
-NOTHING = "nothing: its launches differ too much"
-UNSEEN_TITLE = "What this diagnosis could not have seen"
-UNSEEN_LEAD = (
-    "Based on this run's own spread: 95 of 100 such runs detect differences of medians from these values on. "
-    "Delays of less than half of the messages do not change the median."
-)
-
-
-def unseen_rows(found: Sequence[LeastSeen]) -> list[tuple[str, str]]:
-    """Group and what is decided in it from where on, the coarsest first."""
-    ordered = sorted(found, key=lambda one: -one.ratio)
-    return [
-        (_group(one), NOTHING if _is_blind(one) else f"{format_ratio(one.ratio)}x ({format_time(one.excess_s)})")
-        for one in ordered
-    ]
-
-
-def unseen_paragraph(found: Sequence[LeastSeen]) -> str | None:
-    """The coarsest groups in one sentence; None: nothing has a spread."""
-    blind = [_group(one) for one in found if _is_blind(one)]
-    listed = unseen_rows([one for one in found if not _is_blind(one)])
-    none = f"Its launches differ too much to see anything in {_listed(blind)}." if blind else None
-    if not listed:
-        return none
-    named = "; ".join(f"{words} in {group}" for group, words in listed[:MOST])
-    rest = listed[MOST:]
-    others = f"; {rest[0][1].partition(' ')[0]} or less in {len(rest)} other groups" if rest else ""
-    least = f"Given its spread, this diagnosis could not detect medians that differ by less than {named}{others}."
-    return f"{least} {none}" if none else least
-
-
-def _is_blind(one: LeastSeen) -> bool:
-    return one.ratio >= NOTHING_FROM
-
-
-def _listed(groups: Sequence[str]) -> str:
-    more = len(groups) - MOST
-    return "; ".join([*groups[:MOST], *([f"{more} other groups"] if more > 0 else [])])
-
-
-def _group(one: LeastSeen) -> str:
-    return f"{one.group}, first messages" if one.phase == "first" else one.group
 
 
 # What is derived from the folder of a diagnosis: its text, its page and the files of its steps. All of it can be
@@ -446,8 +396,6 @@ def _steps_section(diagnosis: Diagnosis) -> Section:
     axis = Axis("time since the diagnosis began", "wall", log=False, ends=(0.0, max(begin_s, 1e-3)))
     blocks: list[Block] = [Rows("", "", axis, rows, narrow=True, height=20)]
     blocks.append(Fold("What each step asked and found", [Facts(asked)]))
-    unseen = unseen_rows(diagnosis.least)
-    blocks += [Fold(UNSEEN_TITLE, [Items([UNSEEN_LEAD]), Facts(unseen)])] if unseen else []
     blocks += [Heading("What would be measured next"), Items(diagnosis.next)] if diagnosis.next else []
     return Section("steps", "Steps", "Steps", blocks, "Each is a run of its own, with its own report.")
 

@@ -66,7 +66,6 @@ from slowpath.diagnose.tasks import (
 )
 from slowpath.diagnose.trials import FEWEST_PAIRS
 from slowpath.findings.conclude import conclude, group_of
-from slowpath.findings.finding import least_seen
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.mpi.settings import Forced
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
@@ -76,7 +75,6 @@ from slowpath.run.ownership import now, require_free
 from slowpath.run.prepare import PreparedRun
 from slowpath.run.reopen import launcher_again
 from slowpath.slowpaths.registry import codes_refined_by
-from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 # A diagnosis from its first step to its last: propose, measure, conclude, write, until nothing is left or fits.
 
@@ -204,7 +202,6 @@ class Session:
             "alternatives": screening_of(self._measured).outcome,
             "panel": panel_rows(panel),
             "no_reference": without_reference(items(survey_of(self._measured).results.cells), panel),
-            "least": least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),
         }
 
     def _asked_for(self, state: State) -> Sequence[Finding]:

@@ -24,7 +24,6 @@ from slowpath.core.machine import Others, PlaceFault
 from slowpath.core.result import FILE_BYTES, MOST_STEPS, Count, LongText, Name, NotNegative, Number, Whole
 from slowpath.core.results import Finding, PanelRow, Results, Verdict
 from slowpath.core.units import format_time
-from slowpath.findings.finding import LeastSeen
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import Forced
 from slowpath.report.format import plural
@@ -438,7 +437,6 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     program: that it is for; None: for no program in particular.
     own_settings: a line for each setting of the user's that is ignored, left in or otherwise worth one.
     paths: what carries messages, a line for each path, or why it is not known; empty: no launch was asked.
-    least: what the survey would have decided, by its own spread; empty: nothing has one.
     alternatives: None: the library's own choices were not screened.
     panel: each kind of call beside healthy runs, what lies outside first.
     no_reference: kind of call -> measured cells that no healthy run has.
@@ -463,7 +461,6 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     not_tried: list[LeftOut] = []
     own_settings: list[LongText] = []
     paths: list[LongText] = []
-    least: list[LeastSeen] = []
     program: ProgramUse | None = None
     alternatives: AlternativesOutcome | None = None
     panel: list[PanelRow] = []

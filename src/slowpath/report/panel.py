@@ -50,7 +50,8 @@ def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> 
     if no_reference:
         words = f"{fmt.plural(len(no_reference), 'kind of call', 'kinds of calls')} that no healthy run measured"
         blocks.append(Fold(words, [Facts([(name, fmt.plural(n, "cell")) for name, n in no_reference.items()])]))
-    lead = f"Time over the median of {_lead(rows)}. The tick is the limit above which a time counts as slower."
+    lead = f"Time over the median of {_lead(rows)}. The tick is the limit above which a time counts as slower, "
+    lead += "a line reaches to the slowest cell."
     return [Section("panel", panel_title(rows), "Panel", blocks, lead)]
 
 
