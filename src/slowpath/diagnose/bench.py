@@ -23,7 +23,7 @@ from slowpath.diagnose.ranks import A_PAIR, Job, survey_s
 from slowpath.diagnose.state import EVERYTHING, Asked, LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.tasks import ProgramUse
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
-from slowpath.mpi.mpi import as_library_is, listed_by, settings_of
+from slowpath.mpi.mpi import listed_by, settings_of
 from slowpath.report.write import write_all
 from slowpath.run.measure import create, measure_prepared, resume
 from slowpath.run.prepare import Library as Built
@@ -155,10 +155,6 @@ class Bench:
     def less(self, names: Collection[str]) -> Bench:
         """The same where the user had not set these variables."""
         return replace(self, environ={name: value for name, value in self.environ.items() if name not in names})
-
-    def as_library_is(self) -> Bench:
-        """The same without variables that Slowpath itself sets to start the library quickly."""
-        return replace(self, built=replace(self.built, mpi=as_library_is(self.built.mpi)))
 
     def create(self, prepared: PreparedRun, folder: Path, others: Others | None = None) -> None:
         """The run's folder, with its plan.  Args: others: seen just before.  Raises: EnvironmentFailure."""

@@ -178,9 +178,9 @@ def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
     yield (
         f"Library defaults: {outcome.rows} other choices measured; {len(outcome.left_out)} others have no effect here"
     )
-    for one in outcome.suspects:
-        shown = ", ".join(f"{cell} {ratio:.2f}x" for cell, ratio in zip(one.cells, one.ratios, strict=True))
-        yield from _wrapped(f"looked faster: {one.name}: {shown}", width, "  ")
+    for name, gains in outcome.suspects.items():
+        shown = ", ".join(f"{cell} {ratio:.2f}x" for cell, ratio in gains.items())
+        yield from _wrapped(f"looked faster: {name}: {shown}", width, "  ")
     for name, reason in outcome.failed.items():
         yield from _wrapped(f"does not work here: {name}: {reason}", width, "  ")
     if outcome.slower:

@@ -31,7 +31,7 @@ from slowpath.diagnose.own_settings import lines as setting_lines
 from slowpath.diagnose.ranks import PAIR, Estimate, Job, Kept, crowded_lines, survey_s
 from slowpath.diagnose.state import EVERYTHING, Asked, BudgetClock, MeasuredStep, Proposal, State, asked_for, survey_of
 from slowpath.diagnose.steps import alternatives
-from slowpath.diagnose.steps.alternatives import changes_start, screening_of
+from slowpath.diagnose.steps.alternatives import screened
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import advance, kind_of, proposals
 from slowpath.diagnose.steps.order import conclude as conclude_steps
@@ -74,7 +74,6 @@ from slowpath.run.measure import measured_s, new_folder
 from slowpath.run.ownership import now, require_free
 from slowpath.run.prepare import PreparedRun
 from slowpath.run.reopen import launcher_again
-from slowpath.slowpaths.registry import codes_refined_by
 
 # A diagnosis from its first step to its last: propose, measure, conclude, write, until nothing is left or fits.
 
@@ -199,7 +198,7 @@ class Session:
             "verdict": with_settings_without_effect(verdict, idle),
             "paths": [path.words for path in paths_of(self._measured)],
             "own_settings": setting_lines(self._measured, self._bench.library.name),
-            "alternatives": screening_of(self._measured).outcome,
+            "alternatives": screened(self._measured),
             "panel": panel_rows(panel),
             "no_reference": without_reference(items(survey_of(self._measured).results.cells), panel),
         }
@@ -305,17 +304,9 @@ class Session:
 
         Args: task: of the step; None: one that follows those that are over.
         """
-        bench = self._bench.as_library_is() if self._is_about_library(task) else self._bench
         surveyed = any(isinstance(one.step.task, SurveyTask) for one in self._measured)
         names = set_aside(self.diagnosis.findings, self._measured)
-        return bench.less(names) if names and (surveyed or isinstance(task, SurveyTask)) else bench
-
-    def _is_about_library(self, task: Task | None) -> bool:
-        """Whether a step is about what the library chooses where even Slowpath sets nothing to start it quickly."""
-        if isinstance(task, TrialTask):
-            about = (one for one in self.diagnosis.findings if one.id == task.finding)
-            return any(one.rule in codes_refined_by("alternatives") and changes_start(one) for one in about)
-        return isinstance(task, AlternativesTask) and task.as_library_is
+        return self._bench.less(names) if names and (surveyed or isinstance(task, SurveyTask)) else self._bench
 
     def _limit_s(self, kind: StepKind[Any], prepared: PreparedRun) -> float:
         """Wall time after which none of its launches is started, seconds."""
@@ -623,7 +614,7 @@ def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:
         return []
     cost = bench.prepare(proposal.campaign, proposal.task.kind).cost
     launch_s = cost.wall_s / max(1, cost.launches)
-    rows = sum(map(bool, proposal.task.environments.values()))
+    rows = len(proposal.task.rows)
     return [
         f"library defaults: {rows} rows ({len(proposal.task.left_out)} others have no effect here): "
         f"{cost.launches} launches, about {cost.wall_s:.0f} s; each suspect about "

@@ -94,18 +94,15 @@ class SettingsTask(TaskBase, frozen=True, kw_only=True, tag="settings"):
     taken: dict[Name, list[Whole]]
 
 
-# Each alternative by itself; once more where it looked slower; several at once; what looks faster, in fresh launches.
 class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):
-    """Screen what the library chooses by itself. environments: name -> alternatives that are on in it.
+    """Screen what the library chooses by itself: each alternative alone, then in fresh launches what looks faster.
 
-    left_out: alternative of this library -> why it is not screened.  as_library_is: without variables that Slowpath
-    itself sets to start the library quickly.
+    rows: alternatives that are measured.  left_out: alternative of this library -> why it is not screened.
     """
 
     stage: Literal["alone", "confirm"]
-    environments: dict[Name, list[Name]]
+    rows: list[Name]
     left_out: dict[Name, str] = {}
-    as_library_is: bool = False
 
 
 class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
@@ -403,26 +400,19 @@ class DiagnosisStep(msgspec.Struct, frozen=True, kw_only=True):
     launches_left_out: Count = 0
 
 
-class ScreenedSuspect(msgspec.Struct, frozen=True, kw_only=True):
-    """An alternative that looked faster. cells, ratios: time as it is over time with it, of each, the most first."""
-
-    name: Name
-    cells: list[Name]
-    ratios: list[Number]
-
-
 class AlternativesOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a screening of the library's own choices showed.
 
     rows: alternatives that were measured alone.  failed: of those, alternative -> why no launch with it worked.
-    slower: that slow down a cell by themselves.  suspects: that looked faster; findings are of fresh launches.
+    slower: that slow down a cell by themselves.  suspects: that looked faster -> cell -> time as it is
+    over time with it; findings are of fresh launches.
     left_out: alternative of this library -> why it can change nothing here.
     """
 
     rows: Whole
     failed: dict[Name, LongText]
     slower: list[Name]
-    suspects: list[ScreenedSuspect]
+    suspects: dict[Name, dict[Name, Number]]
     left_out: dict[Name, LongText]
 
 

@@ -16,6 +16,7 @@ from slowpath.core.results import Finding, Results, SkippedRow
 from slowpath.diagnose.state import Asked, LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.alternatives import (
     CELLS,
+    METRICS,
     propose,
 )
 from slowpath.diagnose.steps.order import conclude
@@ -63,14 +64,14 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
     rounds = proposal.campaign.rounds
     cells, numbers = [], {}
     for table in proposal.campaign.environments:
-        for one in CELLS:
+        for one, metric_name, _ in CELLS:
             unset = {"UNSET": table.unset[0]} if table.unset else {}
-            ratio = law({**table.variables, **unset}, one.cells.name)
+            ratio = law({**table.variables, **unset}, one.name)
             number = len(cells)
-            numbers[table.name, one.cells.name] = number
+            numbers[table.name, one.name] = number
             made = replace(
-                cell(number, {"message_bytes": LENGTHS[one.cells.name]}, (), one.cells.experiment, table.name),
-                group=one.cells.name,
+                cell(number, {"message_bytes": LENGTHS[one.name]}, (), one.experiment, table.name),
+                group=one.name,
             )
             if ratio is None:
                 made = replace(made, status="failed", reason="see the list", metrics={})
@@ -78,9 +79,9 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
                 times = 1e-5 * ratio * np.exp(generator.normal(0, spread, rounds))
                 phases = {"steady": estimate(times.tolist())}
                 metric = MetricResult(unit="s", better="lower", phases=phases, first_slow=None, by_repetition=None)
-                made = replace(made, metrics={one.metric: metric})
+                made = replace(made, metrics={metric_name: metric})
             cells.append(made)
-    metrics = {one.cells.name: one.metric for one in CELLS}
+    metrics = METRICS
     contrasts = []
     for table in proposal.campaign.contrasts:
         a, b = (numbers[str(side), table.cells] for side in (table.a, table.b))
@@ -136,7 +137,7 @@ def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str]) -
 
 
 def test_what_was_fast_once_by_chance_is_refuted() -> None:
-    lucky = {one.cells.name for one in CELLS}
+    lucky = set(METRICS)
 
     def law(variables: Mapping[str, str], name: str) -> float | None:
         if variables.get("OMPI_MCA_smsc") == "cma" and name in lucky:
