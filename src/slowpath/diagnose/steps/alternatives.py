@@ -118,7 +118,7 @@ def propose(state: State) -> Iterator[Proposal]:
     if not done and applies.rows:
         task = AlternativesTask(stage="alone", rows=[row.name for row in applies.rows], left_out=dict(applies.left_out))
         why = f"is one of the library's {len(applies.rows)} other choices faster?"
-        yield Proposal(task, _campaign(task, applies.rows, {}, state.ranks, why), why)
+        yield Proposal(task, _campaign(task, applies.rows, state.ranks, why), why)
     elif outcome is not None and len(done) == 1:
         # A row that applied when it was measured may not do so any more: the user has set its variable since.
         rows, taken = list[Alternative](), set[str]()
@@ -130,24 +130,16 @@ def propose(state: State) -> Iterator[Proposal]:
         for most in (MOST_SUSPECTS, 3, 1) if rows else ():  # as many as time is left for
             task = AlternativesTask(stage="confirm", rows=[row.name for row in rows[:most]])
             why = f"in fresh launches: {', '.join(task.rows)}"
-            yield Proposal(task, _campaign(task, rows[:most], outcome.suspects, state.ranks, why), why)
+            yield Proposal(task, _campaign(task, rows[:most], state.ranks, why), why)
 
 
-def _campaign(
-    task: AlternativesTask,
-    rows: Sequence[Alternative],
-    compared: Mapping[str, Mapping[str, float]],
-    ranks: int,
-    why: str,
-) -> Campaign:
-    """Args: compared: alternative -> cells in which it is compared with the library as it is."""
+def _campaign(task: AlternativesTask, rows: Sequence[Alternative], ranks: int, why: str) -> Campaign:
     is_alone = task.stage == "alone"
     names = ["control", *(f"control {number}" for number in range(2, CONTROLS + 1))]
     controls = [EnvironmentTable(name, {CONTROL: name}) for name in (names if is_alone else names[:1])]
     choices = [EnvironmentTable(f"{INSTEAD}{row.name}", dict(row.variables)) for row in rows]
     environments = [EnvironmentTable(AS_IT_IS), *controls, *choices]
-    pairs = [(f"{INSTEAD}{row.name}", cell) for row in rows for cell in compared.get(row.name, ())]
-    pairs += [(names[0], cell) for cell in sorted({cell for _, cell in pairs})]
+    compared = [] if is_alone else [names[0], *(one.name for one in choices)]
     return Campaign(
         name=f"alternatives-{task.stage}",
         title="Is the library's own choice slower than its alternatives?",
@@ -170,7 +162,8 @@ def _campaign(
                 METRICS[cell],
                 control=environment == names[0],
             )
-            for environment, cell in pairs
+            for environment in compared
+            for cell in METRICS
         ],
         why=why,
     )

@@ -6,15 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from slowpath.core.cell_results import CellResult
 from slowpath.findings.facts import INSTEAD, Facts, Slowdown
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath
 
 SLOWED_RATIO = 1.25  # of a cell with the choice over the cell as the library is: the choice does harm there
-_FEWEST_LAUNCHES = 4  # of each side: all of one lie above all of the other once in 70 times by chance
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
@@ -22,8 +18,11 @@ def observe(facts: Facts) -> Sequence[Observation]:
     whose cells no choice before it has all made faster already. Choices that slow nothing down come before those that
     do, and then the largest effect comes first.
     """
-    found = [slowdown for slowdown in facts.slowdowns("environment", phase="steady") if _is_own(facts, slowdown)]
-    groups = [(group, slowed_elsewhere(facts, group)) for group in grouped(found, lambda one: (one.fast.environment,))]
+    slowdowns = facts.slowdowns("environment", phase="steady")
+    own = [one for one in slowdowns if one.fast.environment.startswith(INSTEAD) and facts.is_default(one.slow)]
+    harm = grouped([one for one in slowdowns if one.ratio.value >= SLOWED_RATIO], lambda one: (one.slow.environment,))
+    harm_by = {group[0].slow.environment: group for group in harm}
+    groups = [(group, harm_by.get(group[0].fast.environment, [])) for group in grouped(own, _choice)]
     groups.sort(key=lambda one: (bool(one[1]), -max(slowdown.ratio.value for slowdown in one[0])))
     seen, made = set[int](), list[Observation]()
     for group, slowed in groups:
@@ -34,42 +33,21 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return made
 
 
-def slowed_elsewhere(facts: Facts, group: Sequence[Slowdown]) -> list[tuple[CellResult, float]]:
-    """Cells that are slower with the choice than as the library is, in every launch, and how many times as long."""
-    slow, fast = group[0].slow, group[0].fast
-    as_it_is = {cell.group: cell for cell in facts.every_cell if cell.environment == slow.environment}
-    found = list[tuple[CellResult, float]]()
-    for cell in facts.every_cell:
-        twin = as_it_is.get(cell.group)
-        if cell.environment != fast.environment or twin is None:
-            continue
-        metric = next((name for name in cell.metrics if cell.estimate(name, "steady")), "")
-        sides = [one.estimate(metric, "steady") for one in (cell, twin)]
-        values = [one.launch_values for one in sides if one is not None]
-        if len(values) == 2 and min(map(len, values)) >= _FEWEST_LAUNCHES and min(values[0]) > max(values[1]) > 0:
-            ratio = float(np.median(values[0]) / np.median(values[1]))
-            if ratio >= SLOWED_RATIO:
-                found.append((cell, ratio))
-    return found
+def _choice(one: Slowdown) -> tuple[str]:
+    return (one.fast.environment,)
 
 
-def _is_own(facts: Facts, one: Slowdown) -> bool:
-    return one.fast.environment.startswith(INSTEAD) and facts.is_default(one.slow)
-
-
-def _observation(facts: Facts, group: Sequence[Slowdown], slowed: Sequence[tuple[CellResult, float]]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown], slowed: Sequence[Slowdown]) -> Observation:
     choice = group[0].fast.environment.removeprefix(INSTEAD)
     variables = " ".join(f"{name}={value}" for name, value in facts.variables(group[0].fast).items())
     top = max(group, key=lambda one: one.excess_s)
-    what = {
-        "coll": f"calls of {top.slow.parameters.get('collective', 'collectives')}",
-        "put": "puts",
-    }.get(top.slow.experiment, "{size}messages")
+    calls = {"coll": f"calls of {top.slow.parameters.get('collective', 'collectives')}", "put": "puts"}
+    what = calls.get(top.slow.experiment, "{size}messages")
     wording = Wording(f"{what} with what the library chose by itself", f"with {variables}", choice, True)
     # One experiment speaks: a put and a message have no common unit.
     speaking = [slowdown for slowdown in group if slowdown.slow.experiment == top.slow.experiment]
     made = slowdown_observed(facts, speaking, wording)
-    harm = tuple(f"with {variables}, {cell.group} takes {ratio:.3g}x as long" for cell, ratio in slowed)
+    harm = tuple(f"with {variables}, {one.slow.group} takes {one.ratio.value:.3g}x as long" for one in slowed)
     return replace(made, unsets=(), evidence=(*made.evidence, *harm))
 
 
