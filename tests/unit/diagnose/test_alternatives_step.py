@@ -20,7 +20,7 @@ from slowpath.diagnose.steps.alternatives import (
     propose,
 )
 from slowpath.diagnose.steps.order import conclude
-from slowpath.diagnose.steps.trial import propose_alternative
+from slowpath.diagnose.steps.trial import propose_named
 from slowpath.diagnose.tasks import AlternativesTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings as evaluated
@@ -164,7 +164,7 @@ def test_a_clean_library_has_no_finding(spread: float) -> None:
 
 def test_its_trial_sets_the_variable_of_the_row() -> None:
     findings, steps = diagnosed(without_cma)
-    (proposal,) = propose_alternative(findings[0], state_of(steps))
+    (proposal,) = propose_named(findings[0], state_of(steps))
     names = {one.name: dict(one.variables) for one in proposal.campaign.environments}
     assert {"OMPI_MCA_smsc": "cma"} in names.values()
     assert {} in names.values()

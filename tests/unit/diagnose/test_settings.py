@@ -32,7 +32,7 @@ from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.order import conclude
 from slowpath.diagnose.steps.settings import MOST_STEPS
 from slowpath.diagnose.steps.settings import propose_settings as propose
-from slowpath.diagnose.steps.trial import propose_unset
+from slowpath.diagnose.steps.trial import propose_named
 from slowpath.diagnose.tasks import SettingsTask, StateTask, WitnessTask
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import NO_FILES, OwnSetting, own_settings
@@ -256,7 +256,7 @@ def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     assert only == "OMPI_MCA_a00=1 is the only setting that was unset"
     assert shown.startswith("separate launches confirm it: 1.5")
     state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {"OMPI_MCA_a00": "1"})
-    trial = next(propose_unset(findings[0], state))
+    trial = next(propose_named(findings[0], state))
     assert 'unset = ["OMPI_MCA_a00"]' in campaign_toml(trial.campaign)
 
 

@@ -28,7 +28,7 @@ from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.limits import campaign_for, has_anchors, task_for
 from slowpath.diagnose.steps.limits import propose_attribute as propose_moves
 from slowpath.diagnose.steps.order import conclude, kind_of
-from slowpath.diagnose.steps.trial import propose_attributed
+from slowpath.diagnose.steps.trial import propose_named
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask, TrialTask
 from slowpath.mpi.settings import switches_of
 from slowpath.stats.laws.choose import is_exact
@@ -231,7 +231,7 @@ def test_each_of_two_coinciding_limits_moves_the_switch_and_a_trial_raises_both(
     assert found.remedies[0].name == f"set {AND.join(names)}"
     current = conclude(steps, []).findings
     assert list(propose_moves(current[0], state(current, steps))) == []
-    trial = next(propose_attributed(current[0], state(current, steps)))
+    trial = next(propose_named(current[0], state(current, steps)))
     length = asked(trial)[0]
     assert latency_s(length, cell_bytes=9216) > 0.9 * latency_s(length)  # one alone would not help
     assert latency_s(length, cma_bytes=9257) > 0.9 * latency_s(length)

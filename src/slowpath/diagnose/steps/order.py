@@ -110,9 +110,7 @@ NAMING: tuple[Propose, ...] = (propose_suspect,)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     propose_attribute,
-    trial.propose_attributed,
-    trial.propose_unset,
-    trial.propose_alternative,
+    trial.propose_named,
     propose_refine,
     trial.propose,
 )
@@ -194,7 +192,7 @@ def _of_own_state(state: State, name_only: bool) -> Iterator[Proposal]:
     """Which setting it is, and the proof: before a survey, which such a state would slow down as well."""
     yield from propose_settings(state)
     for finding in () if name_only else first_by_cost(state.findings, state.measured):
-        yield from trial.propose_unset(finding, state)
+        yield from trial.propose_named(finding, state)
         yield from trial.propose(finding, state)
 
 

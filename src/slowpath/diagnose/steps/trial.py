@@ -7,15 +7,16 @@ each other as those of one run do.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from slowpath.core.results import ContrastResult, Finding, RemedyResult, Results, SideEffect, Snippet
+from slowpath.core.results import Finding, RemedyResult, Results, Snippet
 from slowpath.diagnose.limits import MOST_HEADER_BYTES, limits_of, movers_of, remedies_of
 from slowpath.diagnose.own_settings import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
@@ -50,21 +51,16 @@ def same_trial(one: Task, other: Task) -> bool:
 
 def pooled(results: Results, earlier: Iterable[Results]) -> Results:
     """Results of a trial with the pairs of the same trial in earlier runs."""
-    for before in earlier:
-        known = {_key(contrast): contrast for contrast in before.contrasts}
-        results = msgspec.structs.replace(
-            results, contrasts=[_both(known.get(_key(contrast)), contrast) for contrast in results.contrasts]
-        )
-    return results
-
-
-def _key(contrast: ContrastResult) -> tuple[str, str]:
-    return contrast.group, contrast.where
-
-
-def _both(before: ContrastResult | None, now: ContrastResult) -> ContrastResult:
-    pairs = [*(before.pairs if before else ()), *now.pairs]
-    return now if before is None or not pairs else judged_by(now, np.array(pairs, dtype=np.float64))
+    before = defaultdict[tuple[str, str], list[tuple[float, float]]](list)
+    for contrast in (contrast for one in earlier for contrast in one.contrasts):
+        before[contrast.group, contrast.where] += contrast.pairs
+    joined = [
+        judged_by(contrast, np.array([*pairs, *contrast.pairs], dtype=np.float64))
+        if (pairs := before[contrast.group, contrast.where])
+        else contrast
+        for contrast in results.contrasts
+    ]
+    return msgspec.structs.replace(results, contrasts=joined)
 
 
 def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None, library: str | None) -> Finding:
@@ -74,23 +70,24 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
           library: whose launcher binds, as "mpich".
     """
     listed = next((remedy for remedy in finding.remedies if remedy.name == outcome.remedy), None)
-    text, phrase, lines, watched = outcome.remedy, outcome.remedy, Snippet(), list[str | SideEffect]()
-    if listed is not None:
-        text, phrase = listed.text, listed.phrase or listed.name
-        lines, watched = listed.snippet, listed.side_effects
-    elif remedy is not None:
-        text, phrase = remedy.text, remedy.words
-        lines, watched = Snippet(**snippet(remedy, library)), [*remedy.side_effects]
-    tried = RemedyResult(
-        name=outcome.remedy,
-        text=text,
-        phrase=phrase,
-        snippet=lines,
+    if listed is None:
+        listed = RemedyResult(
+            name=outcome.remedy,
+            text=remedy.text if remedy else outcome.remedy,
+            phrase=remedy.words if remedy else outcome.remedy,
+            snippet=Snippet(**snippet(remedy, library)) if remedy else Snippet(),
+            removed_ratio=None,
+            side_effects=list(remedy.side_effects) if remedy else [],
+            verdict="not tried",
+            reason="",
+        )
+    tried = msgspec.structs.replace(
+        listed,
+        phrase=listed.phrase or listed.name,
         removed_ratio=outcome.removed_ratio,
-        side_effects=[*outcome.side_effects, *watched],
+        side_effects=[*outcome.side_effects, *listed.side_effects],
         verdict=outcome.verdict,
         reason=outcome.reason,
-        own_settings=listed.own_settings if listed is not None else [],
     )
     return _seen_again(with_trial(finding, tried, outcome.leg), outcome)
 
@@ -162,15 +159,8 @@ def _control(collective: str, length: int) -> Control:
 _UNBOUND = "unbound"
 
 
-@dataclass(frozen=True)
-class CannotHelp:
-    """why: in words, with numbers of this machine."""
-
-    why: str
-
-
-def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | None) -> Sides | CannotHelp:
-    """The sides under a placement in which the remedy has the cores that it takes.
+def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | None) -> Sides | str:
+    """The sides under a placement in which the remedy has the cores that it takes, or why there is none.
 
     Args: ranks: of the trial, all on one node, where the slow side's placement states none.  cores: that they can have
           there; None: not known, so nothing is denied.
@@ -180,7 +170,7 @@ def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | Non
         return sides
     if cores < need * ranks:
         what = "a core for each rank" if need == 1 else f"{need} cores for each rank ({need - 1} spare)"
-        return CannotHelp(f"it needs {what}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here")
+        return f"it needs {what}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here"
     if need > 1 and sides.slow_under.bind == "core":  # its thread would share the core that its rank is bound to
         slow, fast = sides.slow_under, sides.fast_under
         there = None if fast is None else replace(fast, placement=_UNBOUND, bind="none")
@@ -196,10 +186,11 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     """The remedies of the table for its rule, and for the axis in which its sides differ."""
     sides = sides_of(finding, state.seen_in(finding))
     if sides is not None:
-        remedies = _offered(finding, sides, state)
         identity = f"{state.library.name}-{state.library.version}"
-        here = (replaceable(remedy, sides, identity, state.ranks, state.preload) for remedy in remedies)
-        yield from _proposals(finding, state, ((one, sides) for one in here))
+        for remedy in _offered(finding, sides, state):
+            yield from _proposals(
+                finding, state, replaceable(remedy, sides, identity, state.ranks, state.preload), sides
+            )
 
 
 def _offered(finding: Finding, sides: Sides, state: State) -> list[Remedy]:
@@ -208,28 +199,20 @@ def _offered(finding: Finding, sides: Sides, state: State) -> list[Remedy]:
     return [remedy for remedy in table if remedy.fits(sides.slow.parameters)]
 
 
-def propose_attributed(finding: Finding, state: State) -> Iterator[Proposal]:
-    """The variable that its limit was attributed to, at the first length beyond the switch."""
+def propose_named(finding: Finding, state: State) -> Iterator[Proposal]:
+    """What the finding itself names: the variable that its limit was attributed to, at the first length beyond the
+    switch; the user's own settings, taken away; the library's choice, made otherwise.
+    """
     sides = sides_of(finding, state.seen_in(finding))
-    if sides is not None:
-        yield from _proposals(finding, state, _attributed(finding, state, sides))
-
-
-def propose_unset(finding: Finding, state: State) -> Iterator[Proposal]:
-    """The user's own settings that the finding names, taken away."""
-    remedies = own_remedies(finding, state.removable)
-    sides = sides_of(finding, state.seen_in(finding)) if remedies else None
-    if sides is not None:
-        yield from _proposals(finding, state, ((remedy, sides) for remedy in remedies))
-
-
-def propose_alternative(finding: Finding, state: State) -> Iterator[Proposal]:
-    """The library's choice made otherwise, as the finding names it."""
-    if finding.rule not in codes_refined_by("alternatives"):
+    if sides is None:
         return
-    sides = sides_of(finding, state.seen_in(finding))
-    if sides is not None and sides.fast_under is not None:
-        yield from _proposals(finding, state, ((one, sides) for one in alternative_remedies(finding, sides.fast_under)))
+    for remedy, across in _attributed(finding, state, sides):
+        yield from _proposals(finding, state, remedy, across)
+    for remedy in own_remedies(finding, state.removable):
+        yield from _proposals(finding, state, remedy, sides)
+    if finding.rule in codes_refined_by("alternatives") and sides.fast_under is not None:
+        for remedy in alternative_remedies(finding, sides.fast_under):
+            yield from _proposals(finding, state, remedy, sides)
 
 
 def propose_again(state: State) -> Iterator[Proposal]:
@@ -243,12 +226,7 @@ def propose_again(state: State) -> Iterator[Proposal]:
         if finding is None or finding.status == "proven" or not judge_trial(task, one.results).is_open:
             continue
         untried = replace(state, measured=[other for other in state.measured if other is not one])
-        again = (
-            *propose_attributed(finding, untried),
-            *propose_unset(finding, untried),
-            *propose_alternative(finding, untried),
-            *propose(finding, untried),
-        )
+        again = (*propose_named(finding, untried), *propose(finding, untried))
         yield from (proposal for proposal in again if same_trial(proposal.task, task))
 
 
@@ -259,23 +237,21 @@ def cannot_help(state: State) -> Iterator[LeftOut]:
         if sides is None or finding.status == "proven":
             continue
         for remedy in _offered(finding, sides, state):
-            there = where_it_can_help(sides, remedy, state.ranks, state.cores)
-            if isinstance(there, CannotHelp):
-                yield LeftOut(finding=finding.id, rule=finding.rule, remedy=remedy.name, why=there.why)
+            if isinstance(there := where_it_can_help(sides, remedy, state.ranks, state.cores), str):
+                yield LeftOut(finding=finding.id, rule=finding.rule, remedy=remedy.name, why=there)
 
 
-def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, Sides]]) -> Iterator[Proposal]:
-    if finding.status == "proven":
-        return
+def _proposals(finding: Finding, state: State, remedy: Remedy, seen: Sides) -> Iterator[Proposal]:
+    """The trial of one remedy, where it was not made yet and can help here."""
     tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
-    remedies = [remedy for remedy in remedies if remedy[1].slow.parameters.get("pattern") not in NUMBERED]
-    for remedy, seen in remedies:
-        sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
-        if remedy.name in tried or isinstance(sides, CannotHelp):
-            continue
-        made = design(sides, remedy, frozenset(state.environ), state.ranks, constant_s=_constant_s(finding))
-        if not isinstance(made, str):
-            yield Proposal(made.task(finding.id), made.campaign, f"try '{remedy.name}' against {finding.rule}")
+    if finding.status == "proven" or remedy.name in tried or seen.slow.parameters.get("pattern") in NUMBERED:
+        return
+    sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
+    if isinstance(sides, str):
+        return
+    made = design(sides, remedy, frozenset(state.environ), state.ranks, constant_s=_constant_s(finding))
+    if not isinstance(made, str):
+        yield Proposal(made.task(finding.id), made.campaign, f"try '{remedy.name}' against {finding.rule}")
 
 
 def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
@@ -316,32 +292,23 @@ def apply(before: StepConclusion, task: TrialTask, results: Results, history: St
         for one in history.measured
         if one.step.number < history.step.number and same_trial(one.step.task, task)
     ]
-    outcome, is_attributed = judge_trial(task, pooled(results, earlier)), _is_attributed(task.remedy, history)
+    tasks = (one.step.task for one in history.measured)
+    attributed = {one.name: one for task in tasks if isinstance(task, AttributeTask) for one in remedies_of(task, None)}
+    outcome = judge_trial(task, pooled(results, earlier))
+    # That of an attribution has lengths of its own, next to the switch, and not the finding's.
+    is_attributed = task.remedy in attributed
     if is_gone(outcome) and not is_attributed:
         return before.without(task.finding)
-    remedy, library = _remedy(task.remedy, history), results.run.mpi.name
+    remedy = ({one.name: one for one in REMEDIES} | attributed).get(task.remedy)
     refuted = refutation(outcome) if was_applied(task, results) else None
 
     def changed(finding: Finding) -> Finding:
-        after = with_outcome(finding, outcome, remedy, library)
+        after = with_outcome(finding, outcome, remedy, results.run.mpi.name)
         # The variable of an attribution is what its cause names, and the library was seen to read it.
         is_of_cause = is_attributed or removes_cause(finding, task.remedy)
         return without_cause(after, refuted) if refuted is not None and is_of_cause else after
 
     return before.changed(task.finding, changed)
-
-
-def _is_attributed(name: str, history: StepHistory) -> bool:
-    """Whether it is of an attribution: its trial has lengths of its own, next to the switch, and not the finding's."""
-    tasks = (one.step.task for one in history.measured)
-    return any(name == one.name for task in tasks if isinstance(task, AttributeTask) for one in remedies_of(task, None))
-
-
-def _remedy(name: str, history: StepHistory) -> Remedy | None:
-    """Of the table, or one that an attribution brought."""
-    tasks = (one.step.task for one in history.measured)
-    attributed = (one for task in tasks if isinstance(task, AttributeTask) for one in remedies_of(task, None))
-    return next((one for one in (*REMEDIES, *attributed) if one.name == name), None)
 
 
 def summary(task: TrialTask, before: StepConclusion, after: StepConclusion) -> str:
