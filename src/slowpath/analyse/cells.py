@@ -35,6 +35,7 @@ from slowpath.core.cell_results import (
     Outliers,
     PerCall,
     RoleWitness,
+    SampleNumbers,
     WhoPays,
 )
 from slowpath.core.guard import shell_assignments
@@ -66,6 +67,7 @@ from slowpath.record.events import (
     WitnessedCallCount,
     WitnessedCalls,
 )
+from slowpath.stats.distribution import distribution_of
 from slowpath.stats.estimate import (
     LAG_SAMPLES,
     Estimate,
@@ -590,6 +592,25 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         and [Mode(value=m.value, launches=m.launches, share_interval=(m.share.low, m.share.high)) for m in modes],
         batch=batch,
         quantum_ratio=quantum_ns and quantum_ns * 1e-9 / (centre.value * batch * launches[0].operations),
+        numbers=_numbers(launches),
+    )
+
+
+FEWEST_NUMBERED = 32  # samples of a launch
+
+
+def _numbers(launches: Sequence[Reduced]) -> SampleNumbers | None:
+    """Of launches whose samples are single operations, all kept, and enough."""
+    kept = [one.kept_s for one in launches if one.batch == 1 and FEWEST_NUMBERED <= one.kept_s.size < KEPT_WHOLE]
+    if len(kept) < len(launches):
+        return None
+    numbers = distribution_of(kept)
+    return SampleNumbers(
+        mean_ratio=numbers.mean_ratio,
+        far_share=numbers.far_share,
+        period=numbers.period,
+        between_ratio=numbers.between_ratio,
+        slope_ratio=numbers.slope_ratio,
     )
 
 

@@ -34,6 +34,9 @@ _MOST_OFF = 2.0  # by which a class may differ from the yardsticks before it cou
 
 Key = tuple[str, str, str]  # identity of a cell, metric, phase
 
+MEDIAN, MEAN, SLOWEST, END = "median", "mean", "slowest launch", "end of launches"
+_FAR_SHARE = 0.03  # of samples: who loses a processor for a while does so in fewer messages
+
 
 class Reference(msgspec.Struct, frozen=True):
     """What a metric of a cell is in healthy runs, scaled to this machine, in the metric's unit."""
@@ -65,7 +68,11 @@ class HealthyRuns(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Item:
-    """One metric and phase of a cell. traits: parameters, experiment, environment, placement, phase."""
+    """One metric and phase of a cell. traits: parameters, experiment, environment, placement, phase.
+
+    kind: what of its samples: the median, the mean where some lie far above, the slowest launch, the end of launches.
+    period, far_share: of the samples.
+    """
 
     key: Key
     cell: int
@@ -75,6 +82,9 @@ class Item:
     interval: tuple[float, float]
     launches: int
     traits: Mapping[str, str]
+    kind: str = MEDIAN
+    period: int | None = None
+    far_share: float = 0.0
 
     @property
     def group(self) -> tuple[str, str]:
@@ -105,7 +115,12 @@ class Judged:
         """Slower: the whole interval lies beyond the limit, over launches enough to have one."""
         low = self.item.interval[0]
         is_beyond = low > self.limit and low - self.reference.high > LEAST_EXTRA_S
-        return "slower" if is_beyond and self.item.launches >= FEWEST_LAUNCHES else "within"
+        return "slower" if is_beyond and self.item.launches >= FEWEST_LAUNCHES and _is_regular(self.item) else "within"
+
+
+def _is_regular(item: Item) -> bool:
+    """Not where a few samples are long at random: processes that take turns on a processor make such means anywhere."""
+    return item.kind != MEAN or item.period is not None or item.far_share >= _FAR_SHARE
 
 
 def scale_class(traits: Mapping[str, str]) -> tuple[str, str]:
@@ -286,4 +301,11 @@ def judged(results: Results, healthy: HealthyRuns) -> list[Judged]:
     here, _ = healthy_run(results, "this run")
     measured = list(items(results.cells))
     known = references(measured, healthy, here)
-    return [Judged(item, *known[item.key]) for item in measured if item.key in known]
+    every = [Judged(item, *known[item.key]) for item in measured if item.key in known]
+    slow = {(one.item.cell, one.item.metric, one.item.phase) for one in every if one.side == "slower" and _plain(one)}
+    # Where the median is slow, so are the mean and the launches.
+    return [one for one in every if _plain(one) or (one.item.cell, one.item.metric, one.item.phase) not in slow]
+
+
+def _plain(one: Judged) -> bool:
+    return one.item.kind == MEDIAN

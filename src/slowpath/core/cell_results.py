@@ -56,6 +56,18 @@ class ByCleanness(Result, frozen=True, kw_only=True):
     launches_of_clean: Annotated[Count, means("launches with enough clean repetitions to count them alone")]
 
 
+class SampleNumbers(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """Five numbers of the samples beside their median, each within launches, then the median over launches."""
+
+    mean_ratio: Annotated[Positive, means("mean over median")]
+    far_share: Annotated[Share, means("samples above twice the median")]
+    period: Annotated[AtLeastOne | None, means("samples from one slow group to the next; absent: none")] = None
+    between_ratio: Annotated[NotNegative | None, means("spread between launches over that within; absent: unknown")] = (
+        None
+    )
+    slope_ratio: Annotated[Positive | None, means("last third over first third; absent: too few samples")] = None
+
+
 class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     """One metric and phase of a cell, over launches; in the metric's unit."""
 
@@ -90,6 +102,7 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     modes: Annotated[list[Mode] | None, means("null: launches do not fall apart into groups")]
     batch: Annotated[AtLeastOne, means("operations in one sample")]
     quantum_ratio: Annotated[NotNegative | None, means("the clock's quantum over a typical sample; null: not known")]
+    numbers: Annotated[SampleNumbers | None, means("of the samples; absent: too few, or batches")] = None
     bandwidth_bytes_per_s: Annotated[
         NotNegative | None, means("the value turned over; null: the metric has none, or nothing is moved")
     ] = optional()

@@ -2,11 +2,12 @@
 """Costs planted at random in a small panel: which times deviate, what they share, what it costs."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from slowpath.analyse.deviations import shared
-from slowpath.analyse.reference import HealthyRun, Item, Judged, joined, references
+from slowpath.analyse.reference import MEAN, SLOWEST, HealthyRun, Item, Judged, joined, references
 
 LENGTHS = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1048576)
 COLLECTIVES = ("bcast", "allreduce", "alltoall", "gather", "scan")
@@ -95,3 +96,36 @@ def test_a_class_that_is_slow_as_a_whole_is_held_against_the_yardstick() -> None
     groups = shared(_judged(random.Random(3), lambda t: 20e-6 if t["experiment"] == "coll" else 0.0, "another host"))
     assert groups[0].subject.startswith("Collectives")
     assert groups[0].cost.coefficient_s == pytest.approx(20e-6, rel=0.25)
+
+
+def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
+    draw = random.Random(4)
+    items = _measured(draw)
+    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2, {}))
+    late = []
+    for item in items:
+        one = Judged(item, *known[item.key])
+        late.append(one)
+        if item.traits["experiment"] == "p2p" and item.phase == "steady":
+            mean_s = item.value + 900e-6 / 64
+            slow = replace(
+                item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64, far_share=1 / 64,
+                traits={**item.traits, "kind": MEAN},
+            )  # fmt: skip
+            late.append(replace(one, item=slow))
+    (group,) = shared(late)
+    assert group.text.startswith("Every 64th operation of MPI_")
+    assert " takes 90" in group.text or " takes 89" in group.text
+
+
+def test_a_few_cells_in_which_one_launch_was_slow_are_chance() -> None:
+    draw = random.Random(5)
+    items = _measured(draw)
+    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2, {}))
+
+    def with_slow_launch(count: int) -> list[Judged]:
+        slow = [replace(i, value=9 * i.value, interval=(9 * i.value,) * 2, kind=SLOWEST) for i in items[:count]]
+        return [Judged(item, *known[item.key]) for item in (*items, *slow)]
+
+    assert shared(with_slow_launch(4)) == []
+    assert shared(with_slow_launch(30))[0].text.startswith("In some launches ")
