@@ -235,6 +235,10 @@ class Shared:
     @property
     def text(self) -> str:
         """One sentence with number, unit and condition."""
+        return self.compared_with("in healthy runs")
+
+    def compared_with(self, baseline: str) -> str:
+        """The sentence, where the references are others than healthy runs, as `in A`."""
         cells = len({one.item.cell for one in self.slow})
         rest = f", and {self.others} others" if self.others else ", and no others"
         counted = f"{cells} of {max(self.among, cells)} such cells{rest}."
@@ -246,9 +250,7 @@ class Shared:
             if len(kinds) == 1
             else ""
         )
-        return (
-            f"{prefix}{self.subject} {self.cost.words} than in healthy runs ({self.ratio:.3g} times as long): {counted}"
-        )
+        return f"{prefix}{self.subject} {self.cost.words} than {baseline} ({self.ratio:.3g} times as long): {counted}"
 
     @property
     def _stalls(self) -> str:
@@ -416,7 +418,10 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
     table, groups = _Table(judged), list[Shared]()
     left = table.slow.copy()
     while left.any() and len(groups) < MOST_GROUPS:
-        group, covered = _best(table, left)
+        best = _best(table, left)
+        if best is None:
+            break
+        group, covered = best
         left = left & ~covered
         if _is_chance(group):
             continue
@@ -464,11 +469,16 @@ class _Candidate:
         return self.loss, len(self.conditions), self.conditions
 
 
-def _best(table: _Table, left: Mask) -> tuple[Shared, Mask]:
-    """The best condition for the deviating times that are left, of at most _MOST_CONDITIONS parts."""
+def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
+    """The best condition for the deviating times that are left, of at most _MOST_CONDITIONS parts.
+
+    None: all times fulfil the same conditions, or too few of those that are left do.
+    """
     fewest = max(1, _LEAST_SHARE * left.sum())
     useful = {c: where for c, where in table.holds.items() if (where & left).sum() >= fewest}
     beam = sorted((_candidate(table, left, (c,), where) for c, where in useful.items()), key=_rank)[:_BEAM]
+    if not beam:
+        return None
     kept = list(beam)
     for _ in range(_MOST_CONDITIONS - 1):
         wider: dict[bytes, _Candidate] = {}

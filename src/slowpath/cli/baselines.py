@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 @minimum_effect_option("3%", "Smallest difference that counts.")
 @metric_option()
 @phase_option("all")
-@format_option("text", "json", "csv")
+@format_option("text", "json")
 @full_option()
 @json_option()
 @click.option(
-    "--html", type=click.Path(path_type=Path), help="Write a page with both runs in each picture to this file, too."
+    "--html", type=click.Path(path_type=Path), help="Also write a page with the ratios of all cells to this file."
 )
 def compare_command(
     a: Path,
@@ -59,22 +59,15 @@ def compare_command(
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
-    baseline, run = read_source(a), read_source(b)
-    found = compare(baseline, run, minimum_effect, metrics, phases_of(phase), by_parts=True)
+    found = compare(read_source(a), read_source(b), minimum_effect, metrics, phases_of(phase), by_parts=True)
     if html is not None:
         from slowpath.compare.views import render_comparison_html
         from slowpath.core.files import write_atomically
 
-        write_atomically(html, render_comparison_html(found, baseline.results, run.results))
+        write_atomically(html, render_comparison_html(found))
         click.echo(f"page: {html}", err=True)
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
-    elif format == "csv":
-        from slowpath.compare.views import render_csv
-
-        for doubt in found.doubts:
-            click.echo(f"not alike: {doubt.kind}: {doubt.reason}", err=True)
-        click.echo(render_csv(found).rstrip("\n"))
     else:
         from slowpath.compare.views import render_comparison, render_comparison_brief
 

@@ -5,9 +5,8 @@ regression  slower as in reports: interval above 1, ratio above 1 + minimum effe
 pass        8 launches or more on both sides, and the one-sided 95 % bound of the ratio lies below 1 + minimum effect
 undecided   everything else: a regression is not excluded
 
-The two runs must be comparable first (compare.comparable). No row is judged if machine, library, engine, placement or
-settings differ. If one side lacks launches or cells, a regression still counts, but a pass does not. The user can
-accept each of these kinds by name.
+No row is judged if machine, library, engine, placement or settings differ. If one side lacks launches or cells, a
+regression still counts, but a pass does not. The user can accept each of these kinds by name.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.compare.comparison import Comparison, ComparisonRow, Doubt, Unmatched, compare
+from slowpath.compare.comparison import INCOMPLETE, Comparison, ComparisonRow, Doubt, Uncompared, compare
 from slowpath.compare.read import RunSource
 
-SCHEMA = 3
+SCHEMA = 4
 MINIMUM_EFFECT = 0.05
 LAUNCHES = 8
-INCOMPLETE = "incomplete"
 Undecided = Literal["undecided", "pass", "fail"]  # what the user takes an undecided gate for: --undecided
 EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES
@@ -47,8 +45,18 @@ class Gate(msgspec.Struct, frozen=True):
     comparison: Comparison
     rows: list[JudgedRow]
     doubts: list[Doubt]  # reasons that make the gate undecided unless they are accepted
-    wrong: list[Unmatched]  # cells of the run whose messages arrived with wrong bytes: each is a regression
+    wrong: list[Uncompared]  # cells whose messages arrived with wrong bytes: each is a regression
     notes: list[str]
+
+    @property
+    def open_kinds(self) -> list[str]:
+        """Return the kinds of doubts that the user did not accept, each once."""
+        return list(dict.fromkeys(doubt.kind for doubt in self.doubts if not doubt.accepted))
+
+    @property
+    def judges(self) -> bool:
+        """Return whether rows were judged at all."""
+        return set(self.open_kinds) <= {INCOMPLETE}
 
 
 def gate(
@@ -63,18 +71,27 @@ def gate(
 
     Args: accept: kinds of doubts, of ACCEPTABLE, that don't prevent a judgement.
     """
-    found = compare(baseline, run, minimum_effect, metrics, phases)
-    doubts = [msgspec.structs.replace(doubt, accepted=doubt.kind in accept) for doubt in found.doubts]
-    rows = [judge_row(row, minimum_effect) for row in found.rows]
-    if unlike := list(dict.fromkeys(doubt.kind for doubt in doubts if not doubt.accepted and doubt.kind != INCOMPLETE)):
-        rows = [JudgedRow(row, "undecided", f"not judged: {', '.join(unlike)} differ") for row in found.rows]
+    comparison = compare(baseline, run, minimum_effect, metrics, phases)
+    doubts = [msgspec.structs.replace(doubt, accepted=doubt.kind in accept) for doubt in comparison.doubts]
+    rows = [judge_row(row, minimum_effect) for row in comparison.rows]
+    if unlike := list(dict.fromkeys(d.kind for d in doubts if not d.accepted and d.kind != INCOMPLETE)):
+        why = f"not judged: {', '.join(unlike)} differ"
+        rows = [JudgedRow(row, "undecided", why) for row in comparison.rows]
     wrong = [
-        Unmatched(cell.cell, cell.label, cell.status, f"{cell.wrong_bytes} bytes arrived wrong")
+        Uncompared("b", cell.cell, cell.label, cell.status, f"{cell.wrong_bytes} bytes arrived wrong")
         for cell in run.results.cells
         if cell.wrong_bytes
     ]
-    notes = _notes(found)
-    return settle(Gate(SCHEMA, "gate", "undecided", EXIT_CODES["undecided"], found, rows, doubts, wrong, notes))
+    outcomes = {judged.outcome for judged in rows}
+    outcome = "pass"
+    if wrong or "regression" in outcomes:
+        outcome = "regression"
+    elif "undecided" in outcomes or not rows or any(not doubt.accepted for doubt in doubts):
+        outcome = "undecided"
+    notes = list(comparison.notes) if rows else [*comparison.notes, "nothing was compared"]
+    if comparison.set_aside:
+        notes.append(f"{comparison.set_aside} cells ignored: skipped in both runs, or without a value to compare")
+    return Gate(SCHEMA, "gate", outcome, EXIT_CODES[outcome], comparison, rows, doubts, wrong, notes)
 
 
 def final_exit_code(outcome: Outcome, undecided: Undecided) -> int:
@@ -83,54 +100,19 @@ def final_exit_code(outcome: Outcome, undecided: Undecided) -> int:
     return EXIT_CODES[taken[undecided] if outcome == "undecided" else outcome]
 
 
-def judges(found: Gate) -> bool:
-    """Return whether rows were judged at all."""
-    return all(doubt.accepted or doubt.kind == INCOMPLETE for doubt in found.doubts)
-
-
 def judge_row(row: ComparisonRow, minimum_effect: float) -> JudgedRow:
     """Judge a row by its own launches."""
+    launches = min(row.a_launches, row.b_launches)
     if row.verdict == "slower":
         return JudgedRow(row, "regression", row.reason)
-    outcome, reason = excluded(row.interval_90, min(row.a_launches, row.b_launches), minimum_effect)
-    return JudgedRow(row, outcome, reason if row.ratio is not None else row.reason)
-
-
-def excluded(interval_90: tuple[float, float] | None, launches: int, minimum_effect: float) -> tuple[Outcome, str]:
-    """Return whether a regression of the minimum effect is excluded, and the reason.
-
-    Args: interval_90: two-sided 90 % interval of the ratio.  launches: fewest launches on a side.
-    """
+    if row.ratio is None:
+        return JudgedRow(row, "undecided", row.reason)
     if launches < LAUNCHES:
-        return (
-            "undecided",
-            f"{launches} launches on a side, but a pass needs {LAUNCHES}; measure with --rounds {LAUNCHES}",
-        )
-    if interval_90 is None:
-        return "undecided", "no interval"
-    if interval_90[1] < 1.0 + minimum_effect:
-        return "pass", f"slower by at most {100 * (interval_90[1] - 1):+.1f} % with 95 % confidence"
-    return "undecided", f"it may be slower by up to {100 * (interval_90[1] - 1):.1f} %"
-
-
-def settle(found: Gate) -> Gate:
-    """Return the gate with the outcome that follows from its rows."""
-    outcomes = {judged.outcome for judged in found.rows}
-    if found.wrong or "regression" in outcomes:
-        outcome = "regression"
-    elif "undecided" in outcomes or not found.rows or any(not doubt.accepted for doubt in found.doubts):
-        outcome = "undecided"
-    else:
-        outcome = "pass"
-    return msgspec.structs.replace(found, outcome=outcome, exit_code=EXIT_CODES[outcome])
-
-
-def _notes(found: Comparison) -> list[str]:
-    if not found.rows:
-        return [*found.notes, "nothing was compared"]
-    common, notes = found.common_ratio, list(found.notes)
-    if common is not None and common < 1.0 - found.minimum_effect:
-        notes.append(f"the median of all ratios is {common:.3g}: cells slower than the others may still pass")
-    if found.set_aside:
-        notes.append(f"{found.set_aside} cells ignored: skipped in both runs, or without a value to compare")
-    return notes
+        few = f"{launches} launches on a side, but a pass needs {LAUNCHES}; measure with --rounds {LAUNCHES}"
+        return JudgedRow(row, "undecided", few)
+    if row.interval_90 is None:
+        return JudgedRow(row, "undecided", "no interval")
+    most_percent = 100 * (row.interval_90[1] - 1)
+    if most_percent < 100 * minimum_effect:
+        return JudgedRow(row, "pass", f"slower by at most {most_percent:+.1f} % with 95 % confidence")
+    return JudgedRow(row, "undecided", f"it may be slower by up to {most_percent:.1f} %")

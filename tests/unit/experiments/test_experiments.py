@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from slowpath.compare.comparison import differing_parts
 from slowpath.core.cell_results import CellResult
 from slowpath.core.files import data_folder
 from slowpath.core.plan import Plan, is_effort
@@ -184,16 +183,6 @@ def test_every_parameter_has_a_role_of_three() -> None:
     assert is_effort(ROLES, "samples")
     assert not is_effort(ROLES, "puts")
     assert not is_effort(ROLES, "what no experiment has")
-
-
-@pytest.mark.parametrize("name", ["samples", "instructions", "allocations", "messages", "quiet_wait_s", "validate"])
-def test_cells_of_two_runs_that_differ_in_effort_are_one_thing(name: str) -> None:
-    assert differing_parts(put(0, **{name: "1"}), put(0, **{name: "2"})) == []
-
-
-@pytest.mark.parametrize("name", ["window", "message_bytes", "peer", "what no experiment has"])
-def test_cells_of_two_runs_that_differ_otherwise_are_two(name: str) -> None:
-    assert differing_parts(put(0, **{name: "1"}), put(0, **{name: "2"})) == [f"{name} is 1 against 2"]
 
 
 def varied(cells: list[CellResult]) -> list[list[str]]:
