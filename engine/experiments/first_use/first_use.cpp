@@ -89,6 +89,8 @@ std::unique_ptr<Use> use_of(const Context& context, const Config& config) {
             return partitioned_use(context, config);
         case Pattern::spawn:
             return spawn_use(context, config);
+        case Pattern::call:
+            return call_use(context, config);
         case Pattern::init:
         case Pattern::peer:
             break;
@@ -105,8 +107,10 @@ std::optional<std::string> measure(Context& context, mpi::SharedRelease& release
     const MonotonicClock clock = context.clock;
     Spans spans;
     KernelTotal kernel;
+    int batch = 1;
     for (std::int64_t i = 0; i < uses; ++i) {
         use.prepare();
+        batch = use.batch();
         Marks marks;
         release.wait();
         const Witness before = read_witness();
@@ -123,7 +127,7 @@ std::optional<std::string> measure(Context& context, mpi::SharedRelease& release
             spans[part].push_back({ends[part - 1], ends[part]});
         use.finish();
     }
-    record_spans(context, phase, 0, number, spans[0], kernel.total());
+    record_spans(context, phase, 0, number, spans[0], kernel.total(), batch);
     for (std::size_t part = 1; part < spans.size(); ++part)
         record_spans(context, phase, part, number, spans[part]);
     return std::nullopt;
@@ -164,7 +168,8 @@ std::vector<double> uses_us(const CellNumbers& numbers, Phase phase) {
         if (block.header.phase != phase || block.header.part != 0) continue;
         for (std::size_t i = 0; i < block.durations_ns.size(); ++i) {
             double& longest = longest_us[block.header.seq0 + i];
-            longest = std::max(longest, static_cast<double>(block.durations_ns[i]) / 1e3);
+            longest =
+                std::max(longest, static_cast<double>(block.durations_ns[i]) / 1e3 / block.header.batch);
         }
     }
     std::vector<double> times;
@@ -189,7 +194,8 @@ void derive(const Assignment& assignment, std::optional<int> ranks, JsonObject& 
 const Experiment experiment{
     .name = "first_use",
     .summary =
-        "what the first use of a part of MPI costs: its start, peers, communicators, collectives, windows",
+        "what the first use of a part of MPI costs: its start, peers, communicators, collectives, windows, "
+        "any call",
     .min_ranks = 2,
     .parameters = parameters,
     .metrics = metrics,
@@ -213,6 +219,7 @@ Config configure(const Assignment& assignment) {
         .memory = assignment.chosen<Memory>("memory"),
         .window_info = assignment.text("window_info"),
         .persistent = assignment.chosen<Persistent>("persistent"),
+        .call = assignment.text("call"),
         .message_bytes = assignment.integer("message_bytes"),
         .window_bytes = assignment.integer("window_bytes"),
         .processes = assignment.integer("processes"),

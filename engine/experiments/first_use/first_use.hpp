@@ -26,6 +26,7 @@ enum class Pattern {
     persistent,     ///< MPI_Send_init or MPI_Allreduce_init, and the first start
     partitioned,    ///< MPI_Psend_init, and the first start
     spawn,          ///< MPI_Comm_spawn
+    call,           ///< any other call of MPI, by its name
 };
 
 enum class Collective {
@@ -59,6 +60,7 @@ struct Config {
     Memory memory;
     std::string window_info;  ///< a key, or "none"
     Persistent persistent;
+    std::string call;  ///< by its name in calls.cpp
     std::int64_t message_bytes;
     std::int64_t window_bytes;
     std::int64_t processes;  ///< of one spawn

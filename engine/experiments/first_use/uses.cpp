@@ -443,14 +443,14 @@ std::unique_ptr<Use> window_use(const Context& context, const Config& config) {
 }
 
 void record_spans(Context& context, Phase phase, std::uint64_t part, std::int64_t seq0,
-                  const std::vector<Span>& spans, const Witness& kernel) {
+                  const std::vector<Span>& spans, const Witness& kernel, int batch) {
     if (spans.empty()) return;
     BlockHeader header;
     header.cell = context.cell;
     header.launch = context.launch;
     header.rank = static_cast<std::uint32_t>(context.session.rank());
     header.phase = phase;
-    header.batch = 1;
+    header.batch = static_cast<std::uint32_t>(batch);
     header.part = part;
     header.t0_ns = spans.front().begin_ns;
     header.seq0 = static_cast<std::uint64_t>(seq0);

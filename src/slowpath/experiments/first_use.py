@@ -37,16 +37,17 @@ _NO_MATCH = Absent("the blocks of the ranks do not match")
 @dataclass(frozen=True)
 class Spans:
     """One part of the uses of one phase. duration_ns: shape (ranks, uses). begin_ns: the same, on one clock; None: the
-    ranks have several nodes' clocks, or begins were not recorded.
+    ranks have several nodes' clocks, or begins were not recorded. batch: calls in each use.
     """
 
     duration_ns: NDArray[np.int64]
     begin_ns: NDArray[np.int64] | None
+    batch: int
 
     @property
     def longest_s(self) -> Floats:
         """Of each use the time of the rank that took longest, shape (uses,)."""
-        found: Floats = self.duration_ns.max(axis=0) * NS
+        found: Floats = self.duration_ns.max(axis=0) * (NS / self.batch)
         return found
 
     @property
@@ -56,7 +57,7 @@ class Spans:
         """
         if self.begin_ns is None:
             return self.longest_s
-        found: Floats = ((self.begin_ns + self.duration_ns).max(axis=0) - self.begin_ns.max(axis=0)) * NS
+        found: Floats = ((self.begin_ns + self.duration_ns).max(axis=0) - self.begin_ns.max(axis=0)) * (NS / self.batch)
         return found
 
 
@@ -65,12 +66,13 @@ def spans(blocks: Sequence[SampleBlock], job: LaunchContext, phase: str, part: i
     ranks = [[b for b in chosen(blocks, rank, phase) if b.part == part] for rank in range(job.size)]
     if not any(ranks):
         return NO_SAMPLES
-    if len({tuple((b.seq0, b.duration_ns.size) for b in rank) for rank in ranks}) > 1:
+    if len({tuple((b.seq0, b.batch, b.duration_ns.size) for b in rank) for rank in ranks}) > 1:
         return _NO_MATCH
     durations = np.array([np.concatenate([b.duration_ns for b in rank]) for rank in ranks])
     begins = [[b.start_ns for b in rank if b.start_ns is not None] for rank in ranks]
     reported = job.one_node and all(len(got) == len(rank) for got, rank in zip(begins, ranks, strict=True))
-    return Spans(durations, np.array([np.concatenate(got) for got in begins]) if reported else None)
+    begin_ns = np.array([np.concatenate(got) for got in begins]) if reported else None
+    return Spans(durations, begin_ns, max(b.batch for b in ranks[0]))
 
 
 ORDERS = ("ascending", "xor")
@@ -90,7 +92,7 @@ Derive = Callable[[Mapping[str, str], Sequence[SampleBlock], LaunchContext], Der
 # What no other rank takes part in.
 _ALONE = frozenset(
     ("start_s", "library_load_s", "constructors_s", "init_s", "window_touch_s", "shared_window_touch_s")
-) | {"persistent_init_s", "partitioned_init_s"}
+) | {"persistent_init_s", "partitioned_init_s", "call_own_s"}
 
 
 def by_parts(parts: Mapping[str, int]) -> Derive:
@@ -111,7 +113,7 @@ def _phases(
         if isinstance(one, Absent):
             reasons.append(one)
         else:
-            found[phase] = MetricSamples(one.longest_s if name in _ALONE else one.together_s, 1)
+            found[phase] = MetricSamples(one.longest_s if name in _ALONE else one.together_s, one.batch)
     return found or reasons[0]
 
 
@@ -153,6 +155,7 @@ class FirstUseCost:
 
     cell_s: float = 0.003
     use_s: float = 0.0004  # a communicator, a request; ranks that share cores take turns
+    call_s: float = 0.00008  # of pattern=call, the mean of all calls
     release_s: float = 0.00005
     spawned_s: float = 0.3  # one process more
     pages_per_s: float = 0.4e6
@@ -168,7 +171,7 @@ def first_use_seconds(p: Parameters, ranks: int) -> float:
     pattern, uses = p["pattern"], int(p["uses"])
     if pattern == "init":
         return 0.0
-    each = _COST.use_s + _COST.release_s * ranks
+    each = (_COST.call_s if pattern == "call" else _COST.use_s) + _COST.release_s * ranks
     if pattern == "peer":
         each *= max(1, ranks - 1)
     if pattern == "spawn":
@@ -206,6 +209,7 @@ FIRST_USE = Experiment(
         _by_parts("persistent", 1),
         _by_parts("partitioned", 1),
         _by_parts("spawn"),
+        Pattern("call", by_parts({"call_s": 0, "call_own_s": 0}), timed(EXPERIMENT, "call")),
     ),
     roles=recorded_roles(EXPERIMENT),
     seconds=first_use_seconds,

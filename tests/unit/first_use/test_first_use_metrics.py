@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,12 @@ def test_what_a_rank_does_alone_is_the_longest_of_a_rank() -> None:
     found = derived("init", blocks)
     assert values(found["init_s"]) == [800]
     assert values(found["first_duplicate_s"]) == [200]
+
+
+def test_calls_in_a_row_share_the_time_of_their_use() -> None:
+    blocks = [replace(block(rank, [begin], [1000], phase="steady"), batch=10) for rank, begin in ((0, 100), (1, 300))]
+    found = derived("call", blocks)
+    assert values(found["call_s"], "steady") == values(found["call_own_s"], "steady") == [100]
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Rows of communicators, datatypes, files and what a program asks its library.
+#include <algorithm>
+
+#include "first_use/calls.hpp"
+#include "first_use/uses.hpp"
+#include "mpi/optional.hpp"
+
+#ifdef SLOWPATH_HAVE_MPI_IO
+#pragma weak MPI_File_open
+#pragma weak MPI_File_close
+#pragma weak MPI_File_write_at
+#pragma weak MPI_File_read_at
+#pragma weak MPI_File_iwrite_at
+#pragma weak MPI_File_write_at_all
+#pragma weak MPI_File_read_at_all
+#pragma weak MPI_File_set_view
+#pragma weak MPI_File_sync
+#pragma weak MPI_File_seek
+#pragma weak MPI_File_get_size
+#endif
+
+namespace slowpath::first_use {
+namespace {
+
+// Communicators, groups and topologies. What a use makes is freed after it.
+
+int free_made(Stage& s) {
+    return s.made == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&s.made);
+}
+
+int duplicate(Stage& s) {
+    return MPI_Comm_dup(s.world, &s.made);
+}
+
+/// A ring of all ranks.
+int ring(Stage& s) {
+    const int periodic = 1;
+    return MPI_Cart_create(s.world, 1, &s.size, &periodic, 0, &s.made);
+}
+
+int adjacent(Stage& s) {
+    const int to = (s.rank + 1) % s.size, from = (s.rank + s.size - 1) % s.size;
+    return MPI_Dist_graph_create_adjacent(s.world, 1, &from, MPI_UNWEIGHTED, 1, &to, MPI_UNWEIGHTED,
+                                          MPI_INFO_NULL, 0, &s.made);
+}
+
+Row makes(const char* name, Step timed) {
+    return Row{name, timed}.around(nothing, free_made);
+}
+
+Row makes_group(const char* name, Step timed) {
+    return Row{name, timed}
+        .opened(
+            [](Stage& s) {
+                const int zero = 0;
+                return first_of(
+                    {MPI_Comm_group(s.world, &s.group), MPI_Group_incl(s.group, 1, &zero, &s.other_group)});
+            },
+            STEP(MPI_Group_free(&s.group), MPI_Group_free(&s.other_group)))
+        .times(many);
+}
+
+std::vector<Row> communicators() {
+    return {
+        makes("comm_dup", duplicate),
+        makes("comm_idup", STEP(MPI_Comm_idup(s.world, &s.made, REQUESTS), wait(s))),
+        makes("comm_dup_with_info", STEP(MPI_Comm_dup_with_info(s.world, MPI_INFO_NULL, &s.made))),
+        makes("comm_split", STEP(MPI_Comm_split(s.world, 0, s.rank, &s.made))),
+        makes("comm_split_type",
+              STEP(MPI_Comm_split_type(s.world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &s.made))),
+        makes_group("comm_create", STEP(MPI_Comm_create(s.world, s.group, &s.made)))
+            .around(nothing, free_made)
+            .times(1),
+        makes_group("comm_create_group", STEP(MPI_Comm_create_group(s.world, s.group, call_tag, &s.made)))
+            .around(nothing, free_made)
+            .times(1),
+        Row{"comm_free", free_made}.around(duplicate),
+        makes("cart_create", ring),
+        makes("cart_sub",
+              [](Stage& s) {
+                  const int kept = 1;
+                  MPI_Comm below = MPI_COMM_NULL;
+                  const int code = MPI_Cart_sub(s.made, &kept, &below);
+                  if (below != MPI_COMM_NULL) MPI_Comm_free(&below);
+                  return code;
+              })
+            .around(ring, free_made),
+        makes("dist_graph_create_adjacent", adjacent),
+        makes("dist_graph_create",
+              [](Stage& s) {
+                  const int degree = 1, to = (s.rank + 1) % s.size;
+                  return MPI_Dist_graph_create(s.world, 1, &s.rank, &degree, &to, MPI_UNWEIGHTED,
+                                               MPI_INFO_NULL, 0, &s.made);
+              }),
+    };
+}
+
+std::vector<Row> groups() {
+    return {
+        Row{"comm_compare", STEP(MPI_Comm_compare(s.world, s.made, &s.number))}
+            .opened(duplicate, free_made)
+            .times(10),
+        local("comm_group", STEP(MPI_Comm_group(s.world, &s.made_group), MPI_Group_free(&s.made_group))),
+        local("comm_rank", STEP(MPI_Comm_rank(s.world, &s.number))),
+        local("comm_size", STEP(MPI_Comm_size(s.world, &s.number))),
+        local("comm_test_inter", STEP(MPI_Comm_test_inter(s.world, &s.flag))),
+        local("comm_get_name", STEP(MPI_Comm_get_name(s.world, s.text.data(), &s.length))),
+        local("comm_set_name", STEP(MPI_Comm_set_name(s.world, "calls"))),
+        makes_group("group_incl",
+                    STEP(MPI_Group_incl(s.group, 1, &s.last, &s.made_group), MPI_Group_free(&s.made_group))),
+        makes_group("group_excl",
+                    STEP(MPI_Group_excl(s.group, 1, &s.last, &s.made_group), MPI_Group_free(&s.made_group))),
+        makes_group("group_union", STEP(MPI_Group_union(s.group, s.other_group, &s.made_group),
+                                        MPI_Group_free(&s.made_group))),
+        makes_group("group_intersection", STEP(MPI_Group_intersection(s.group, s.other_group, &s.made_group),
+                                               MPI_Group_free(&s.made_group))),
+        makes_group("group_translate_ranks",
+                    [](Stage& s) {
+                        const int zero = 0;
+                        return MPI_Group_translate_ranks(s.other_group, 1, &zero, s.group, &s.number);
+                    }),
+        makes_group("group_compare", STEP(MPI_Group_compare(s.group, s.other_group, &s.number))),
+        local("cart_coords", STEP(MPI_Cart_coords(s.made, s.rank, 1, &s.number))).opened(ring, free_made),
+        local("cart_rank", STEP(MPI_Cart_rank(s.made, &s.rank, &s.number))).opened(ring, free_made),
+        local("cart_shift", STEP(MPI_Cart_shift(s.made, 0, 1, &s.number, &s.length))).opened(ring, free_made),
+        local("dist_graph_neighbors", STEP(MPI_Dist_graph_neighbors(s.made, 1, &s.number, MPI_UNWEIGHTED, 1,
+                                                                    &s.length, MPI_UNWEIGHTED)))
+            .opened(adjacent, free_made),
+        local("dims_create",
+              [](Stage& s) {
+                  std::array<int, 3> dims{};
+                  s.number = dims[0];
+                  return MPI_Dims_create(4096, 3, dims.data());
+              })
+            .times(10),
+    };
+}
+
+// Datatypes of 16 blocks, packing, memory and operations.
+
+int commit(Stage& s, int code) {
+    return first_of({code, MPI_Type_commit(&s.made_type), MPI_Type_free(&s.made_type)});
+}
+
+#define MADE(...) [](Stage& s) { return commit(s, __VA_ARGS__); }
+
+Row makes_type(const char* name, Step timed) {
+    return Row{name, timed}.times(20);
+}
+
+int make_vector(Stage& s) {
+    return first_of({MPI_Type_vector(blocks, 1, 2, MPI_INT64_T, &s.type), MPI_Type_commit(&s.type)});
+}
+
+int free_type(Stage& s) {
+    return MPI_Type_free(&s.type);
+}
+
+Row of_type(const char* name, Step timed) {
+    return local(name, timed).opened(make_vector, free_type);
+}
+
+int pack(Stage& s) {
+    s.position = 0;
+    return MPI_Pack(OUT, s.packed.data(), static_cast<int>(s.packed.size()), &s.position, s.world);
+}
+
+int pack_external(Stage& s) {
+    s.place = 0;
+    return MPI_Pack_external("external32", OUT, s.packed.data(), static_cast<MPI_Aint>(s.packed.size()),
+                             &s.place);
+}
+
+int make_room(Stage& s) {
+    int code = MPI_Pack_size(s.count, MPI_INT64_T, s.world, &s.length);
+    if (code == MPI_SUCCESS) code = MPI_Pack_external_size("external32", s.count, MPI_INT64_T, &s.extent);
+    s.packed.resize(static_cast<std::size_t>(std::max<MPI_Aint>(s.length, s.extent)));
+    return code;
+}
+
+int allocate(Stage& s) {
+    return MPI_Alloc_mem(s.bytes(), MPI_INFO_NULL, static_cast<void*>(&s.memory));
+}
+
+int release(Stage& s) {
+    return MPI_Free_mem(s.memory);
+}
+
+void add(void* in, void* in_out, int* length, MPI_Datatype*) {
+    for (int i = 0; i < *length; ++i)
+        static_cast<std::int64_t*>(in_out)[i] += static_cast<std::int64_t*>(in)[i];
+}
+
+std::vector<Row> datatypes() {
+    return {
+        makes_type("type_contiguous", MADE(MPI_Type_contiguous(blocks, MPI_INT64_T, &s.made_type))),
+        makes_type("type_vector", MADE(MPI_Type_vector(blocks, 1, 2, MPI_INT64_T, &s.made_type))),
+        makes_type("type_hvector", MADE(MPI_Type_create_hvector(blocks, 1, 24, MPI_INT64_T, &s.made_type))),
+        makes_type("type_indexed", MADE(MPI_Type_indexed(blocks, s.lengths.data(), s.places.data(),
+                                                         MPI_INT64_T, &s.made_type))),
+        makes_type("type_hindexed",
+                   MADE(MPI_Type_create_hindexed(blocks, s.lengths.data(), s.byte_places.data(), MPI_INT64_T,
+                                                 &s.made_type))),
+        makes_type("type_indexed_block", MADE(MPI_Type_create_indexed_block(blocks, 1, s.places.data(),
+                                                                            MPI_INT64_T, &s.made_type))),
+        makes_type("type_struct", MADE(MPI_Type_create_struct(blocks, s.lengths.data(), s.byte_places.data(),
+                                                              s.types.data(), &s.made_type))),
+        makes_type("type_subarray",
+                   [](Stage& s) {
+                       const std::array<int, 2> sizes{blocks, 4}, inner{blocks, 2}, starts{0, 1};
+                       return commit(s, MPI_Type_create_subarray(2, sizes.data(), inner.data(), starts.data(),
+                                                                 MPI_ORDER_C, MPI_INT64_T, &s.made_type));
+                   }),
+        makes_type("type_resized", MADE(MPI_Type_create_resized(MPI_INT64_T, 0, 16, &s.made_type))),
+        of_type("type_dup", STEP(MPI_Type_dup(s.type, &s.made_type), MPI_Type_free(&s.made_type))).times(20),
+        of_type("type_size", STEP(MPI_Type_size(s.type, &s.number))),
+        of_type("type_get_extent", STEP(MPI_Type_get_extent(s.type, &s.place, &s.extent))),
+        of_type("type_get_envelope",
+                STEP(MPI_Type_get_envelope(s.type, &s.number, &s.length, &s.position, &s.flag))),
+    };
+}
+
+std::vector<Row> memory() {
+    return {
+        Row{"pack", pack}.opened(make_room, nothing).times(10),
+        Row{"unpack",
+            [](Stage& s) {
+                s.position = 0;
+                return MPI_Unpack(s.packed.data(), static_cast<int>(s.packed.size()), &s.position, IN,
+                                  s.world);
+            }}
+            .opened(make_room, nothing)
+            .around(pack)
+            .times(10)
+            .arriving(Arrives::at_itself),
+        Row{"pack_external", pack_external}.opened(make_room, nothing).times(10),
+        Row{"unpack_external",
+            [](Stage& s) {
+                s.place = 0;
+                return MPI_Unpack_external("external32", s.packed.data(),
+                                           static_cast<MPI_Aint>(s.packed.size()), &s.place, IN);
+            }}
+            .opened(make_room, nothing)
+            .around(pack_external)
+            .times(10)
+            .arriving(Arrives::at_itself),
+        local("pack_size", STEP(MPI_Pack_size(s.count, MPI_INT64_T, s.world, &s.number))),
+        Row{"alloc_mem", allocate}.around(nothing, release),
+        Row{"free_mem", release}.around(allocate),
+        local("op_create", STEP(MPI_Op_create(add, 1, &s.op), MPI_Op_free(&s.op))),
+        Row{"reduce_local", STEP(MPI_Reduce_local(s.out.data(), IN, MPI_SUM))}.times(10),
+    };
+}
+
+// What a program asks its library.
+
+int count_received(Stage& s) {
+    return MPI_Sendrecv(OUT, s.rank, call_tag, IN, s.rank, call_tag, s.world, &s.status);
+}
+
+int set_attribute(Stage& s) {
+    return MPI_Comm_set_attr(s.world, s.key, &s);
+}
+
+int make_key(Stage& s) {
+    return first_of({MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &s.key, nullptr),
+                     set_attribute(s)});
+}
+
+int free_key(Stage& s) {
+    return first_of({MPI_Comm_delete_attr(s.world, s.key), MPI_Comm_free_keyval(&s.key)});
+}
+
+int make_info(Stage& s) {
+    return first_of({MPI_Info_create(&s.info), MPI_Info_set(s.info, "slowpath", "calls")});
+}
+
+int free_info(Stage& s) {
+    return MPI_Info_free(&s.info);
+}
+
+int complete_generalised(Stage& s) {
+    const auto query = [](void*, MPI_Status* status) {
+        MPI_Status_set_elements(status, MPI_BYTE, 0);
+        MPI_Status_set_cancelled(status, 0);
+        return MPI_SUCCESS;
+    };
+    const auto free = [](void*) { return MPI_SUCCESS; };
+    const auto cancel = [](void*, int) { return MPI_SUCCESS; };
+    return first_of({MPI_Grequest_start(query, free, cancel, nullptr, REQUESTS),
+                     MPI_Grequest_complete(s.requests[0]), wait(s)});
+}
+
+std::vector<Row> questions() {
+    return {
+        local("wtime",
+              [](Stage& s) {
+                  s.flag = MPI_Wtime() < 0 ? 1 : 0;
+                  return MPI_SUCCESS;
+              }),
+        local("get_count", STEP(MPI_Get_count(&s.status, MPI_INT64_T, &s.number)))
+            .opened(count_received, nothing),
+        local("get_elements", STEP(MPI_Get_elements(&s.status, MPI_INT64_T, &s.number)))
+            .opened(count_received, nothing),
+        local("get_address", STEP(MPI_Get_address(s.in.data(), &s.place))),
+        local("comm_set_attr", set_attribute).opened(make_key, free_key),
+        local("comm_get_attr",
+              [](Stage& s) {
+                  void* value = nullptr;
+                  return MPI_Comm_get_attr(s.world, s.key, static_cast<void*>(&value), &s.flag);
+              })
+            .opened(make_key, free_key),
+        local("comm_create_keyval",
+              STEP(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &s.key, nullptr),
+                   MPI_Comm_free_keyval(&s.key))),
+        local("info_create", STEP(MPI_Info_create(&s.made_info), MPI_Info_free(&s.made_info))),
+        local("info_set", STEP(MPI_Info_set(s.info, "slowpath", "calls"))).opened(make_info, free_info),
+        local("info_get", STEP(MPI_Info_get(s.info, "slowpath", 16, s.text.data(), &s.flag)))
+            .opened(make_info, free_info),
+        local("info_dup", STEP(MPI_Info_dup(s.info, &s.made_info), MPI_Info_free(&s.made_info)))
+            .opened(make_info, free_info),
+    };
+}
+
+std::vector<Row> names() {
+    return {
+        local("comm_set_errhandler", STEP(MPI_Comm_set_errhandler(s.world, MPI_ERRORS_RETURN))),
+        local("comm_get_errhandler",
+              STEP(MPI_Comm_get_errhandler(s.world, &s.handler), MPI_Errhandler_free(&s.handler))),
+        local("error_string", STEP(MPI_Error_string(MPI_ERR_COUNT, s.text.data(), &s.length))),
+        local("error_class", STEP(MPI_Error_class(MPI_ERR_COUNT, &s.number))),
+        local("get_processor_name", STEP(MPI_Get_processor_name(s.text.data(), &s.length))),
+        local("get_version", STEP(MPI_Get_version(&s.number, &s.length))),
+        local("get_library_version", STEP(MPI_Get_library_version(s.text.data(), &s.length))),
+        local("initialized", STEP(MPI_Initialized(&s.flag))),
+        local("query_thread", STEP(MPI_Query_thread(&s.number))),
+        local("is_thread_main", STEP(MPI_Is_thread_main(&s.flag))),
+        local("grequest_start", complete_generalised),
+        local("request_get_status", STEP(MPI_Request_get_status(s.started[0], &s.flag, &s.status)))
+            .opened(init_sends, free_sends),
+    };
+}
+
+// One small file of all ranks of a node in TMPDIR, each rank with a part of its own.
+
+#ifdef SLOWPATH_HAVE_MPI_IO
+int open_file(Stage& s) {
+    return MPI_File_open(s.node, s.path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                         MPI_INFO_NULL, &s.file);
+}
+
+int close_file(Stage& s) {
+    return s.file == MPI_FILE_NULL ? MPI_SUCCESS : MPI_File_close(&s.file);
+}
+
+MPI_Offset part(const Stage& s) {
+    return static_cast<MPI_Offset>(s.bytes()) * s.rank;
+}
+
+int write(Stage& s) {
+    return MPI_File_write_at(s.file, part(s), OUT, &s.status);
+}
+
+Row on_file(const char* name, Step timed) {
+    return Row{name, timed}
+        .opened(open_file, close_file)
+        .with(&Row::is_there, +[] { return mpi::is_there(&MPI_File_open); });
+}
+
+std::vector<Row> files() {
+    return {
+        on_file("file_open", open_file).around(nothing, close_file).opened(nothing, nothing),
+        on_file("file_close", close_file).around(open_file).opened(nothing, nothing),
+        on_file("file_write_at", write),
+        on_file("file_iwrite_at", STEP(MPI_File_iwrite_at(s.file, part(s), OUT, REQUESTS), wait(s))),
+        on_file("file_read_at", STEP(MPI_File_read_at(s.file, part(s), IN, &s.status)))
+            .around(write)
+            .arriving(Arrives::at_itself),
+        on_file("file_write_at_all", STEP(MPI_File_write_at_all(s.file, part(s), OUT, &s.status))),
+        on_file("file_read_at_all", STEP(MPI_File_read_at_all(s.file, part(s), IN, &s.status)))
+            .around(write)
+            .arriving(Arrives::at_itself),
+        on_file("file_set_view",
+                STEP(MPI_File_set_view(s.file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL))),
+        on_file("file_sync", STEP(MPI_File_sync(s.file))).around(write),
+        on_file("file_seek", STEP(MPI_File_seek(s.file, 8, MPI_SEEK_SET))).times(many),
+        on_file("file_get_size",
+                [](Stage& s) {
+                    MPI_Offset bytes = 0;
+                    return MPI_File_get_size(s.file, &bytes);
+                })
+            .times(10),
+    };
+}
+
+#else
+std::vector<Row> files() {
+    return {};
+}
+#endif
+
+}  // namespace
+
+std::vector<Row> object_rows() {
+    return joined({communicators(), groups(), datatypes(), memory(), questions(), names(), files()});
+}
+
+}  // namespace slowpath::first_use
