@@ -14,7 +14,11 @@ import msgspec
 
 from slowpath.analyse.cells import cell_entry, tells_processor_time_apart
 from slowpath.analyse.contrasts import build_contrasts, node_pairs, offers, pair_lines
+from slowpath.analyse.deviations import MANY, findings_outside, with_outside
 from slowpath.analyse.floors import floor_lines
+from slowpath.analyse.panel import panel_rows, without_reference
+from slowpath.analyse.reference import items, judged
+from slowpath.analyse.references import load_references
 from slowpath.analyse.samples import distributions_of, first_allocation_lines, without_first_allocation
 from slowpath.analyse.source import Recorded, read_recorded
 from slowpath.core.errors import RecordError
@@ -662,6 +666,11 @@ def build_results(run: Path) -> Results:
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
     found = findings(results, ROLES)
+    if about.campaign in CHECKS and not info.imported:
+        panel = judged(results, load_references())
+        found = with_outside(found, findings_outside(results, panel, lambda group: len(group.cells) >= MANY))
+        no_reference = without_reference(items(results.cells), panel)
+        results = msgspec.structs.replace(results, panel=panel_rows(panel), no_reference=no_reference)
     by_number = {cell.cell: cell for cell in cells}
     concluded = conclude(contrasts, found, run_facts(results), cells=by_number, offers=offers(plan), more=more)
     return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)

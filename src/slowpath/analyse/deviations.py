@@ -11,19 +11,20 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.analyse.reference import END, MEAN, SLOWEST, Item, Judged
 from slowpath.core.engine_description import recorded
-from slowpath.core.results import Finding, Leg, Legs
+from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_time, whole_number
-from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.outside import OUTSIDE
 
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
@@ -221,6 +222,11 @@ class Shared:
     rivals: tuple[tuple[Condition, ...], ...] = ()
 
     @property
+    def cells(self) -> frozenset[int]:
+        """Their numbers."""
+        return frozenset(one.item.cell for one in self.slow)
+
+    @property
     def ratio(self) -> float:
         """Median over its cells."""
         return statistics.median(one.ratio for one in self.slow)
@@ -239,7 +245,7 @@ class Shared:
 
     def compared_with(self, baseline: str) -> str:
         """The sentence, where the references are others than healthy runs, as `in A`."""
-        cells = len({one.item.cell for one in self.slow})
+        cells = len(self.cells)
         rest = f", and {self.others} others" if self.others else ", and no others"
         counted = f"{cells} of {max(self.among, cells)} such cells{rest}."
         kinds = {one.item.kind for one in self.slow}
@@ -299,12 +305,39 @@ def _interval_of(slow: Sequence[Judged], units: Sequence[float], each: Sequence[
     return float(low), float(high)
 
 
-def finding_of(group: Shared, path: SlowPath, mpi: str | None, survey_cells: Collection[int], sure: bool) -> Finding:
-    """The finding that a group is.
+MOST_FINDINGS = 4
+MANY = 8  # cells that no chance makes slow together
 
-    Args: path: the slow path under which it is listed.  survey_cells: numbers that stand for cells of the run that is
-          reported.  sure: it was measured twice.
+
+def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callable[[Shared], bool]) -> list[Finding]:
+    """A finding for each group of times of a panel that lie outside, the one that explains most first.
+
+    Args: results: of the run whose cells it is.  is_sure: whether a group is a fault, and not a suspicion.
     """
+    numbers = {cell.cell for cell in results.cells}
+    mpi = results.run.mpi.mpi if len(results.run.mpis) > 1 else None
+    return [_finding(group, mpi, numbers, is_sure(group)) for group in shared(panel)[:MOST_FINDINGS]]
+
+
+def with_outside(findings: Sequence[Finding], outside: Sequence[Finding]) -> list[Finding]:
+    """What lies outside, then findings of rules. What no rule is sure of in the same cells is folded into it."""
+    kept, fresh = [], list(outside)
+    for finding in findings:
+        if finding.rule == OUTSIDE.code:
+            continue
+        cells = set(finding.slow_cells)
+        target = next((n for n, one in enumerate(fresh) if 2 * len(cells & set(one.slow_cells)) > len(cells)), None)
+        if target is None or finding.status == "proven" or finding.lead is not None:
+            kept.append(finding)
+            continue
+        wider = fresh[target]
+        merged = [*wider.merged, finding.id, *finding.merged]
+        titles = list(dict.fromkeys([*wider.hypotheses, finding.title]))
+        fresh[target] = msgspec.structs.replace(wider, merged=merged, hypotheses=titles)
+    return [*fresh, *kept]
+
+
+def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure: bool) -> Finding:
     worst = max(group.slow, key=lambda one: one.item.interval[0] / one.reference.high)
     about = group.subject
     cells = [number for number in dict.fromkeys(one.item.cell for one in group.slow) if number in survey_cells]
@@ -313,9 +346,9 @@ def finding_of(group: Shared, path: SlowPath, mpi: str | None, survey_cells: Col
     missing = Leg(state="missing", text="the cause is not known", evidence=[])
     untried = Leg(state="missing", text="no remedy is known", evidence=[], untried=True)
     return Finding(
-        id=f"{path.code}:{hashlib.sha256(f'{mpi} {about}'.encode()).hexdigest()[:8]}",
-        rule=path.code,
-        title=path.title,
+        id=f"{OUTSIDE.code}:{hashlib.sha256(f'{mpi} {about}'.encode()).hexdigest()[:8]}",
+        rule=OUTSIDE.code,
+        title=OUTSIDE.title,
         text=group.text,
         about=about,
         where=about,
@@ -434,13 +467,10 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
     return [replace(group, others=_others(table, group)) for group in groups]
 
 
-_AGREEING = 8  # cells of which launches are slow: one launch that was disturbed slows some cells, and not all
-
-
 def _is_chance(group: Shared) -> bool:
     """A few cells in which one launch, or the end of some, was slow."""
     kinds = {one.item.kind for one in group.slow}
-    return kinds <= {SLOWEST, END} and len({one.item.cell for one in group.slow}) < _AGREEING
+    return kinds <= {SLOWEST, END} and len(group.cells) < MANY
 
 
 def _is_part(group: Shared, first: Shared) -> bool:

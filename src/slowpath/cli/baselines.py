@@ -163,8 +163,8 @@ def reference_command() -> None:
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 def add(runs: tuple[Path, ...]) -> int:
     """Keep the times of RUNS as references. RUNS are run folders, diagnoses and results.json files."""
+    from slowpath.analyse.references import add_reference, references_folder
     from slowpath.compare.read import read_source
-    from slowpath.run.references import add_reference, references_folder
 
     for run in runs:
         click.echo(add_reference(read_source(run).results, references_folder()))
@@ -174,8 +174,8 @@ def add(runs: tuple[Path, ...]) -> int:
 @reference_command.command("list", epilog="Example: slowpath reference list")
 def list_() -> int:
     """List the references with their MPI, machine and number of times: your own, then those of Slowpath."""
+    from slowpath.analyse.references import read_references, references_folder
     from slowpath.core.files import data_folder
-    from slowpath.run.references import read_references, references_folder
 
     for folder in (references_folder(), data_folder("references")):
         tables, left_out = read_references(folder)
@@ -192,7 +192,7 @@ def list_() -> int:
 @click.argument("names", nargs=-1, required=True)
 def remove(names: tuple[str, ...]) -> int:
     """Remove your references of these NAMES."""
-    from slowpath.run.references import references_folder, remove_references
+    from slowpath.analyse.references import references_folder, remove_references
 
     remove_references(names, references_folder())
     return 0

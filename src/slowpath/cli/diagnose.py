@@ -187,6 +187,7 @@ def _bench(
     built: Library, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float, begun_s: float
 ) -> Bench:
     """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the budget counts."""
+    from slowpath.analyse.references import load_references
     from slowpath.core.machine import format_cpu_list
     from slowpath.core.plan import AS_ESTIMATED
     from slowpath.diagnose.bench import Bench
@@ -196,7 +197,6 @@ def _bench(
     from slowpath.run.machine import others_now
     from slowpath.run.prepare import granted_processors, inherited_processors
     from slowpath.run.progress import choose
-    from slowpath.run.references import load_references
 
     tell, mine = teller(quiet), inherited_processors()
     description = describe(built.engine, built.mpi.environ(os.environ))

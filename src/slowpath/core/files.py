@@ -23,6 +23,9 @@ _PACKAGED = Path(__file__).parents[1] / "_data"
 _CHECKOUT = Path(__file__).parents[3]
 
 
+DATA_VARIABLE = "SLOWPATH_DATA_DIR"  # the user's data, in place of the folder that the system has for it
+
+
 def data_folder(name: str) -> Path:
     """Folder `name`, such as engine or campaigns, of the installed package, or of the checkout it is run from."""
     packaged = _PACKAGED / name

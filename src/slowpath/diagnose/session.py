@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from slowpath.analyse.build import build_results, run_facts
 from slowpath.analyse.build import wrong_place as wrong_place_of
 from slowpath.analyse.panel import panel_rows, without_reference
-from slowpath.analyse.reference import MEAN, MEDIAN, items
+from slowpath.analyse.reference import items
 from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError, UsageError
 from slowpath.core.files import inside
 from slowpath.core.guard import clean_words
@@ -199,7 +199,7 @@ class Session:
             "paths": [path.words for path in paths_of(self._measured)],
             "own_settings": setting_lines(self._measured, self._bench.library.name),
             "alternatives": screened(self._measured),
-            "panel": panel_rows([one for one in panel if one.item.kind in (MEDIAN, MEAN)]),
+            "panel": panel_rows(panel),
             "no_reference": without_reference(items(survey_of(self._measured).results.cells), panel),
         }
 

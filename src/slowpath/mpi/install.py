@@ -19,11 +19,10 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.core.files import DAMAGE, make_place
+from slowpath.core.files import DAMAGE, DATA_VARIABLE, make_place
 from slowpath.core.version import __version__
 from slowpath.mpi.probe import output_of
 
-VARIABLE = "SLOWPATH_DATA_DIR"
 MANIFEST = "slowpath-mpi.json"
 NAMES = ("cuda",)
 # Below the prefix, as the libucx wheel has them: its CUDA module finds the CUDA runtime by $ORIGIN/../../../ and this.
@@ -53,8 +52,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
 def installed_folder(environ: Mapping[str, str]) -> Path:
     """Folder of all installed MPIs, one a name; SLOWPATH_DATA_DIR overrides the user's data folder."""
-    if environ.get(VARIABLE):
-        return Path(environ[VARIABLE]).expanduser().absolute() / "mpi"
+    if environ.get(DATA_VARIABLE):
+        return Path(environ[DATA_VARIABLE]).expanduser().absolute() / "mpi"
     import platformdirs
 
     return Path(platformdirs.user_data_dir("slowpath")) / "mpi"

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.analyse.reference import joined
+from slowpath.analyse.references import add_reference, file_bytes, load_references, read_references, reduced
 from slowpath.cli.main import exit_code
 from slowpath.compare.gate import EXIT_CODES, Gate, Undecided, final_exit_code, gate
 from slowpath.compare.read import RunSource, read_source
@@ -21,7 +22,6 @@ from slowpath.compare.views import render_gate, render_junit
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import data_folder, json_bytes
-from slowpath.run.references import add_reference, file_bytes, load_references, read_references, reduced
 
 CELLS = 50
 TRIALS = 200
@@ -194,7 +194,7 @@ def test_references_are_added_listed_loaded_and_removed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWPATH_DATA_DIR", str(tmp_path / "own"))
-    monkeypatch.setattr("slowpath.run.references.data_folder", lambda name: tmp_path / "shipped")
+    monkeypatch.setattr("slowpath.analyse.references.data_folder", lambda name: tmp_path / "shipped")
     files = [tmp_path / f"r{number}.json" for number in range(3)]
     for number, file in enumerate(files):
         file.write_bytes(json_bytes(run_at(f"r{number}", 1.0 + 0.01 * number, started=None).results))

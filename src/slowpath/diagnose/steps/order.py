@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from slowpath.analyse.deviations import with_outside
 from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.results import Finding
@@ -30,7 +31,7 @@ from slowpath.diagnose.steps.limits import (
     propose_suspect,
     refine_other_limits,
 )
-from slowpath.diagnose.steps.outside import OUTSIDE, outside, propose_outside, with_outside
+from slowpath.diagnose.steps.outside import OUTSIDE, outside, propose_outside
 from slowpath.diagnose.steps.settings import PATH, SETTINGS, STATE, propose_own_state, propose_path, propose_settings
 from slowpath.diagnose.steps.survey import SURVEY, propose_survey
 from slowpath.diagnose.steps.trial import TRIAL

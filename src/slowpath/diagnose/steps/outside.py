@@ -11,9 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec.structs
-
-from slowpath.analyse.deviations import Shared, finding_of, shared
+from slowpath.analyse.deviations import MANY, MOST_FINDINGS, Shared, findings_outside, shared
 from slowpath.analyse.reference import HealthyRuns, Item, Judged, Reference, items, judged, stated
 from slowpath.core.campaign import Campaign, CellsTable, Values
 from slowpath.core.cell_results import CellResult
@@ -27,10 +25,8 @@ from slowpath.slowpaths.outside import OUTSIDE as SLOW_PATH
 
 ROUNDS = 5
 MOST_STEPS = 2  # the second narrows a limit that the first bracketed
-MOST_GROUPS = 4
 _MOST_AGAIN = 6  # cells of a group
 _BETWEEN = 5  # lengths between the longest that is not slow and the shortest that is
-_MANY = 8  # cells
 _CLOSE = 1.03  # a limit is known where the two lie so close
 _LATER = 1_000_000  # numbers of cells of later steps, apart from the survey's
 
@@ -117,44 +113,14 @@ def _between(line: Sequence[Judged], item: Item) -> Judged | None:
 def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Finding]:
     """A finding for each group of times that lie outside, the one that explains most first."""
     panel = of_panel(measured, healthy)
-    if not any(one.side == "slower" for one in panel):
-        return []
-    survey = survey_of(measured).results
-    numbers = {cell.cell for cell in survey.cells}
     is_again = any(isinstance(one.step.task, OutsideTask) for one in measured)
     loaded = any(isinstance(one.step.task, StateTask) and one.step.task.others is not None for one in measured)
-    mpi = survey.run.mpi.mpi if len(survey.run.mpis) > 1 else None
-    groups = shared(panel)[:MOST_GROUPS]
-    # Other processes slow down some cells and not others: only what many cells agree on is more than that.
-    is_sure = [is_again and (not loaded or len({one.item.cell for one in group.slow}) >= _MANY) for group in groups]
-    return [finding_of(group, SLOW_PATH, mpi, numbers, sure) for group, sure in zip(groups, is_sure, strict=True)]
 
+    def is_sure(group: Shared) -> bool:
+        # Other processes slow down some cells and not others: only what many cells agree on is more than that.
+        return is_again and (not loaded or len(group.cells) >= MANY)
 
-def with_outside(findings: Sequence[Finding], outside_ones: Sequence[Finding]) -> list[Finding]:
-    """Findings of rules, and what lies outside first. What no rule is sure of in the same cells is folded into it."""
-    kept, fresh = [], list(outside_ones)
-    for finding in findings:
-        if finding.rule == SLOW_PATH.code:
-            continue
-        target = next((n for n, one in enumerate(fresh) if _is_same(finding, one)), None)
-        if target is None or finding.status == "proven" or finding.lead is not None:
-            kept.append(finding)
-        else:
-            fresh[target] = _folded(fresh[target], finding)
-    return [*fresh, *kept]
-
-
-def _is_same(finding: Finding, wider: Finding) -> bool:
-    cells = set(finding.slow_cells)
-    return bool(cells) and 2 * len(cells & set(wider.slow_cells)) > len(cells)
-
-
-def _folded(wider: Finding, finding: Finding) -> Finding:
-    return msgspec.structs.replace(
-        wider,
-        merged=[*wider.merged, finding.id, *finding.merged],
-        hypotheses=list(dict.fromkeys([*wider.hypotheses, finding.title])),
-    )
+    return findings_outside(survey_of(measured).results, panel, is_sure) if panel else []
 
 
 # The step: the slow cells again, and lengths between.
@@ -166,7 +132,7 @@ def propose_outside(state: State) -> Iterator[Proposal]:
     if len(made) >= MOST_STEPS:
         return
     panel = of_panel(state.measured, state.healthy)
-    groups = shared(panel)[:MOST_GROUPS]
+    groups = shared(panel)[:MOST_FINDINGS]
     survey = state.survey
     cells = {cell.cell: cell for cell in survey.cells}
     tables: list[CellsTable] = []

@@ -11,17 +11,24 @@ from pathlib import Path
 
 from slowpath.analyse.reference import HealthyRun, HealthyRuns, Key, healthy_run, joined
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import FILE_LIMIT_BYTES, data_folder, decoded, json_bytes, read_bytes, write_atomically
+from slowpath.core.files import (
+    DATA_VARIABLE,
+    FILE_LIMIT_BYTES,
+    data_folder,
+    decoded,
+    json_bytes,
+    read_bytes,
+    write_atomically,
+)
 from slowpath.core.results import Results, nothing_measured
-from slowpath.mpi.install import VARIABLE
 
 SUFFIX = ".json.xz"
 
 
 def references_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of the user's references: in SLOWPATH_DATA_DIR, else in the user's data folder."""
-    if environ.get(VARIABLE):
-        return Path(environ[VARIABLE]).expanduser().absolute() / "references"
+    if environ.get(DATA_VARIABLE):
+        return Path(environ[DATA_VARIABLE]).expanduser().absolute() / "references"
     import platformdirs
 
     return Path(platformdirs.user_data_dir("slowpath")) / "references"
@@ -121,7 +128,7 @@ def add_reference(results: Results, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EnvironmentFailure(f"cannot make {folder}: {error.strerror or error}; set {VARIABLE}") from error
+        raise EnvironmentFailure(f"cannot make {folder}: {error.strerror or error}; set {DATA_VARIABLE}") from error
     path = folder / f"{name}{SUFFIX}"
     write_atomically(path, file_bytes(joined([(run, values)])))
     return path
