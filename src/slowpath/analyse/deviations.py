@@ -150,18 +150,16 @@ class Condition:
         number = whole_number(self.value)
         value = format_bytes(number) if number is not None and self.name.endswith("_bytes") else self.value
         thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
-        if self.relation == "is":
-            return _WORDS.get((self.name, self.value), f"with {thing}{value}")
         if self.relation == "multiple of":
-            return f"whose length is a multiple of {value}" if not thing else f"with {thing}a multiple of {value}"
-        if self.relation == "up to":
-            return f"of at most {thing}{value}"
-        return f"from {thing}{value} on"
+            return f"{thing} a multiple of {value} long".strip() if thing else f"whose length is a multiple of {value}"
+        more = " and more" if self.relation == "from" else ""
+        usual = f"of {value}{more}" if not thing else f"with {thing}{value}{more}"
+        return _WORDS.get((self.name, self.value), usual) if self.relation == "is" else usual
 
 
 _WORDS: Mapping[tuple[str, str], str] = {
     ("source", "any"): "from any source",
-    ("phase", "first"): "when a buffer or an object is used for the first time",
+    ("phase", "first"): "at the first use",
     ("phase", "steady"): "after the first use",
     ("placement", "unbound"): "of ranks that are not bound",
     ("experiment", "p2p"): "of messages",
@@ -195,15 +193,15 @@ class Cost:
 
     @property
     def words(self) -> str:
-        """`take 7.1 us [6.8, 7.4] longer`."""
+        """`7.1 us [6.8, 7.4] longer`."""
         if self.form == "per byte":
             value, low, high = (1e9 * number for number in (self.coefficient_s, *self.interval))
-            return f"take {value:.3g} ns [{low:.3g}, {high:.3g}] longer for each byte"
+            return f"{value:.3g} ns [{low:.3g}, {high:.3g}] longer for each byte"
         each = " for each block" if self.form == "per block" else ""
         unit = format_time(self.coefficient_s)
         scale = self.coefficient_s / float(unit.split()[0])
         low, high = (end / scale for end in self.interval)
-        return f"take {unit} [{low:.3g}, {high:.3g}] longer{each}"
+        return f"{unit} [{low:.3g}, {high:.3g}] longer{each}"
 
 
 @dataclass(frozen=True)
@@ -218,6 +216,7 @@ class Shared:
     slow: tuple[Judged, ...]
     among: int
     others: int
+    total: int
     cost: Cost
     rivals: tuple[tuple[Condition, ...], ...] = ()
 
@@ -246,8 +245,9 @@ class Shared:
     def compared_with(self, baseline: str) -> str:
         """The sentence, where the references are others than healthy runs, as `in A`."""
         cells = len(self.cells)
-        rest = f", and {self.others} others" if self.others else ", and no others"
-        counted = f"{cells} of {max(self.among, cells)} such cells{rest}."
+        among, rest = max(self.among, cells), max(self.total - max(self.among, cells), self.others)
+        such = f"{cells} of {among} such cells" if cells < among else f"all {among} such cells"
+        counted = f"{'the only such cell' if among == 1 else such}, {self.others or 'none'} of {rest} others."
         kinds = {one.item.kind for one in self.slow}
         if kinds == {MEAN}:
             return f"{self._stalls}: {counted}"
@@ -256,7 +256,9 @@ class Shared:
             if len(kinds) == 1
             else ""
         )
-        return f"{prefix}{self.subject} {self.cost.words} than {baseline} ({self.ratio:.3g} times as long): {counted}"
+        takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
+        longer = f"{self.cost.words} than {baseline} ({self.ratio:.3g} times as long)"
+        return f"{prefix}{self.subject} {takes} {longer}: {counted}"
 
     @property
     def _stalls(self) -> str:
@@ -268,6 +270,9 @@ class Shared:
             return f"Every {period}th operation of {self.subject} takes {format_time(means_s * period)} longer"
         share = statistics.median(one.item.far_share for one in self.slow)
         return f"{share:.1%} of the operations of {self.subject} take {format_time(means_s / share)} longer"
+
+
+_PLURALS = ("Messages", "Collectives", "Calls", "One-sided")
 
 
 def _subject(slow: Sequence[Judged]) -> str:
@@ -540,6 +545,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
             slow=tuple(hits),
             among=len(_cells(table, best.where & (covered | best.against))),
             others=0,
+            total=len({one.item.cell for one in table.judged}),
             cost=_cost(hits, form),
             rivals=rivals[:3],
         ),
