@@ -137,7 +137,7 @@ def test_its_remedy_is_the_mockup() -> None:
 
 
 def test_a_message_in_pieces_is_held_against_as_many_calls_as_it_takes() -> None:
-    """8 KiB as 8 calls of 1 KiB, each 2 us; 1 KiB as 128 calls of 8 B is no gain. Of nearer lengths SP037 speaks."""
+    """8 KiB as 8 calls of 1 KiB, each 2 us; 1 KiB as 128 calls of 8 B is no gain."""
     run = Planted(seed=2)
     for length, time_s in ((8, 1e-6), (KIB, 2e-6), (8 * KIB, 40e-6)):
         more = {"pattern": "calls", "collective": "gather", "message_bytes": length, "way": "library", "members": "all"}

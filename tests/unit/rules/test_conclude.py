@@ -134,20 +134,20 @@ def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
 def test_a_law_through_both_cells_of_a_contrast_names_its_question() -> None:
     """As a law of queues does: it rests on cells, and the question about these is no loss without a name."""
     loss = contrast("x", 3.0, "slower", default_side=None)
-    verdict = conclude([loss], [a_finding("SP021", contrasts=[], cells=[0, 1, 2])]).verdict
+    verdict = conclude([loss], [a_finding("SP003", contrasts=[], cells=[0, 1, 2])]).verdict
     assert verdict.slow_paths == 1
-    assert verdict.lines[0].text.endswith("; named by SP021.")
-    other = a_finding("SP021", contrasts=[], cells=[0, 1, 2], phase="first")
+    assert verdict.lines[0].text.endswith("; named by SP003.")
+    other = a_finding("SP003", contrasts=[], cells=[0, 1, 2], phase="first")
     assert conclude([loss], [other]).verdict.slow_paths == 2
 
 
 def test_a_small_effect_without_cause_or_remedy_is_no_fault() -> None:
     """Every second message 1.06x slower: a healthy machine shows such, too."""
-    small = a_finding("SP027", ratio=1.06, interval=(1.04, 1.08), contrasts=[])
+    small = a_finding("SP009", ratio=1.06, interval=(1.04, 1.08), contrasts=[])
     verdict = conclude([contrast("x", 1.0, "same")], [small], CHECK).verdict
     assert (verdict.faults, verdict.actions) == (0, [])
-    assert verdict.still_open == "Undecided: whether SP027 is a fault."
-    stalls = a_finding("SP026", ratio=3.0, interval=(2.5, 3.5), needs_cause=True, contrasts=[])
+    assert verdict.still_open == "Undecided: whether SP009 is a fault."
+    stalls = a_finding("SP010", ratio=3.0, interval=(2.5, 3.5), needs_cause=True, contrasts=[])
     assert conclude([], [stalls], CHECK).verdict.faults == 0
     assert conclude([], [replace(stalls, status="explained")], CHECK).verdict.faults == 1
     sure = conclude([], [replace(small, status="explained")], CHECK).verdict
@@ -199,7 +199,7 @@ def test_the_headline_says_what_to_do_first_and_from_which_measured_length_on() 
 
 
 def test_what_is_proven_speaks_before_what_costs_more() -> None:
-    costly = a_finding("SP002", ratio=9.0, excess_s=1.0, remedies=[a_remedy("costly")])
+    costly = a_finding("SP012", ratio=9.0, excess_s=1.0, remedies=[a_remedy("costly")])
     proven = a_finding("SP008", status="proven", remedies=[a_remedy("sure", verdict="proven")])
     assert conclude([], [costly, proven]).verdict.headline.startswith("Use sure")
 
@@ -213,7 +213,7 @@ def test_without_a_remedy_the_slow_path_is_named() -> None:
 def test_the_finding_that_costs_most_speaks() -> None:
     """Users' own first, then the excess times the ratio."""
     cheap = a_finding("SP001", excess_s=1e-6, ratio=2.0)
-    dear = a_finding("SP002", excess_s=1e-3, ratio=1.1)
+    dear = a_finding("SP012", excess_s=1e-3, ratio=1.1)
     nobodys = a_finding("SP003", excess_s=1.0, ratio=9.0, affects_default=None)
     chosen = a_finding("SP004", excess_s=1.0, ratio=9.0, affects_default=False)
-    assert [one.rule for one in by_cost([chosen, nobodys, cheap, dear])] == ["SP002", "SP001", "SP003", "SP004"]
+    assert [one.rule for one in by_cost([chosen, nobodys, cheap, dear])] == ["SP012", "SP001", "SP003", "SP004"]
