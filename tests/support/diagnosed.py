@@ -89,7 +89,6 @@ def switch() -> LawResult:
         left_out_ratio=0.01,
         runner_up=None,
         refused=None,
-        separating=[],
         points=len(points),
         launches=8,
         text="t = 1.0 us up to 4 KiB; 3.3 us from 8 KiB on",

@@ -186,7 +186,6 @@ def a_law(**changes: Any) -> LawResult:
         left_out_ratio=None,
         runner_up=None,
         refused="too few points",
-        separating=[],
         points=2,
         launches=LAUNCHES,
         text="No law: too few points.",

@@ -114,7 +114,6 @@ class LawResult(Result, frozen=True, kw_only=True):
     left_out_ratio: Annotated[NotNegative | None, means("relative error at points left out of the fit")]
     runner_up: Annotated[str | None, means("the next best law")]
     refused: Annotated[str | None, means("why no law is named")]
-    separating: Annotated[list[dict[str, Number]], means("points (covariate -> value) that would separate candidates")]
     points: Annotated[Count, means("that were fitted")]
     launches: Annotated[Count, means("at each point")]
     text: Annotated[Text, means("one line")]

@@ -219,7 +219,6 @@ def law_result(law: FittedLaw) -> LawResult:
         left_out_ratio=law.left_out_ratio,
         runner_up=law.runner_up,
         refused=law.refused,
-        separating=[dict(place) for place in law.separating],
         points=law.points,
         launches=law.launches,
         text=formula_words(law),
@@ -310,10 +309,7 @@ def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:
 def _next(path: SlowPath, seen: Observation) -> list[str]:
     law = seen.law
     found = []
-    if law is not None and law.separating:
-        places = "; ".join(", ".join(f"{k}={v:.12g}" for k, v in place.items()) for place in law.separating)
-        found.append(f"measure {places}, which tells the laws apart")
-    elif path.needs_law and (law is None or law.name is None):
+    if path.needs_law and (law is None or law.name is None):
         found.append(_NO_LAW)
     if law is not None:
         found += [

@@ -23,7 +23,6 @@ from slowpath.stats.laws.fit import held_out, verdict
 from slowpath.stats.laws.known import (
     BY_BLOCK,
     BY_BYTE,
-    BY_QUEUE,
     CONSTANT,
     LAWS,
     LIVE_BUFFERS,
@@ -215,7 +214,6 @@ _ASKED: tuple[Law, ...] = (
     PAGES,
     BY_BLOCK,
     LIVE_BUFFERS,
-    BY_QUEUE,
     REPETITIONS,
     SEGMENTS,
 )
@@ -246,7 +244,6 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice]) -> Fi
         left_out_ratio=winner.left_out_ratio if winner else None,
         runner_up=runner_up.name if runner_up else None,
         refused=failed_words(winner.name, forecasts) if winner and failed else choice.refused,
-        separating=tuple(point.place for point in choice.separating),
         points=sweep.points,
         launches=sweep.launches,
         drawn=drawn_points(sweep, None if failed else winner),
@@ -364,8 +361,6 @@ def _chosen(
 
 
 # Lines: sweeps of one quantity with the cells of their points, and the law that each follows.
-
-FEWEST_EXCESSES = 0.5  # share of the launches in which a point must take longer to be one of an excess
 
 
 @dataclass(frozen=True)
@@ -487,35 +482,6 @@ def _lines_plain(cell: CellResult) -> CellResult:
 
 def _pooled(cell: CellResult) -> CellResult:
     return msgspec.structs.replace(cell, environment="", placement="", group="")
-
-
-def excess(line: Line, fast: Sequence[CellResult], phase: str) -> Line | None:
-    """The line less what each point takes otherwise: in another phase, or in another cell of the same launches.
-
-    Args:    fast: one cell for each point; phase: of these.
-    Returns: the points that take longer in most launches, less those launches in which they do not; None when fewer
-             than three are left, or launches don't match.
-    """
-    times, kept = [], []
-    for point, cell in enumerate(fast):
-        estimate = cell.estimate(line.sweep.metric, phase)
-        if estimate is None or len(estimate.launch_values) != line.sweep.launches:
-            continue
-        more = line.sweep.launch_s[:, point] - np.array(estimate.launch_values, dtype=np.float64)
-        more[more <= 0] = np.nan
-        if np.isfinite(more).mean() > FEWEST_EXCESSES:
-            times.append(more)
-            kept.append(point)
-    if len(kept) < FEWEST_POINTS:
-        return None
-    mask = np.zeros(line.sweep.points, dtype=np.bool_)
-    mask[kept] = True
-    own = list(fast) == list(line.cells)
-    sweep = replace(line.sweep.take(mask), launch_s=np.array(times).T)
-    sweep = sweep if own else replace(sweep, cells=())
-    measured = np.isfinite(sweep.launch_s).any(axis=1)
-    sweep = replace(sweep, launch_s=sweep.launch_s[measured])
-    return replace(line, sweep=sweep, cells=tuple(line.cells[point] for point in kept))
 
 
 @once

@@ -125,7 +125,6 @@ class MpiLibrary:
     run            with what it was run
     base           name of the library that it was made from; "": it is one of its own. Rows for that one do not hold
                    for this one: each library has rows of its own
-    gpu_variables  variables by which it looks for GPU memory at all, or remembers what it found
     version_variable, prefix_variables  variables of its environment module: the version, the folder that holds lib
     source         of `text` and of the module's variables
     """
@@ -137,7 +136,6 @@ class MpiLibrary:
     text: str
     run: str
     base: str = ""
-    gpu_variables: tuple[str, ...] = ()
     version_variable: str = ""
     prefix_variables: tuple[str, ...] = ()
     source: str = ""
@@ -155,14 +153,10 @@ BELOW_PREFIXES = (
     *("UCC_", "HCOLL_", "SHARP_", "PSM2_", "PSM3_", "RDMAV_", "MLX4_", "MLX5_", "GDRCOPY_", "NCCL_", "RCCL_"),
     *("CUDA_", "HSA_", "HIP_", "ROCR_", "MALLOC_", "GLIBC_TUNABLES"),
 )
-TRANSPORT_GPU_VARIABLES = ("UCX_MEMTYPE_CACHE", "PSM3_GPUDIRECT")
 
 TITLES = {library.name: library.title for library in MPI_LIBRARIES}
 PREFIXES = tuple(
     dict.fromkeys((*(prefix for library in MPI_LIBRARIES for prefix in library.prefixes), *TRANSPORT_PREFIXES))
-)
-GPU_VARIABLES = frozenset(
-    (*(name for library in MPI_LIBRARIES for name in library.gpu_variables), *TRANSPORT_GPU_VARIABLES)
 )
 
 # SONAME of the library that programs link: an engine runs under every library that provides the same one.

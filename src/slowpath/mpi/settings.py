@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from slowpath.core.units import whole_number
 from slowpath.mpi.libraries import AppliesTo, read_rows
@@ -87,25 +86,10 @@ class SwitchVariable:
         return whole_number(given) if given else self.default_bytes
 
 
-@dataclass(frozen=True)
-class PathVariable:
-    """opens: the value is the number of the call at which the path opens.  closes: the communicators that have it are
-    as many as fit into the value. default: what the library takes without it.
-    """
-
-    name: str
-    applies: AppliesTo
-    kind: Literal["opens", "closes"]
-    default: int
-    about: str
-    verified: str
-
-
 SETTINGS = read_rows("settings", "settings", Setting)
 REFUSALS = read_rows("settings", "refusals", Refusal)
 TUNINGS = read_rows("settings", "tunings", Tuning)
 SWITCHES = read_rows("settings", "switches", SwitchVariable)
-PATH_VARIABLES = read_rows("settings", "paths", PathVariable)
 NAMES = tuple(dict.fromkeys(setting.name for setting in SETTINGS))
 
 
@@ -227,9 +211,3 @@ def _copies(name: str, components: str) -> int:
     if name != "OMPI_MCA_smsc" and not left & _SHARED:
         return 0
     return 1 if "cma" in left else 2
-
-
-def path_variable(name: str, library: str, version: str | None) -> PathVariable | None:
-    """Return the variable of this library; None: the table has none of this name."""
-    of_this_name = (variable for variable in PATH_VARIABLES if variable.name == name)
-    return next((variable for variable in of_this_name if variable.applies.fits(library, version, None)), None)

@@ -254,7 +254,6 @@ def law(*limits: tuple[float, float]) -> LawResult:
         left_out_ratio=None,
         runner_up=None,
         refused=None,
-        separating=[],
         points=20,
         launches=5,
         text="segments",

@@ -72,11 +72,6 @@ def by_segments(seed: int) -> Sweep:
     )
 
 
-def by_depth(seed: int) -> Sweep:
-    depth = [float(2**k) for k in range(10)]
-    return plant(seed, {"in_flight": depth}, [0.3e-6 + 1.5e-6 / d + 4e-9 * d for d in depth])
-
-
 def by_blocks(seed: int) -> Sweep:
     blocks, bytes_ = [1.0, 4, 16, 64, 256, 1024] * 2, [64.0 * KIB] * 6 + [1.0 * MIB] * 6
     times = [5e-6 + 0.9e-6 * b + n / 10e9 for b, n in zip(blocks, bytes_, strict=True)]
@@ -115,7 +110,6 @@ PLANTS = {
     "saturates": (by_saturating, {"levels off": 2.8e-5}),
     "threshold": (by_threshold, {"constant": 2e-4, "beyond the threshold": 8.8e-3, "4 KiB granules": 28e-9}),
     "segments": (by_segments, {"constant 1": 1.2e-6, "transfer 1": 1 / 6e9, "transfer 2": 1 / 12e9}),
-    "queue depth": (by_depth, {"constant": 0.3e-6, "shared": 1.5e-6, "searched": 4e-9}),
     "blocks": (by_blocks, {"blocks": 0.9e-6, "transfer": 1e-10}),
 }
 

@@ -43,7 +43,6 @@ def law(
         left_out_ratio=None,
         runner_up=None,
         refused=None if name else "too few points",
-        separating=[],
         points=len(points),
         launches=5,
         text="a law",

@@ -562,7 +562,6 @@ def _observation(
         left_out_ratio=None,
         runner_up=None,
         refused=None,
-        separating=(),
         points=len(times.values),
         launches=len(times.launch_s),
     )

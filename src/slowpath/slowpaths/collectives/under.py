@@ -65,7 +65,7 @@ class Toggled:
 EXPERIMENT = "coll"
 
 
-# Axis -> collectives that no library of mpi.collective_paths has a fast path for, so that none can be closed to them.
+# Axis -> collectives that no library is known to have a fast path for, so that none can be closed to them.
 # A scan keeps the order of the ranks with any op; its calls pay for the op itself, as a reduction's do.
 PATHLESS: Mapping[str, Sequence[str]] = {"op": ("scan",), "start": ("alltoall",), "environment": ("alltoall",)}
 

@@ -110,7 +110,6 @@ def _grown(library: Sequence[CellResult], program: Sequence[CellResult], effect:
                 forecasts=tuple(
                     with_words(structs.replace(forecast, place=_place(forecast.place))) for forecast in law.forecasts
                 ),
-                separating=tuple(_place(one) for one in law.separating),
                 drawn=tuple(structs.replace(point, place=_place(point.place)) for point in law.drawn),
             ),
             per_page_s=each.value * PAGE_BYTES,

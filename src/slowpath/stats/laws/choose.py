@@ -25,26 +25,14 @@ from slowpath.stats.laws.fit import (
     fit_on,
 )
 from slowpath.stats.laws.known import GRANULES, LAWS, THRESHOLD
-from slowpath.stats.laws.law import Bracket, Law, Place, Sweep
+from slowpath.stats.laws.law import Bracket, Law, Sweep
 
-# Which points would tell two laws apart.
-#
-# One law is taken for true, the other is fitted to it as well as it can be: what remains, in units of the noise, is
-# what a measurement could see. The next point is the one that makes this largest (T-optimality: Atkinson and Fedorov
-# 1975, doi 10.1093/biomet/62.1.57), taken both ways round and judged by the smaller of the two.
+# Which law holds, what stands next to it, and when neither may be named.
 
-ENOUGH = 4.0 * MARGIN  # chi^2 that the wrong law is left with: the right one then wins nearly always
-MOST_POINTS = 3
-_CANDIDATES = 60
-
-
-@dataclass(frozen=True)
-class SeparatingPoint:
-    """A place to measure, and how far apart two laws would be then: chi^2 of the wrong one, this point and those before
-    it in the list included."""
-
-    place: Place
-    chi2: float
+MINIMUM_EFFECT = 0.03
+BEYOND_NOISE = 2.0  # typical deviation of a point, in its standard errors, from which on "constant" is no description
+CLEARLY_BETTER = 0.8
+UNEXPLAINED = 0.1  # share of the variance of the logarithm of the times that a law may leave
 
 
 def distance(first: CentreFit, second: CentreFit, sigma_ratio: Floats) -> float:
@@ -55,80 +43,15 @@ def distance(first: CentreFit, second: CentreFit, sigma_ratio: Floats) -> float:
     )
 
 
-def separating_points(
-    first: CentreFit, second: CentreFit, sweep: Sweep, sigma_ratio: float
-) -> tuple[SeparatingPoint, ...]:
-    """Places to measure besides the sweep's, the most telling first; as few as are enough, at most MOST_POINTS.
-
-    Args:    first, second: fits to this sweep.  sigma_ratio: relative standard error to expect at a new point.
-    Returns: of what both laws propose near the sweep's points; empty when none distinguishes them.
-    """
-    open_places = _proposed(first, second, sweep)
-    chosen: list[SeparatingPoint] = []
-    pair = _Pair(first, second, sweep, sigma_ratio)
-    while open_places and len(chosen) < MOST_POINTS:
-        scores = [pair.score([*(p.place for p in chosen), place]) for place in open_places]
-        best = int(np.argmax(scores))
-        if scores[best] <= (chosen[-1].chi2 if chosen else pair.score([])) + 1.0:
-            break
-        place = open_places.pop(best)
-        chosen.append(SeparatingPoint(place, scores[best]))
-        if scores[best] >= ENOUGH:
-            break
-    return tuple(chosen)
-
-
-def _proposed(first: CentreFit, second: CentreFit, sweep: Sweep) -> list[Place]:
-    """Return the places that both laws propose within the measured range, each once, thinned evenly to what is worth
-    the time.
-    """
-    places = [*first.law.probes(sweep.covariates), *second.law.probes(sweep.covariates)]
-    unique = list({tuple(sorted(place.items())): place for place in places}.values())
-    positive = [place for place in unique if first.predict(place) > 0 and second.predict(place) > 0]
-    return positive[:: max(1, -(-len(positive) // _CANDIDATES))]
-
-
-class _Pair:
-    """Two fits on a sweep, and on the sweep with further places."""
-
-    def __init__(self, first: CentreFit, second: CentreFit, sweep: Sweep, sigma_ratio: float) -> None:
-        self._fits = (first, second)
-        self._covariates = sweep.covariates
-        self._sigma_ratio = sigma_ratio
-
-    def score(self, places: Sequence[Place]) -> float:
-        """`distance` with these places measured too; the noise is as large as the better law leaves it."""
-        covariates = {
-            name: np.append(values, [place[name] for place in places]) for name, values in self._covariates.items()
-        }
-        matrices = [design(fit.variant, covariates) for fit in self._fits]
-        chi2 = []
-        for true, wrong in ((0, 1), (1, 0)):
-            truth = matrices[true] @ self._fits[true].coefficients
-            sigma = np.full(truth.size, self._sigma_ratio)
-            chi2.append(chi_left(truth, matrices[wrong], self._fits[wrong], sigma))
-        return min(chi2)
-
-
-# Which law holds, what stands next to it, and when neither may be named.
-
-MINIMUM_EFFECT = 0.03
-BEYOND_NOISE = 2.0  # typical deviation of a point, in its standard errors, from which on "constant" is no description
-CLEARLY_BETTER = 0.8
-UNEXPLAINED = 0.1  # share of the variance of the logarithm of the times that a law may leave
-
-
 @dataclass(frozen=True)
 class Choice:
     """winner: the law that holds; None with `refused` saying why. runner_up: the best other law, shown always; None
     where no other could be fitted. fits: all that could be, best first.
-    separating: where to measure so that they are distinguished, empty when refused for another reason or not refused.
     """
 
     winner: Fit | None
     runner_up: Fit | None
     refused: str | None
-    separating: tuple[SeparatingPoint, ...]
     fits: tuple[Fit, ...]
 
 
@@ -155,17 +78,15 @@ def _chosen(sweep: Sweep, laws: Sequence[Law], minimum_effect: float) -> Choice:
     fits, not_fitted = _fit_all(sweep, centre, laws)
     if not fits:
         why = "no law can be fitted: " + "; ".join(f"{name}: {reason}" for name, reason in not_fitted.items())
-        return Choice(None, None, why, (), ())
+        return Choice(None, None, why, ())
     sigma_ratio = centre.sigma_ratio
     first = _simplest(fits, sigma_ratio, minimum_effect)
     fits = [first, *(other for other in fits if other is not first)]
     runner_up = fits[1] if len(fits) > 1 else None
     unexplained = _unexplained(first, centre)
-    refused, separating = _objection(first, fits[1:], sweep, centre)
-    if refused is None:
-        refused = _inadequate(first, sweep, unexplained)
+    refused = _objection(first, fits[1:], sigma_ratio) or _inadequate(first, sweep, unexplained)
     winner = None if refused else first
-    return Choice(winner, runner_up, refused, separating, tuple(fits))
+    return Choice(winner, runner_up, refused, tuple(fits))
 
 
 def _fit_all(sweep: Sweep, centre: CentreCurve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
@@ -196,24 +117,18 @@ def _supported(fit: Fit, minimum_effect: float) -> bool:
     return fit.span_ratio > minimum_effect and not all(excludes is False for excludes in known)
 
 
-def _objection(
-    first: Fit, others: Sequence[Fit], sweep: Sweep, centre: CentreCurve
-) -> tuple[str | None, tuple[SeparatingPoint, ...]]:
-    """Another law, or another shape of this one, that the points can't tell from the first; and what would."""
-    sigma_ratio = centre.sigma_ratio
-    expected = float(np.median(centre.sigma_ratio)) * first.centre.scale
+def _objection(first: Fit, others: Sequence[Fit], sigma_ratio: Floats) -> str | None:
+    """Another law, or another shape of this one, that the points can't tell from the first."""
     for other in others:
         if other.centre.evidence - first.centre.evidence >= MARGIN and not _predicts(other, first):
             continue
         if contains(other.centre, first.centre, sigma_ratio) or contains(first.centre, other.centre, sigma_ratio):
             continue
-        places = separating_points(first.centre, other.centre, sweep, expected)
-        return _apart(first.name, other.name, distance(first.centre, other.centre, sigma_ratio), bool(places)), places
+        return _apart(first.name, other.name, distance(first.centre, other.centre, sigma_ratio))
     for shape in first.alternatives:
-        places = separating_points(first.centre, shape, sweep, expected)
         names = f"{first.name} ({first.shape})", f"{first.name} ({shape.variant.label})"
-        return _apart(*names, distance(first.centre, shape, sigma_ratio), bool(places)), places
-    return None, ()
+        return _apart(*names, distance(first.centre, shape, sigma_ratio))
+    return None
 
 
 def _predicts(other: Fit, first: Fit) -> bool:
@@ -224,12 +139,11 @@ def _predicts(other: Fit, first: Fit) -> bool:
     return behind < 2 * MARGIN and other.left_out_ratio < CLEARLY_BETTER * first.left_out_ratio
 
 
-def _apart(first: str, second: str, chi2: float, places: bool) -> str:
+def _apart(first: str, second: str, chi2: float) -> str:
     """One line: what can't be distinguished, why and what to do."""
-    todo = "measure the separating points" if places else "no nearby point distinguishes them; vary another quantity"
     if chi2 < ALIKE:
-        return f"'{first}' and '{second}' are the same curve on these points; {todo}"
-    return f"'{first}' and '{second}' fit about equally well at this noise; {todo}, or more launches"
+        return f"'{first}' and '{second}' are the same curve on these points; vary another quantity"
+    return f"'{first}' and '{second}' fit about equally well at this noise; measure other points, or more launches"
 
 
 def _unexplained(first: Fit, centre: CentreCurve) -> float | None:

@@ -22,18 +22,14 @@ from slowpath.stats.laws.law import (
     Covariates,
     Law,
     Per,
-    Place,
     Variant,
-    existing,
     intercept,
     missing,
-    near,
     per_byte_of,
     per_curve,
     per_one,
     per_page,
     single,
-    spread,
     varies,
     with_transfer,
 )
@@ -48,7 +44,6 @@ def _counting(name: str, covariate: str, variant: str, term: str, per: Per, fewe
         formula=f"t = a + b {covariate}",
         needs=lambda covariates: missing(covariates, covariate),
         variants=lambda covariates: [Variant(variant, single(term, per, lambda c: c[covariate]))],
-        probes=lambda covariates: spread(covariates, covariate),
         along=(covariate,),
         fewest=fewest,
     )
@@ -58,11 +53,6 @@ def _counting(name: str, covariate: str, variant: str, term: str, per: Per, fewe
 MESSAGE = "message_bytes"
 BY_BYTE = _counting("bytes", MESSAGE, "bytes", "transfer", BYTE)
 
-COUNT = "n"  # ranks of a job, or uses that were made before
-
-# Entries in front in a queue of receives or messages: each is compared before the match.
-QUEUE = "queue"
-BY_QUEUE = _counting("queue", QUEUE, "linear", "queue", per_one("entry in front", "entries in front"), Law.fewest)
 
 # Contiguous blocks of a datatype: one copy, or one call of the GPU's driver, for each.
 BLOCKS = "blocks"
@@ -74,43 +64,12 @@ BY_BLOCK = replace(
 )
 
 
-# Messages in flight. `a` is the cost of each message at any depth. The shared term is the latency for which a window
-# waits once. The searched term is the walk along a list of posted or unexpected messages (Underwood and Brightwell,
-# The Impact of MPI Queue Usage on Message Latency, ICPP 2004).
-DEPTH = "in_flight"
-_WINDOW = per_one("window", "1 / messages in flight")
-_AHEAD = per_one("message ahead", "messages in flight")
-
-
-def _both(covariates: Covariates) -> Sequence[Column]:
-    depth = covariates[DEPTH]
-    return [intercept(covariates), Column("shared", _WINDOW, 1.0 / depth), Column("searched", _AHEAD, depth)]
-
-
-_VARIANTS = (
-    Variant("shared by the window", single("shared", _WINDOW, lambda c: 1.0 / c[DEPTH])),
-    Variant("searched message by message", single("searched", _AHEAD, lambda c: c[DEPTH])),
-    Variant("shared and searched", _both),
-)
-
-BY_DEPTH = Law(
-    name="queue depth",
-    formula="t = a + b / in_flight + c in_flight",
-    needs=lambda c: missing(c, DEPTH) or (None if (c[DEPTH] > 0).all() else "in_flight is 0 at a point"),
-    variants=lambda covariates: _VARIANTS,
-    probes=lambda covariates: spread(covariates, DEPTH),
-    along=(DEPTH,),
-    fewest=4,
-)
-
-
 # The base case: every other law has to fit better.
 CONSTANT = Law(
     name="constant",
     formula="t = a",
     needs=lambda covariates: None,
     variants=lambda covariates: [Variant("constant", lambda c: [intercept(c)])],
-    probes=lambda covariates: [],
 )
 
 
@@ -138,16 +97,11 @@ def _variants(covariates: Covariates) -> Sequence[Variant]:
     return with_transfer([_variant(name, text) for name, text in sides(covariates).items()], covariates)
 
 
-def _probes(covariates: Covariates) -> list[Place]:
-    return [place for name in sides(covariates) for place in spread(covariates, name)]
-
-
 ALLOCATION = Law(
     name="allocation",
     formula="t = a + b allocation_bytes",
     needs=lambda covariates: missing(covariates, *SIDES),
     variants=_variants,
-    probes=_probes,
     along=tuple(SIDES),
     fewest=4,
 )
@@ -196,16 +150,11 @@ def _pages_variants(covariates: Covariates) -> Sequence[Variant]:
     return with_transfer([_of_size(size) for size in sizes], covariates)
 
 
-def _pages_probes(covariates: Covariates) -> list[Place]:
-    return near(covariates, MESSAGE, [1, *(-size // 2 for size in SIZES[:12])])
-
-
 PAGES = Law(
     name="pages",
     formula="t = a + b pages(P) [+ c message_bytes]",
     needs=lambda c: missing(c, MESSAGE, PAGE) or (None if MESSAGE in c else "the sweep does not say message_bytes"),
     variants=_pages_variants,
-    probes=_pages_probes,
     along=(MESSAGE,),
 )
 
@@ -221,7 +170,6 @@ PAGES = Law(
 HOST_PAGE = 4096  # lengths are rounded up to it before anything is mapped
 LARGEST = 2**26  # of a page: alignment above it is an accident of the length
 CLASSES = 3
-_REMAINDERS = tuple(2**power for power in range(12, 26))
 BASE = "base"
 ASKED = "buffer_bytes"
 Alignment = Callable[[Covariates], Floats]
@@ -316,23 +264,11 @@ def _needs(covariates: Covariates) -> str | None:
     return None if _granules_variants(covariates) else "every allocation has the same alignment"
 
 
-def _granules_probes(covariates: Covariates) -> list[Place]:
-    """Return each place with the remainder of its length taken away, of one byte, and of every power of two."""
-    found: list[Place] = []
-    for place in existing(covariates):
-        for length in sides(covariates):
-            whole = place.get(ASKED, place[length] // LARGEST * LARGEST)
-            for rest in (0, 1, *_REMAINDERS) if whole > 0 else ():
-                found.append({**place, length: float(whole + rest)})
-    return found
-
-
 GRANULES = Law(
     name="granules",
     formula="t = a + sum over page sizes g of b_g pages_g(allocation) [+ c message_bytes]",
     needs=_needs,
     variants=_granules_variants,
-    probes=_granules_probes,
     along=tuple(SIDES),
 )
 
@@ -382,7 +318,6 @@ def _stepping(name: str, formula: str, covariate: str, term: str, *, rising: boo
         formula=formula,
         needs=lambda covariates: missing(covariates, covariate),
         variants=lambda covariates: steps(covariates, covariate, term, rising=rising),
-        probes=lambda covariates: spread(covariates, covariate),
         shape_matters=False,
         along=(covariate,),
         fewest=5,
@@ -423,17 +358,11 @@ def _along(covariates: Covariates, name: str) -> list[Variant]:
 _TERMS = (("beyond the step", True), ("up to the step", False))
 
 
-def _step_probes(covariates: Covariates) -> list[Place]:
-    names = [*sides(covariates), *([MESSAGE] if varies(covariates, MESSAGE) else [])]
-    return [place for name in names for place in spread(covariates, name)]
-
-
 STEP = Law(
     name="step",
     formula="t = a + b [length > L]",
     needs=lambda covariates: missing(covariates, *SIDES, MESSAGE),
     variants=_step_variants,
-    probes=_step_probes,
     shape_matters=False,
     along=(*SIDES, MESSAGE),
     fewest=FEWEST,
@@ -504,16 +433,11 @@ def _threshold_needs(covariates: Covariates) -> str | None:
     return f"too few points: needs lengths with a remainder, and {FEWEST} lengths without one"
 
 
-def _threshold_probes(covariates: Covariates) -> list[Place]:
-    return [place for name in sides(covariates) for place in spread(covariates, name)]
-
-
 THRESHOLD = Law(
     name="threshold",
     formula="t = a + b [no remainder, allocation > L] + sum of c_g pages_g(allocation with a remainder)",
     needs=_threshold_needs,
     variants=_threshold_variants,
-    probes=_threshold_probes,
     shape_matters=False,
     along=tuple(SIDES),
     fewest=6,
@@ -587,16 +511,11 @@ def _best(name: str, covariates: Covariates, centre_s: Floats, sigma_ratio: Floa
     return levelling(name, best) if best < high else None
 
 
-def _saturates_probes(covariates: Covariates) -> list[Place]:
-    return [place for name in _lengths(covariates) for place in spread(covariates, name)]
-
-
 SATURATES = Law(
     name="saturates",
     formula="t = a + b (1 - exp(-length / c))",
     needs=lambda covariates: missing(covariates, *SIDES, MESSAGE),
     variants=lambda covariates: [],
-    probes=_saturates_probes,
     shape_matters=False,
     placed=placed,
     along=(*SIDES, MESSAGE),
@@ -759,16 +678,11 @@ def _segments_needs(covariates: Covariates) -> str | None:
     return None
 
 
-def _segments_probes(covariates: Covariates) -> list[Place]:
-    return spread(covariates, MESSAGE)
-
-
 SEGMENTS = Law(
     name="segments",
     formula="t = a_j + b_j message_bytes in stretch j",
     needs=_segments_needs,
     variants=lambda covariates: [],
-    probes=_segments_probes,
     shape_matters=False,
     placed=variants,
     along=(MESSAGE,),
@@ -789,7 +703,6 @@ LAWS: tuple[Law, ...] = (
     SATURATES,
     THRESHOLD,
     SEGMENTS,
-    BY_DEPTH,
     BY_BLOCK,
 )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec.structs
@@ -194,7 +194,7 @@ class FittedLaw:
     """The law of a sweep. name: None where no law may be named, with `refused` saying why.
 
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
-    separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
+    points, launches: of the sweep.  drawn: its points.
     is_excess: times are slow minus fast.  fits: the law that fits, also where it may not be named.
     forecasts: what it predicted, the outermost place first.  predicted: what came of them.
     """
@@ -207,7 +207,6 @@ class FittedLaw:
     left_out_ratio: float | None
     runner_up: str | None
     refused: str | None
-    separating: tuple[Mapping[str, float], ...]
     points: int
     launches: int
     drawn: tuple[LawPoint, ...] = ()
@@ -329,8 +328,6 @@ _QUANTITIES = {
     "message_bytes": "message",
     "live_buffers": "live buffers",
     "repetition": "use",
-    "in_flight": "messages in flight",
-    "queue": "entries in front",
     "blocks": "blocks",
     "page_bytes": "page",
 }
@@ -389,39 +386,6 @@ def open_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
     return f"fits '{fits}', but the measurements are too noisy to confirm it: {shown}"
 
 
-# Places that a sweep did not hold but could have: where to look when two laws can't be distinguished.
-
-_OF_TWO = 3  # values of one covariate that are combined with those of the others
-
-
-def existing(covariates: Covariates) -> list[Place]:
-    points = next(iter(covariates.values())).size
-    return [{name: float(values[p]) for name, values in covariates.items()} for p in range(points)]
-
-
-def changed(covariates: Covariates, name: str, values: Iterable[float]) -> list[Place]:
-    """Return each of some points (those with the least, the middle and the largest of what varies) with another
-    value.
-    """
-    places = existing(covariates)
-    order = np.argsort(covariates[name], kind="stable")
-    bases = [places[int(order[p])] for p in {0, order.size // 2, order.size - 1}]
-    return [{**base, name: float(value)} for value in values for base in bases]
-
-
-def spread(covariates: Covariates, name: str) -> list[Place]:
-    """The least, the middle and the largest value there is, at points that otherwise stay as they are."""
-    values = np.unique(covariates[name])
-    chosen = values[np.unique(np.linspace(0, values.size - 1, _OF_TWO).astype(int))]
-    return changed(covariates, name, chosen)
-
-
-def near(covariates: Covariates, name: str, shifts: Sequence[int]) -> list[Place]:
-    """Existing values moved by so many bytes, not below 1."""
-    values = np.unique(covariates[name])
-    return changed(covariates, name, sorted({float(v + s) for v in values for s in shifts if v + s >= 1}))
-
-
 # What a law is: for each of its variants, columns of numbers whose weighted sum is the time.
 
 Place = Mapping[str, float]  # one point: covariate -> value
@@ -460,7 +424,7 @@ class Variant:
 @dataclass(frozen=True)
 class Law:
     """name: short, unique.  formula: for people.  needs: why it can't be fitted to these covariates, or None.
-    variants: its shapes on this sweep.  probes: places that tell it from others, near the ones given.
+    variants: its shapes on this sweep.
     shape_matters: which variant holds is part of the claim, so two that can't be distinguished are refused; else
     (places of a switch) what fits as well widens the bracket.  placed: in place of variants, where these are too many
     to be tried one by one and the times tell which are worth it: (covariates, centre_s, sigma_ratio).
@@ -472,7 +436,6 @@ class Law:
     formula: str
     needs: Callable[[Covariates], str | None]
     variants: Callable[[Covariates], Sequence[Variant]]
-    probes: Callable[[Covariates], Sequence[Place]]
     shape_matters: bool = True
     placed: Callable[[Covariates, Floats, Floats], Sequence[Variant]] | None = None
     along: tuple[str, ...] = ()
