@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -113,73 +113,129 @@ def cells_at(
     return CellsTable(name, experiment, chosen, environments, placements, copies)
 
 
-# The fast side in a trial: as it is, and with the remedy where that changes anything there.
+# A trial: a campaign that toggles one remedy and nothing else, in interleaved pairs.
 #
+# It holds the slow cell as it is and remedied, each twice; the fast side likewise; a negative control; and cells in
+# which a side effect would show. The second copies are an A/A control, and the fast side where the remedy leads to it.
 # A remedy goes on both sides. What counts is the gap between them as they are and as they would be: one that speeds up
 # both alike is worth having and leaves the gap where it was.
 
-EFFECT = "remedy"
+ROUNDS = 10
+EFFECT, AGAIN = "remedy", "remedy again"
 FAST, FAST_AGAIN = "fast side", "fast side again"
-_QUESTION = "How fast is the fast side with the remedy?"
+CONTROL, ALIKE, SIDE = "negative control", "a/a", "side effect"
+_FASTER, _HOW_FAST = "Does the remedy make it faster?", "How fast is the fast side with the remedy?"
+Measure = tuple[str, str]  # metric and phase
 
 
 @dataclass(frozen=True)
-class FastCells:
-    """kind: as TrialTask.fast_side.  groups, contrasts, environments: what the campaign needs for it.
+class Trial:
+    """What a remedy's trial is to decide, and what it measures."""
 
-    Contrasts have the remedied cell as `a` and the one as it is as `b`; where the remedy changes nothing, two copies.
+    task: TrialTask
+    campaign: Campaign
+
+
+def design(
+    finding: str,
+    sides: Sides,
+    remedy: Remedy,
+    environ: frozenset[str],
+    ranks: int,
+    constant_s: float | None = None,
+) -> Trial | str:
+    """The trial of `remedy` on the slow side of a finding, or why there is none.
+
+    Args: finding: its id.  environ: names of the user's variables.  ranks: of the run in which the finding was
+          observed.  constant_s: the law's constant part, seconds; None: it has none.
     """
+    if remedy.untried is not None:
+        return remedy.untried
+    toggle = toggle_of(sides.slow, sides.slow_under, remedy, environ)
+    if isinstance(toggle, str):
+        return toggle
+    kind, fast = _fast_side(sides, toggle, remedy, environ)
+    parts = [_slow_side(sides, toggle), fast, _control(sides, toggle, remedy.control), _side_effects(sides, toggle)]
+    campaign = Campaign(
+        name="trial",
+        title=f"Trial: {remedy.name}"[:80],
+        ranks=[ranks],
+        rounds=ROUNDS,
+        environments=list({one.name: one for one in (*toggle.environments, *fast.environments)}.values()),
+        placements=named_places({**fast.placements, **toggle.placements}),
+        cells=[group for part in parts for group in part.groups],
+        contrasts=[contrast for part in parts for contrast in part.contrasts],
+    )
+    task = TrialTask(
+        finding=finding,
+        remedy=remedy.name,
+        axis=toggle.axis,
+        slow=toggle.slow,
+        remedied=toggle.remedied,
+        fast_side=kind,
+        metric=sides.metric,
+        phase=sides.phase,
+        constant_s=constant_s,
+        control=remedy.control.why if remedy.control else None,
+        uncontrolled=remedy.uncontrolled,
+    )
+    return Trial(task, campaign)
 
-    kind: FastSide
+
+@dataclass(frozen=True)
+class _Part:
+    """What a trial's campaign needs for one purpose, beside what its toggle has."""
+
     groups: tuple[CellsTable, ...] = ()
     contrasts: tuple[ContrastTable, ...] = ()
     environments: tuple[EnvironmentTable, ...] = ()
-    placements: tuple[tuple[str, LaunchPlace], ...] = ()
+    placements: Mapping[str, LaunchPlace] = field(default_factory=dict)
 
 
-def fast_cells(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[str]) -> FastCells:
-    """How the fast side is measured in the trial of this remedy.  Args: environ: names of the user's variables."""
-    if sides.fast is None or sides.fast_under is None:
-        return FastCells("none")
-    metric, phase = sides.fast_metric or sides.metric, sides.fast_phase
+def _pair(
+    name: str, question: str, group: str, toggle: Toggle, of: Measure, copy: str | None = None, explains: bool = True
+) -> ContrastTable:
+    """The remedied cell as `a` and the one as it is as `b`."""
+    where = {"copy": copy} if copy else {}
+    values = toggle.axis, toggle.remedied, toggle.slow
+    return ContrastTable(name, question, group, *values, *of, where, explains=explains)
+
+
+def _slow_side(sides: Sides, toggle: Toggle) -> _Part:
+    values, of = [toggle.slow, toggle.remedied], (sides.metric, sides.phase)
+    group = cells_at(EFFECT, sides.slow.experiment, sides.slow.parameters, toggle, values, copies=2)
+    effect = _pair(EFFECT, _FASTER, EFFECT, toggle, of, "1", explains=False)
+    question, where = "Do two measurements of the slow cell agree?", {toggle.axis: toggle.slow}
+    alike = ContrastTable(ALIKE, question, EFFECT, "copy", "1", "2", *of, where, control=True)
+    return _Part((group,), (effect, _pair(AGAIN, _FASTER, EFFECT, toggle, of, "2"), alike))
+
+
+def _fast_side(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[str]) -> tuple[FastSide, _Part]:
+    """How the fast side is measured in the trial of this remedy, and the cells for it; where the remedy changes
+    nothing there, two copies.  Args: environ: names of the user's variables.
+    """
+    cell, under = sides.fast, sides.fast_under
+    if cell is None or under is None:
+        return "none", _Part()
+    of = sides.fast_metric or sides.metric, sides.fast_phase
+    copies = ((FAST, "1"), (FAST_AGAIN, "2"))
     if sides.axis == "phase":
-        pairs = [_pair(EFFECT, name, toggle, metric, phase, copy) for name, copy in ((FAST, "1"), (FAST_AGAIN, "2"))]
-        return FastCells("toggled", contrasts=tuple(pairs))
-    if toggle.leads_to(sides.fast, sides.fast_under):
-        return FastCells("remedied")
-    experiment, parameters = sides.fast.experiment, dict(sides.fast.parameters)
-    there = toggle_of(sides.fast, sides.fast_under, remedy, environ)
+        return "toggled", _Part((), tuple(_pair(name, _HOW_FAST, EFFECT, toggle, of, copy) for name, copy in copies))
+    if toggle.leads_to(cell, under):
+        return "remedied", _Part()
+    there = toggle_of(cell, under, remedy, environ)
     if isinstance(there, str):
-        return _unchanged(sides.fast_under, experiment, parameters, metric, phase, toggle)
-    there = _named(there, toggle)
-    group = cells_at(FAST, experiment, parameters, there, [there.slow, there.remedied], copies=2)
-    pairs = [_pair(FAST, name, there, metric, phase, copy) for name, copy in ((FAST, "1"), (FAST_AGAIN, "2"))]
-    return FastCells("toggled", (group,), tuple(pairs), there.environments, tuple(there.placements.items()))
-
-
-def _unchanged(
-    under: Condition, experiment: str, parameters: dict[str, str], metric: str, phase: str, toggle: Toggle
-) -> FastCells:
-    """Two copies of the fast cell: the remedy is about what the slow side alone has."""
-    here = _own_name(EnvironmentTable(under.environment, under.variables, under.unset), toggle.environments)
-    group = CellsTable(FAST, experiment, parameters, [here.name], [under.placement], copies=2)
-    alike = ContrastTable(FAST, _QUESTION, FAST, "copy", "1", "2", metric, phase, explains=True)
-    return FastCells("unchanged", (group,), (alike,), (here,), ((under.placement, under.place),))
-
-
-def _pair(group: str, name: str, toggle: Toggle, metric: str, phase: str, copy: str) -> ContrastTable:
-    where = {"copy": copy}
-    a, b = toggle.remedied, toggle.slow
-    return ContrastTable(name, _QUESTION, group, toggle.axis, a, b, metric, phase, where, explains=True)
-
-
-def _named(there: Toggle, here: Toggle) -> Toggle:
-    """The fast side's toggle with environments that no other one of the campaign is called by."""
-    environments = tuple(_own_name(environment, here.environments) for environment in there.environments)
-    renamed = {old.name: new.name for old, new in zip(there.environments, environments, strict=True)}
-    if there.axis != "environment":
-        return replace(there, environments=environments)
-    return replace(there, slow=renamed[there.slow], remedied=renamed[there.remedied], environments=environments)
+        here = _own_name(EnvironmentTable(under.environment, under.variables, under.unset), toggle.environments)
+        group = CellsTable(FAST, cell.experiment, dict(cell.parameters), [here.name], [under.placement], copies=2)
+        alike = ContrastTable(FAST, _HOW_FAST, FAST, "copy", "1", "2", *of, explains=True)
+        return "unchanged", _Part((group,), (alike,), (here,), {under.placement: under.place})
+    renamed = {one.name: _own_name(one, toggle.environments) for one in there.environments}
+    there = replace(there, environments=tuple(renamed.values()))
+    if there.axis == "environment":
+        there = replace(there, slow=renamed[there.slow].name, remedied=renamed[there.remedied].name)
+    group = cells_at(FAST, cell.experiment, cell.parameters, there, [there.slow, there.remedied], copies=2)
+    pairs = tuple(_pair(name, _HOW_FAST, FAST, there, of, copy) for name, copy in copies)
+    return "toggled", _Part((group,), pairs, there.environments, there.placements)
 
 
 def _own_name(one: EnvironmentTable, taken: Sequence[EnvironmentTable]) -> EnvironmentTable:
@@ -191,165 +247,34 @@ def _own_name(one: EnvironmentTable, taken: Sequence[EnvironmentTable]) -> Envir
     return replace(one, name=f"{one.name[:70]} (fast side)") if one.name in names else one
 
 
-# A trial: a campaign that toggles one remedy and nothing else, in interleaved pairs.
-#
-# It holds the slow cell as it is and remedied, each twice; the fast side likewise (trials.fast_side); a negative
-# control; and cells in which a side effect would show. The second copies are an A/A control, and the fast side where
-# the remedy leads to it.
-
-ROUNDS = 10
-AGAIN = "remedy again"
-CONTROL, ALIKE, SIDE = "negative control", "a/a", "side effect"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """axis, slow, remedied: what differs and its values.  fast_side: as TrialTask has it.
-
-    constant_s: the law's constant part, where there is no fast side at all.
-    """
-
-    remedy: Remedy
-    axis: str
-    slow: str
-    remedied: str
-    fast_side: FastSide
-    metric: str
-    phase: str
-    campaign: Campaign
-    constant_s: float | None = None
-
-    def task(self, finding: str) -> TrialTask:
-        """What judging needs besides the results.  Args: finding: its id."""
-        return TrialTask(
-            finding=finding,
-            remedy=self.remedy.name,
-            axis=self.axis,
-            slow=self.slow,
-            remedied=self.remedied,
-            fast_side=self.fast_side,
-            metric=self.metric,
-            phase=self.phase,
-            constant_s=self.constant_s,
-            control=self.remedy.control.why if self.remedy.control else None,
-            uncontrolled=self.remedy.uncontrolled,
-        )
-
-
-def design(
-    sides: Sides,
-    remedy: Remedy,
-    environ: frozenset[str],
-    ranks: int,
-    rounds: int = ROUNDS,
-    constant_s: float | None = None,
-    why: str = "",
-) -> Trial | str:
-    """The trial of `remedy` on the slow side, or why there is none.
-
-    Args: environ: names of the user's variables.  ranks: of the run in which the finding was observed.
-          constant_s: the law's constant part, seconds; None: it has none.
-    """
-    if remedy.untried is not None:
-        return remedy.untried
-    toggle = toggle_of(sides.slow, sides.slow_under, remedy, environ)
-    if isinstance(toggle, str):
-        return toggle
-    fast = fast_cells(sides, toggle, remedy, environ)
-    groups, contrasts = _main(sides, toggle)
-    groups += fast.groups
-    contrasts += fast.contrasts
-    for made in (_control(sides, toggle, remedy.control), _side_effects(sides, toggle)):
-        groups += made[0]
-        contrasts += made[1]
-    campaign = Campaign(
-        name="trial",
-        title=f"Trial: {remedy.name}"[:80],
-        ranks=[ranks],
-        rounds=rounds,
-        environments=list({one.name: one for one in (*toggle.environments, *fast.environments)}.values()),
-        placements=named_places({**dict(fast.placements), **toggle.placements}),
-        cells=groups,
-        contrasts=contrasts,
-        why=why,
-    )
-    return Trial(
-        remedy, toggle.axis, toggle.slow, toggle.remedied, fast.kind, sides.metric, sides.phase, campaign, constant_s
-    )
-
-
-def _main(sides: Sides, toggle: Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
-    values = [toggle.slow, toggle.remedied]
-    group = cells_at(EFFECT, sides.slow.experiment, sides.slow.parameters, toggle, values, copies=2)
-    metric, phase = sides.metric, sides.phase
-    question = "Does the remedy make it faster?"
-
-    def pair(name: str, copy: str, explains: bool = False) -> ContrastTable:
-        where = {"copy": copy}
-        return ContrastTable(
-            name, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric, phase, where, explains=explains
-        )
-
-    alike = ContrastTable(
-        ALIKE,
-        "Do two measurements of the slow cell agree?",
-        EFFECT,
-        "copy",
-        "1",
-        "2",
-        metric,
-        phase,
-        {toggle.axis: toggle.slow},
-        control=True,
-    )
-    return [group], [pair(EFFECT, "1"), pair(AGAIN, "2", explains=True), alike]
-
-
-def _control(sides: Sides, toggle: Toggle, control: Control | None) -> tuple[list[CellsTable], list[ContrastTable]]:
+def _control(sides: Sides, toggle: Toggle, control: Control | None) -> _Part:
     if control is None:
-        return [], []
+        return _Part()
     question = f"Does it leave the rest unchanged? {control.why[:1].upper()}{control.why[1:]}."[:390]
-    metric, phase = control.metric or sides.metric, "steady"
+    metric = control.metric or sides.metric
     if control.phase is not None:
-        where = {"copy": "1"}
-        made = ContrastTable(
-            CONTROL,
-            question,
-            EFFECT,
-            toggle.axis,
-            toggle.remedied,
-            toggle.slow,
-            metric,
-            control.phase,
-            where,
-            explains=True,
-        )
-        return [], [made]
-    without = control.without or toggle.slow
+        return _Part((), (_pair(CONTROL, question, EFFECT, toggle, (metric, control.phase), "1"),))
+    toggle = replace(toggle, slow=control.without or toggle.slow)
+    experiment, parameters, phase = sides.slow.experiment, sides.slow.parameters, sides.phase
     if control.parameters is not None:
-        experiment = control.experiment
+        experiment, phase = control.experiment, "steady"
         parameters = {**experiment_named(experiment).brief, **control.parameters}
-    else:
-        experiment, parameters = sides.slow.experiment, sides.slow.parameters
-        phase = sides.phase
-    group = cells_at(CONTROL, experiment, parameters, toggle, [without, toggle.remedied])
-    return [group], [
-        ContrastTable(CONTROL, question, CONTROL, toggle.axis, toggle.remedied, without, metric, phase, explains=True)
-    ]
+    group = cells_at(CONTROL, experiment, parameters, toggle, [toggle.slow, toggle.remedied])
+    return _Part((group,), (_pair(CONTROL, question, CONTROL, toggle, (metric, phase)),))
 
 
-def _side_effects(sides: Sides, toggle: Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
-    values = [toggle.slow, toggle.remedied]
-    known = [experiment_named(sides.slow.experiment), P2P]  # a job that is slower sends slower messages too
-    found = next(((one, effect) for one in known if (effect := one.side_effect(toggle.axis)) is not None), None)
-    if found is None or toggle.remedied in found[1].safe_values:
-        return [], []
-    experiment, effect = found
+def _side_effects(sides: Sides, toggle: Toggle) -> _Part:
+    for experiment in (experiment_named(sides.slow.experiment), P2P):  # a job that is slower sends slower messages too
+        effect = experiment.side_effect(toggle.axis)
+        if effect is not None:
+            break
+    if effect is None or toggle.remedied in effect.safe_values:
+        return _Part()
+    values = toggle.slow, toggle.remedied
     group = cells_at(SIDE, experiment.name, {**experiment.brief, **effect.parameters}, toggle, values)
-    question, metric = "Does it make anything else slower?", effect.metric
-    return [group], [
-        ContrastTable(SIDE, question, SIDE, toggle.axis, toggle.slow, toggle.remedied, metric, explains=True)
-    ]
+    question = "Does it make anything else slower?"
+    slower = ContrastTable(SIDE, question, SIDE, toggle.axis, *values, effect.metric, explains=True)
+    return _Part((group,), (slower,))
 
 
 # What a trial shows of its remedy. Pure: results in, verdict out; nothing is measured here.

@@ -76,18 +76,18 @@ def test_the_first_step_looks_at_the_user_s_variables_and_the_survey_at_gpus(des
 def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(description: Json) -> None:
     slow = cell(description, pattern="one_way", message_bytes="1048576", pages="small")
     remedy = find_remedy("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
-    found = design(sides(slow, OFF, slow, "environment"), remedy, frozenset(), 2)
+    found = design("SP001:0", sides(slow, OFF, slow, "environment"), remedy, frozenset(), 2)
     assert isinstance(found, Trial)
     plan = made(found.campaign, description)
     assert plan.rounds >= 8
     assert {e.name: dict(e.variables) for e in plan.environments} == {
         OFF.environment: dict(OFF.variables),
-        found.remedied: {},
+        found.task.remedied: {},
     }
     contrasts = Counter(contrast.group for contrast in plan.contrasts)
     assert contrasts == {"remedy": 1, "remedy again": 1, "a/a": 1, "negative control": 1, "side effect": 3}
     effect = next(c for c in plan.contrasts if c.group == "remedy")
-    assert (effect.a.value, effect.b.value) == (found.remedied, OFF.environment)
+    assert (effect.a.value, effect.b.value) == (found.task.remedied, OFF.environment)
     assert len({launch.environment for launch in plan.launches if launch.round == 1}) == 2
 
 
@@ -122,15 +122,15 @@ def test_a_trial_of_a_parameter_expands(
         "first" if name.startswith("pad") else "steady",
         "steady",
     )
-    found = design(of, remedy, frozenset(), 2)
+    found = design("SP001:0", of, remedy, frozenset(), 2)
     assert isinstance(found, Trial), found
-    assert found.remedied == remedied
+    assert found.task.remedied == remedied
     plan = made(found.campaign, description)
     assert [c.group for c in plan.contrasts].count("negative control") == 1
 
 
 def trial_of(sides_: Sides, name: str, description: Json) -> tuple[Trial, Plan]:
-    found = design(sides_, find_remedy(name), frozenset(), 2)
+    found = design("SP001:0", sides_, find_remedy(name), frozenset(), 2)
     assert isinstance(found, Trial), found
     return found, made(found.campaign, description)
 
@@ -139,7 +139,7 @@ def test_a_remedy_that_changes_the_fast_side_is_toggled_there_as_well(descriptio
     slow, fast = (cell(description, "put", synchronise=way) for way in ("lock", "flush_all"))
     of = Sides(slow, DEFAULT, fast, DEFAULT, "synchronise", "time_per_put_s", "steady", "steady")
     found, plan = trial_of(of, "complete puts at once", description)
-    assert found.fast_side == "toggled"
+    assert found.task.fast_side == "toggled"
     cells = {one.cell: one for one in plan.cells}
     for group, way in (("remedy", "lock"), ("fast side", "flush_all"), ("fast side again", "flush_all")):
         pair = next(c for c in plan.contrasts if c.group == group)
@@ -152,7 +152,7 @@ def test_a_remedy_that_leads_to_the_fast_side_needs_no_other(description: Json) 
     slow, fast = (cell(description, pattern="one_way", pages=one) for one in ("small", "huge"))
     of = Sides(slow, DEFAULT, fast, DEFAULT, "pages", "one_way_s", "steady", "steady")
     found, plan = trial_of(of, "huge pages", description)
-    assert found.fast_side == "remedied"
+    assert found.task.fast_side == "remedied"
     assert not [c for c in plan.contrasts if c.group == "fast side"]
 
 

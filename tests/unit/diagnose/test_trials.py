@@ -284,10 +284,10 @@ def test_the_trial_toggles_the_preload_with_a_row_about_the_slow_cell_alone(desc
     row = {"collective": "scatter", "ranks": [2, 2], "bytes": [8, 8], "mockup": "bcast"}
     assert table(at) == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
     assert remedy.variables["LD_PRELOAD"] == str(PRELOAD)
-    made = design(at, remedy, frozenset(), 2)
+    made = design("SP001:0", at, remedy, frozenset(), 2)
     assert not isinstance(made, str)
-    assert (made.axis, made.slow) == ("environment", "default")
-    assert made.fast_side == "toggled", "the mock-up as a cell of its own is measured with the preload, too"
+    assert (made.task.axis, made.task.slow) == ("environment", "default")
+    assert made.task.fast_side == "toggled", "the mock-up as a cell of its own is measured with the preload, too"
     mpis = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
     plan = expand(decode(recorded(made.campaign), "made.toml"), description, mpis, 1)
     (remedied,) = [one for one in plan.environments if one.variables]

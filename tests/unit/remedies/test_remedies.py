@@ -154,7 +154,7 @@ def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
     entry = next(one for one in DESCRIPTION["experiments"] if one["name"] == "p2p")
     parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
     sides = Sides(cell(0, parameters), UNBOUND, None, None, None, metric, "steady", "steady")
-    found = design(sides, find_remedy(name), frozenset(), 2)
+    found = design("SP001:0", sides, find_remedy(name), frozenset(), 2)
     assert isinstance(found, Trial), found
     return found, expand(found.campaign, DESCRIPTION, MPICH, 1)
 
@@ -176,7 +176,7 @@ def test_a_control_toggles_the_remedy_in_a_cell_that_it_must_leave(
 ) -> None:
     found, plan = planned(name, metric, **slow)
     made = next(one for one in plan.contrasts if one.group == CONTROL)
-    assert made.axis == found.axis
+    assert made.axis == found.task.axis
     cells = {one.cell: one for one in plan.cells}
     for side in (made.a, made.b):
         parameters = cells[side.cell].parameters
@@ -189,7 +189,7 @@ def test_packing_says_why_nothing_can_be_its_control() -> None:
     pairs = [(1e-6 * (1 + 0.001 * i), 3e-6) for i in range(10)]
     made = [contrast(name, pairs) for name in (EFFECT, AGAIN)]
     made.append(contrast(FAST, [(1e-6 * (1 + 0.001 * i), 1e-6) for i in range(10)]))
-    task = replace(found.task("SP015:00000000"), fast_side="unchanged")
+    task = replace(found.task, fast_side="unchanged")
     outcome = judge_trial(task, results(contrasts=made))
     assert outcome.verdict == "partial"
     assert "no negative control: MPI_Pack also copies contiguous messages" in outcome.reason

@@ -249,9 +249,9 @@ def _proposals(finding: Finding, state: State, remedy: Remedy, seen: Sides) -> I
     sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
     if isinstance(sides, str):
         return
-    made = design(sides, remedy, frozenset(state.environ), state.ranks, constant_s=_constant_s(finding))
+    made = design(finding.id, sides, remedy, frozenset(state.environ), state.ranks, _constant_s(finding))
     if not isinstance(made, str):
-        yield Proposal(made.task(finding.id), made.campaign, f"try '{remedy.name}' against {finding.rule}")
+        yield Proposal(made.task, made.campaign, f"try '{remedy.name}' against {finding.rule}")
 
 
 def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
