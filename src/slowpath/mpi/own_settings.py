@@ -11,13 +11,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from slowpath.core.guard import why_secret
 from slowpath.core.run_results import MessagePath
 from slowpath.core.units import whole_number
-from slowpath.mpi.libraries import BELOW_PREFIXES, MPI_LIBRARIES, PREFIXES, TITLES, of_another
+from slowpath.mpi.libraries import BELOW_PREFIXES, PREFIXES, TITLES, of_another
 from slowpath.mpi.message_path import Layer
 
 VARIABLES = "variables"  # of the machine, in run.json: name -> value
@@ -264,19 +264,6 @@ def removable(settings: Iterable[OwnSetting]) -> tuple[OwnSetting, ...]:
     return tuple(setting for setting in settings if setting.left_in is None)
 
 
-# What chooses the path of messages, or names what GPU memory takes.
-_OF_GPUS = (
-    *("UCX_*", "FI_*", "CUDA_*", "HIP_*", "HSA_*", "ROCR_*", "GDRCOPY_*", "*CUDA*", "*GPU*", "*ROCM*", "*_IPC_*"),
-    *("*ACCELERATOR*", "*OFFLOAD*", "OMPI_MCA_PML*", "OMPI_MCA_BTL", "OMPI_MCA_MTL*", "I_MPI_FABRICS*", "PSM*"),
-    *("MPIR_CVAR_NO*LOCAL", "MPIR_CVAR_CH4_NETMOD", "MPIR_CVAR_CH4_OFI_*"),
-)
-
-
-def may_concern_gpus(setting: OwnSetting) -> bool:
-    """Return whether it may change how messages from GPU memory go, by its name."""
-    return _is_one_of(setting.name.upper(), _OF_GPUS)
-
-
 def _reaches(name: str) -> bool:
     return name.startswith((*PREFIXES, *BELOW_PREFIXES, *_STARTS_PREFIXES))
 
@@ -327,13 +314,7 @@ def _lines(file: ParameterFile, given: Mapping[str, OwnSetting]) -> list[OwnSett
     why = stuck.left_in or f"its value is not recorded: {stuck.why_no_value}"
     if file.left_in is None:
         why = f"line {stuck.line} of the file can't be left out ({stuck.name}: {why}), so no other line can"
-    return [_left(setting, why) for setting in lines]
-
-
-def _left(setting: OwnSetting, why: str) -> OwnSetting:
-    return OwnSetting(
-        setting.name, setting.value, setting.file, setting.line, setting.why_no_value, setting.left_in or why
-    )
+    return [replace(setting, left_in=setting.left_in or why) for setting in lines]
 
 
 @dataclass(frozen=True)
@@ -399,35 +380,20 @@ def why_ignored(
     Args: library: name of the MPI.  control_variables: MPI_T's names and values under the user's environment; empty:
           not read.  unused: as `unused_by_ucx`.
     """
-    why = why_unread(setting.name, library, control_variables, unused)
-    if why is not None:
-        return f"ignored: {why}"
-    known, name = _names(library, control_variables), _in_mpi_t(setting.name, library)
-    return _read_as(setting.value, known[name]) if name in known else None
-
-
-def why_unread(name: str, library: str, control_variables: Iterable[str], unused: Mapping[str, str]) -> str | None:
-    """Why a variable can change nothing: nobody reads it.  None: that is not known, or somebody does.
-
-    Args: as of `why_ignored`; of control_variables the names.
-    """
-    if name in unused:
-        return f"nothing in UCX reads it here{_nearest_words([unused[name]] if unused[name] else [])}"
-    other = of_another(name, library)
-    if other is not None:
-        return other
-    known, asked = _names(library, dict.fromkeys(control_variables)), _in_mpi_t(name, library)
-    if not known or asked is None or asked in known or not _is_complete(asked, library, known):
+    if setting.name in unused:
+        guess = unused[setting.name]
+        return f"ignored: nothing in UCX reads it here{f'; nearest: {guess}' if guess else ''}"
+    if other := of_another(setting.name, library):
+        return f"ignored: {other}"
+    more = _MPI_T_PREFIX["openmpi"] if library == "openmpi" else ""
+    known = {f"{more}{name}": value for name, value in control_variables.items()}
+    name = _in_mpi_t(setting.name, library)
+    if name in known:
+        return _read_as(setting.value, known[name])
+    if not known or name is None or not _is_complete(name, library, known):
         return None
-    near = difflib.get_close_matches(asked, known, n=1, cutoff=0.75)
-    return f"{TITLES[library]} has no such variable{_nearest_words(near)}"
-
-
-def is_unknown(setting: OwnSetting, library: str) -> bool:
-    """Whether nobody states that this library, or what lies below it, reads a variable of this prefix."""
-    own = next((lib.prefixes for lib in MPI_LIBRARIES if lib.name == library), ())
-    of_libraries = {prefix for lib in MPI_LIBRARIES for prefix in lib.prefixes}
-    return setting.name.startswith(tuple(of_libraries)) and not setting.name.startswith(own)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return f"ignored: {TITLES[library]} has no such variable{f'; nearest: {near[0]}' if near else ''}"
 
 
 def _in_mpi_t(name: str, library: str) -> str | None:
@@ -440,12 +406,6 @@ def _in_mpi_t(name: str, library: str) -> str | None:
         known = None if bare is None else _MPICH_UNLISTED.get(bare, bare)
         return None if known is None else f"{prefix}{known}"
     return name if name.startswith(prefix) else None
-
-
-def _names(library: str, control_variables: Mapping[str, Value]) -> dict[str, Value]:
-    """MPI_T's variables by the name of the environment variable."""
-    more = _MPI_T_PREFIX["openmpi"] if library == "openmpi" else ""
-    return {f"{more}{name}": value for name, value in control_variables.items()}
 
 
 def _is_complete(name: str, library: str, known: Iterable[str]) -> bool:
@@ -467,10 +427,6 @@ def _read_as(given: str | None, value: Value) -> str | None:
             return None if known == int(value) else f"not taken: the library reads it as {value}"
     number = whole_number(given)
     return None if number is None or number == value else f"not taken: the library reads it as {value}"
-
-
-def _nearest_words(near: Sequence[str]) -> str:
-    return f"; nearest: {near[0]}" if near else ""
 
 
 LAYER_TITLES: Mapping[Layer, str] = {"ucx": "UCX", "ofi": "libfabric"}
