@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
-from slowpath.core.result import Interval
 from slowpath.findings.facts import (
     Difference,
     Facts,
-    Ratio,
     Slowdown,
     fraction_words,
     memory,
@@ -28,73 +25,18 @@ from slowpath.findings.observed import Wording, grouped, place_key, slowdown_obs
 from slowpath.findings.slow_path import Control, Observation, Remedy, SlowPath, Support, observed, set_to
 from slowpath.slowpaths.remedies import ASYNCHRONOUS_PROGRESS, PROGRAM_ASYNCHRONOUS_PROGRESS
 
-
-@dataclass(frozen=True, kw_only=True)
-class ExposedMessage(Difference):
-    """A message that a computation as long as itself does not hide: both at once against the longer one alone.
-
-    share: of the message that stays exposed.
-    """
-
-    share: float
-    share_interval: Interval
-    share_interval_kind: str
-
-
-EXPOSED_RATIO = "exposed_communication_ratio"
-
-EXPOSED = "exposed_s"
-
-COMMUNICATION = "communication_s"
-
-COMPUTE = "compute_s"
-
-BOTH = "overlapped_s"
-
 LITTLE = 0.5  # of the communication that stays exposed; more is no overlap worth the name
-
 FEWEST_S = 5e-6  # shorter messages have nothing to hide
-
-
-def exposed_messages(facts: Facts) -> list[ExposedMessage]:
-    """Cells whose exposed part lies above a half with its whole interval, MPI_Test not being called."""
-    asked = (cell for cell in facts.every_cell if parameter(cell, "pattern") == "overlap")
-    quiet = (cell for cell in asked if parameter(cell, "progress", "none") == "none")
-    return [found for cell in quiet if (found := _exposed(cell, facts.minimum_effect)) is not None]
-
-
-def _exposed(cell: CellResult, minimum_effect: float) -> ExposedMessage | None:
-    part, exposed = cell.estimate(EXPOSED_RATIO, "steady"), cell.estimate(EXPOSED, "steady")
-    alone, compute, both = (cell.estimate(name, "steady") for name in (COMMUNICATION, COMPUTE, BOTH))
-    if part is None or exposed is None or alone is None or compute is None or both is None:
-        return None
-    if not part.interval or part.interval[0] <= LITTLE:
-        return None
-    longer = np.maximum(alone.launch_values, compute.launch_values)
-    ratio: Ratio = ratio_of(both.launch_values, longer, minimum_effect)
-    if not ratio.beyond or exposed.value < FEWEST_S:
-        return None
-    return ExposedMessage(
-        slow=cell,
-        fast=cell,
-        metric=BOTH,
-        slow_s=both.value,
-        fast_s=float(np.median(longer)),
-        ratio=ratio,
-        share=part.value,
-        share_interval=part.interval,
-        share_interval_kind=part.interval_kind,
-    )
-
-
+_TIMES = ("communication_s", "compute_s", "overlapped_s", "exposed_s", "exposed_communication_ratio")
 _WORDING = Wording("{size}messages behind a computation without MPI_Test", "with MPI_Test in between", "progress")
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Messages that hide little of their time behind a computation, and such that calls of MPI_Test help."""
-    found = [slowdown for slowdown in facts.slowdowns("progress", phase="steady") if _test_helps(slowdown)]
-    groups = grouped(found, lambda one: place_key(one.slow))
-    exposed = [_observation(facts, message) for message in exposed_messages(facts)]
+    groups = grouped([one for one in facts.slowdowns("progress", phase="steady") if _test_helps(one)], _place)
+    asked = [cell for cell in facts.every_cell if parameter(cell, "pattern") == "overlap"]
+    quiet = [cell for cell in asked if parameter(cell, "progress", "none") == "none"]
+    exposed = [seen for cell in quiet if (seen := _exposed(facts, cell)) is not None]
     return [*exposed, *(slowdown_observed(facts, group, _WORDING) for group in groups)]
 
 
@@ -102,17 +44,34 @@ def _test_helps(one: Slowdown) -> bool:
     return one.slow_value == "none" and one.fast_value == "test"
 
 
-def _observation(facts: Facts, one: ExposedMessage) -> Observation:
-    length, share = sizes([one.slow]), fraction_words(one.share, one.share_interval)
+def _place(one: Slowdown) -> tuple[object, ...]:
+    return place_key(one.slow)
+
+
+def _exposed(facts: Facts, cell: CellResult) -> Observation | None:
+    """A message that a computation as long as itself does not hide: both at once against the longer one alone. None:
+    the exposed part does not lie above a half with its whole interval.
+    """
+    alone, compute, both, exposed, part = (cell.estimate(name, "steady") for name in _TIMES)
+    if alone is None or compute is None or both is None or exposed is None or part is None:
+        return None
+    longer = np.maximum(alone.launch_values, compute.launch_values)
+    ratio = ratio_of(both.launch_values, longer, facts.minimum_effect)
+    if not part.interval or part.interval[0] <= LITTLE or not ratio.beyond or exposed.value < FEWEST_S:
+        return None
+    one = Difference(
+        slow=cell, fast=cell, metric=_TIMES[2], slow_s=both.value, fast_s=float(np.median(longer)), ratio=ratio
+    )
+    length, share = sizes([cell]), fraction_words(part.value, part.interval)
     return observed(
         one,
         about="progress",
-        place=facts.place([one.slow], [f"{memory([one.slow])} memory", f"messages of {length}"]),
+        place=facts.place([cell], [f"{memory([cell])} memory", f"messages of {length}"]),
         text=f"A computation as long as a {length} message leaves {share} of the message exposed: together they "
-        f"take {ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
-        affects_default=facts.is_default(one.slow),
-        cells=(one.slow.cell,),
-        evidence=(f"exposed share {share}, {one.share_interval_kind}",),
+        f"take {ratio_words(ratio)} as long as the longer one alone: {times_words(one)}.",
+        affects_default=facts.is_default(cell),
+        cells=(cell.cell,),
+        evidence=(f"exposed share {share}, {part.interval_kind}",),
     )
 
 
