@@ -80,6 +80,20 @@ _MADE_BY = {
 }
 
 
+_CALLS = {
+    "recv_any_source": "MPI_Recv",
+    "recv_any_tag": "MPI_Recv",
+    "start_recv": "MPI_Start",
+    "psend": "MPI_Pready",
+    "type_hvector": "MPI_Type_create_hvector",
+    "type_hindexed": "MPI_Type_create_hindexed",
+    "type_indexed_block": "MPI_Type_create_indexed_block",
+    "type_struct": "MPI_Type_create_struct",
+    "type_subarray": "MPI_Type_create_subarray",
+    "type_resized": "MPI_Type_create_resized",
+}
+
+
 def mpi_name(word: str) -> str:
     """`MPI_Comm_dup` of `comm_dup`."""
     return "MPI_" + word[0].upper() + word[1:]
@@ -101,7 +115,7 @@ def calls_of(item: Item) -> frozenset[str]:
         return frozenset((f"MPI_I{collective}" if traits.get("start") == "nonblocking" else mpi_name(collective),))
     if experiment == "first_use":
         if "call" in traits and pattern == "call":
-            return frozenset(mpi_name(word) for word in traits["call"].split("+") if word)
+            return frozenset((_CALLS.get(traits["call"], mpi_name(traits["call"])),))
         named = {
             "init": {"init_s": "MPI_Init", "first_duplicate_s": "MPI_Comm_dup", "first_split_s": "MPI_Comm_split_type"},
             "communicator": {"communicator_s": _MADE_BY.get(traits.get("made_by", ""), "")},
@@ -444,7 +458,10 @@ def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
 
 def _of_one(item: Item) -> Iterator[Condition]:
     yield from (Condition("call", "calls", call) for call in calls_of(item))
-    yield from (Condition(name, "is", text) for name, text in item.traits.items() if name not in _NOT_TRAITS)
+    if item.traits.get("call") == "recv_any_source":
+        yield Condition("source", "is", "any")
+    names = item.traits.keys() - _NOT_TRAITS - ({"call"} if item.traits["experiment"] == "first_use" else set())
+    yield from (Condition(name, "is", item.traits[name]) for name in names)
 
 
 def shared(judged: Sequence[Judged]) -> list[Shared]:
