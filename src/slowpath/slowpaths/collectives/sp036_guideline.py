@@ -343,8 +343,10 @@ def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
     candidates = [violation.candidate for violation in group]
     line, way = candidates[0].line, candidates[0].way
     top = max(candidates, key=lambda one: one.chosen_ratio)
+    shared = min(candidate.times_s[0].size for candidate in candidates)  # rounds: long cells are in fewer launches
     base_s, other_s = (
-        np.exp(np.mean([np.log(candidate.times_s[side]) for candidate in candidates], axis=0)) for side in (0, 1)
+        np.exp(np.mean([np.log(candidate.times_s[side][:shared]) for candidate in candidates], axis=0))
+        for side in (0, 1)
     )
     over_all = proof(base_s, other_s, LEAST)
     slow_s, fast_s = (float(np.median(times_s)) for times_s in top.times_s)
