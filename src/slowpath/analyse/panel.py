@@ -38,7 +38,7 @@ def _place(call: str) -> int:
 
 
 def panel_rows(judged: Sequence[Judged]) -> list[PanelRow]:
-    """One row for each kind of call: first those with cells outside, by ratio, then others by name, first uses last.
+    """One row for each kind of call: those outside and undecided ones by ratio, others by name, first uses last.
 
     A row's numbers are medians over the times that lie outside, or over all where none does.
     """
@@ -50,8 +50,9 @@ def panel_rows(judged: Sequence[Judged]) -> list[PanelRow]:
     return sorted((_row(name, entries) for name, entries in kinds.items()), key=_rank)
 
 
-def _rank(row: PanelRow) -> tuple[float, bool, str]:
-    return -row.ratio if row.outside else 0.0, row.name.endswith(FIRST), row.name
+def _rank(row: PanelRow) -> tuple[int, float, bool, str]:
+    place = ("slower", "undecided", "inside").index(row.standing)
+    return place, -row.ratio if place < 2 else 0.0, row.name.endswith(FIRST), row.name
 
 
 def _row(name: str, entries: Sequence[Judged]) -> PanelRow:

@@ -39,6 +39,11 @@ class PanelRow(Result, frozen=True, kw_only=True):
     source: Annotated[Name, means("of the healthy runs")]
     runs: Annotated[Count, means("healthy runs")]
 
+    @property
+    def standing(self) -> Literal["slower", "undecided", "inside"]:
+        """Undecided: beyond the limit, but its interval reaches below it, or it is about nanoseconds."""
+        return "slower" if self.outside else "undecided" if self.ratio > self.limit_ratio else "inside"
+
 
 class LawCoefficient(Result, frozen=True, kw_only=True):
     """One term of a law."""

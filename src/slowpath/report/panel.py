@@ -14,16 +14,19 @@ WIDTH = 100  # characters of a terminal
 _WIDEST = 46  # of a name there
 MOST_ROWS = 40  # without a click, or all rows outside
 _LEAST, _MOST = 0.5, 4.0  # times the healthy median: the axis shows them in any case
-_KEY = [("band reach same", "range of healthy runs"), ("later", "this machine"), ("slower", "this machine, slower")]
+_KEY = {
+    "inside": ("later", "this machine"),
+    "slower": ("slower", "slower"),
+    "undecided": ("undecided", "undecided"),
+}
 _HEAD = ["Kind of call", "Here", "Ratio", "Slowest cell", "Healthy runs", "Limit", "Cells outside"]
 
 
 def panel_title(rows: Sequence[PanelRow]) -> str:
     """Return how many kinds of calls lie outside, as a sentence without a full stop."""
-    outside = sum(row.outside > 0 for row in rows)
-    if not outside:
-        return f"No kind of call is slower than in healthy runs, of {len(rows)} compared"
-    return f"{outside} of {len(rows)} kinds of calls {'is' if outside == 1 else 'are'} slower than in healthy runs"
+    slower, undecided = (sum(row.standing == word for row in rows) for word in ("slower", "undecided"))
+    of = f"of {len(rows)} kinds of calls {'is' if slower == 1 else 'are'} slower than in healthy runs"
+    return f"{slower or 'None'} {of}{f', {undecided} undecided' if undecided else ''}"
 
 
 def _lead(rows: Sequence[PanelRow]) -> str:
@@ -38,11 +41,13 @@ def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> 
     """Return the section, or [] where nothing was compared."""
     if not rows:
         return []
-    shown = max(MOST_ROWS, sum(row.outside > 0 for row in rows))
+    standings = {row.standing for row in rows}
+    key = [("band reach same", "range of healthy runs"), *(words for word, words in _KEY.items() if word in standings)]
+    shown = max(MOST_ROWS, sum(row.standing != "inside" for row in rows))
     lows, highs = zip(*((min(row.low_ratio, row.ratio), row.worst_ratio) for row in rows), strict=True)
     ends = min(_LEAST, *lows), max(_MOST, *highs)
     axis = Axis("", "×", ends=ends)
-    blocks: list[Block] = [_figure(axis, rows[:shown], _KEY[: 3 if rows[0].outside else 2])]
+    blocks: list[Block] = [_figure(axis, rows[:shown], key)]
     if rest := rows[shown:]:
         words = f"{fmt.plural(len(rest), 'more kind of call', 'more kinds of calls')}, none slower"
         blocks.append(Fold(words, [_figure(axis, rest)]))
@@ -50,8 +55,8 @@ def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> 
     if no_reference:
         words = f"{fmt.plural(len(no_reference), 'kind of call', 'kinds of calls')} that no healthy run measured"
         blocks.append(Fold(words, [Facts([(name, fmt.plural(n, "cell")) for name, n in no_reference.items()])]))
-    lead = f"Time over the median of {_lead(rows)}. The tick is the limit above which a time counts as slower, "
-    lead += "a line reaches to the slowest cell."
+    lead = f"Time over the median of {_lead(rows)}. The tick is the limit above which a time counts as slower."
+    lead += " A line reaches to the slowest cell." if "slower" in standings else ""
     return [Section("panel", panel_title(rows), "Panel", blocks, lead)]
 
 
@@ -63,10 +68,10 @@ def _row(row: PanelRow) -> Row:
     marks = [Mark("band", "reach same", (row.low_ratio, row.high_ratio)), Mark("tick", "other", (row.limit_ratio,))]
     value = f"{fmt.time(row.value_s)}, {_times(row.ratio)}"
     words = f"{value}; healthy runs {_range(row)}, limit {_times(row.limit_ratio)}"
-    if not row.outside:
-        return Row(row.name, [*marks, Mark("dot", "later", (row.ratio,))], value, words=words)
-    marks += [Mark("line", "slower", (row.ratio, row.worst_ratio)), Mark("dot", "slower", (row.ratio,))]
-    return Row(row.name, marks, value, f"{row.outside} of {row.cells} cells", words=words, badge="slower")
+    marks += [Mark("line", "slower", (row.ratio, row.worst_ratio))] if row.outside else []
+    marks.append(Mark("dot", _KEY[row.standing][0], (row.ratio,)))
+    cells = f"{row.outside} of {row.cells} cells" if row.outside else ""
+    return Row(row.name, marks, value, cells, words=words, badge="" if row.standing == "inside" else row.standing)
 
 
 def _times(ratio: float) -> str:
@@ -91,7 +96,8 @@ def panel_lines(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> li
         return ["No kind of call was compared with healthy runs."]
     cells = [
         (textwrap.shorten(row.name, _WIDEST, placeholder=" ..."), fmt.time(row.value_s), _times(row.ratio),
-         _range(row), _times(row.limit_ratio), f"{row.outside} of {row.cells}" if row.outside else "")
+         _range(row), _times(row.limit_ratio),
+         f"{row.outside} of {row.cells}" if row.outside else "undecided" if row.standing == "undecided" else "")
         for row in rows
     ]  # fmt: skip
     table = [("Kind of call", "here", "ratio", "healthy", "limit", "cells outside"), *cells]

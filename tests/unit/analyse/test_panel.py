@@ -58,6 +58,14 @@ def test_rows_outside_come_first_and_speak_of_the_times_outside():
     assert (round(rows[1].low_ratio, 6), round(rows[1].high_ratio, 6), rows[1].limit_ratio) == (0.9, 1.1, 1.375)
 
 
+def test_undecided_rows_come_after_those_outside() -> None:
+    wide = Item(("w", "communicator_s", "steady"), 1, "communicator_s", "steady", 9e-6, (1e-6, 20e-6), 5, DUPLICATE)
+    slow = _judged(_item(5, "send_s", 5e-6, message_bytes="8", **P2P), 1e-6)
+    usual = _judged(_item(6, "init_s", 1.0, experiment="first_use", pattern="init"), 1.0)
+    rows = panel_rows([usual, _judged(wide, 1e-6), slow])
+    assert [row.standing for row in rows] == ["slower", "undecided", "inside"]
+
+
 def test_a_time_of_zero_is_no_row():
     assert panel_rows([_judged(_item(0, "exposed_s", 0.0, message_bytes="8", **P2P), 0.0)]) == []
 

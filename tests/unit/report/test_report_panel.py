@@ -38,6 +38,16 @@ def test_a_row_has_the_healthy_range_the_limit_and_this_machine() -> None:
     assert (usual.value, usual.badge, usual.marks[-1].kind) == ("380 ns, 1.01x", "", "dot")
 
 
+def test_beyond_the_limit_with_a_wide_interval_is_undecided() -> None:
+    noisy = replace(ROW, name="MPI_Comm_dup", ratio=9.17, worst_ratio=9.17)
+    (section,) = panel_section([noisy, ROW], {})
+    figure = section.blocks[0]
+    assert isinstance(figure, Rows)
+    assert section.title == "None of 2 kinds of calls are slower than in healthy runs, 1 undecided"
+    assert figure.rows[0].badge == figure.rows[0].marks[-1].style == "undecided"
+    assert [words for _, words in figure.key] == ["range of healthy runs", "this machine", "undecided"]
+
+
 def test_what_is_inside_is_folded_from_forty_rows_on_and_has_the_same_axis() -> None:
     (section,) = panel_section(MANY, {"MPI_Scan, long": 4})
     figure, fold, _, unknown = section.blocks
@@ -72,6 +82,4 @@ def test_page_and_text_of_a_run_have_its_panel(results: Results) -> None:
     compared = replace(results, panel=[SLOW, ROW])
     assert 'id="panel"' not in render_html(results)
     assert render_html(compared).index('id="panel"') < render_html(compared).index('id="contrasts"')
-    assert "No kind of call is slower than in healthy runs, of 1 compared." in render_panel(
-        replace(results, panel=[ROW])
-    )
+    assert "None of 1 kinds of calls are slower than in healthy runs." in render_panel(replace(results, panel=[ROW]))
