@@ -358,7 +358,6 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
         ),
     ]
     needs_cause: Annotated[bool, means("a fault only once it is explained: a busy machine, or others, look so")] = False
-    above_range: Annotated[bool, means("a property: healthy machines showed less, so it may be a fault")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
     program_s: Annotated[NotNegative | None, means("a rank of the asked program saves at most; absent: none")] = None
 

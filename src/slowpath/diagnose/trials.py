@@ -20,7 +20,7 @@ from slowpath.diagnose.sides import Condition, LaunchPlace, Sides, named_places
 from slowpath.diagnose.tasks import FastSide, TrialTask
 from slowpath.experiments.p2p import P2P
 from slowpath.experiments.registry import experiment_named
-from slowpath.findings.finding import LEAST_REMOVED_RATIO, legs_missing, removed_ratio
+from slowpath.findings.finding import legs_missing, removed_ratio
 from slowpath.findings.slow_path import Control, Remedy
 from slowpath.findings.witness import pages_seen
 from slowpath.mpi.launchers import INHERITED, WIDENED
@@ -355,6 +355,7 @@ class Gap:
 
 
 FEWEST_PAIRS = 8
+LEAST_REMOVED_RATIO = 0.5  # of the excess, at the lower end of the interval: what a proof needs
 OPEN_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
 
 TrialVerdict = Literal["proven", "partial", "both sides", "not tried", "no effect", "worse"]

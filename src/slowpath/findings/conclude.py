@@ -401,7 +401,7 @@ def group_of(finding: Finding) -> Group:
     by_setting = finding.lead is not None and finding.lead.snippet.shell is not None
     if finding.status == "proven" and by_setting:
         return "proven"
-    return "suspicion" if finding.above_range else "property"
+    return "property"
 
 
 def _is_sure(finding: Finding) -> bool:

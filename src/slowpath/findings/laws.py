@@ -21,14 +21,10 @@ from slowpath.stats.estimate import Floats, mean
 from slowpath.stats.laws.choose import Choice, choose, drawn_points
 from slowpath.stats.laws.fit import held_out, verdict
 from slowpath.stats.laws.known import (
-    BY_BLOCK,
     BY_BYTE,
     CONSTANT,
     LAWS,
-    LIVE_BUFFERS,
     PAGES,
-    REPETITIONS,
-    SEGMENTS,
     alignment,
 )
 from slowpath.stats.laws.law import Coefficient, FittedLaw, Law, Sweep, failed_words, make_sweep, per_page
@@ -206,24 +202,6 @@ ALIKE = 1.25  # most over fewest pages that can't tell a cost by the page from a
 _BOUND = "upper bound: the constant divided by the pages of the shortest such allocation"
 
 _MESSAGE = "message_bytes"
-
-# The laws that rules ask for by name.
-_ASKED: tuple[Law, ...] = (
-    CONSTANT,
-    BY_BYTE,
-    PAGES,
-    BY_BLOCK,
-    LIVE_BUFFERS,
-    REPETITIONS,
-    SEGMENTS,
-)
-
-BY_NAME: Mapping[str, Law] = {law.name: law for law in _ASKED}
-
-
-def named(names: Sequence[str]) -> tuple[Law, ...]:
-    """Raises: KeyError: no rule may ask for a law of that name."""
-    return tuple(BY_NAME[name] for name in names)
 
 
 def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice]) -> FittedLaw:
@@ -495,9 +473,9 @@ def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[st
     return [line for line in _lines(facts).along(covariates, phase) if line.sweep.metric in wanted]
 
 
-def law_over(facts: Facts, covariate: str, slowdown: Slowdown, names: Sequence[str]) -> FittedLaw | None:
+def law_over(facts: Facts, covariate: str, slowdown: Slowdown, laws: Sequence[Law]) -> FittedLaw | None:
     """Return which of these laws the line through the slow cell follows; None: it lies on no such line."""
     lines = lines_along(facts, covariate, phase=slowdown.slow_phase, metrics=(slowdown.metric,))
     through = (line for line in lines if any(cell is slowdown.slow for cell in line.cells))
     line = next(through, None)
-    return line.among(named(names)) if line is not None else None
+    return line.among(laws) if line is not None else None

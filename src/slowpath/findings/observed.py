@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observations of slow paths, from slowdowns, growing costs and launches that were ended. Pure."""
+"""Observations of slow paths, from slowdowns and launches that were ended. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult
 from slowpath.findings.facts import (
-    LAW_RATIO,
     SPEAKING,
-    Difference,
     Facts,
     Slowdown,
     memory,
@@ -20,55 +18,11 @@ from slowpath.findings.facts import (
     sizes,
     slowdown_words,
     times_words,
-    where_words,
 )
-from slowpath.findings.laws import lines_along, named
 from slowpath.findings.slow_path import Observation, observed
-from slowpath.stats.laws.law import FittedLaw, cost_words
+from slowpath.stats.laws.law import FittedLaw
 
-# Facts become observations: contrasts that ask the same thing in one place, first messages, growing costs.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Growth(Difference):
-    """Along one number the time follows another law than a constant: the slowest point against the least number."""
-
-    phase: str
-    slow_value: float
-    fast_value: float
-    law: FittedLaw
-    cells: tuple[CellResult, ...]
-
-
-POLL = "poll_s"  # of a call that finds nothing
-GROWTH_METRICS = (*SPEAKING, "receive_s", POLL)
-
-
-def growths(facts: Facts, covariate: str, names: Sequence[str], *, phase: str = "steady") -> Iterator[Growth]:
-    """Lines over a covariate that follow another of these laws than a constant, beyond the minimum effect.
-
-    The slowest point is held against the one with the least of what is swept: what a user would compare with.
-    """
-    laws = named(names)
-    for line in lines_along(facts, covariate, phase=phase, metrics=GROWTH_METRICS):
-        values = line.sweep.covariates[covariate]
-        slow, fast = line.slowest, int(values.argmin())
-        ratio = line.picked_ratio(slow, fast)
-        if not ratio.beyond or ratio.least < LAW_RATIO or (law := line.among(laws)).fits in (None, "constant"):
-            continue
-        yield Growth(
-            slow=line.cells[slow],
-            fast=line.cells[fast],
-            metric=line.sweep.metric,
-            slow_s=float(line.centre_s[slow]),
-            fast_s=float(line.centre_s[fast]),
-            ratio=ratio,
-            phase=line.sweep.phase,
-            slow_value=float(values[slow]),
-            fast_value=float(values[fast]),
-            law=law,
-            cells=line.cells,
-        )
+# Facts become observations: contrasts that ask the same thing in one place.
 
 
 MOST_EVIDENCE = 6  # lines of one finding
@@ -159,45 +113,6 @@ def _strongest(group: Sequence[Slowdown]) -> list[Slowdown]:
 def _default_side(group: Sequence[Slowdown]) -> bool | None:
     sides = {slowdown.affects_default for slowdown in group}
     return sides.pop() if len(sides) == 1 else (True if True in sides else None)
-
-
-@dataclass(frozen=True)
-class GrowthWording:
-    """covariate: what is swept. about: as Observation.about. slow, fast: sentences with the places {slow}, {fast}; slow
-    may have the place {what}: A message, or A poll that finds nothing.
-    """
-
-    covariate: str
-    about: str
-    slow: str
-    fast: str
-
-
-def growths_observed(facts: Facts, wording: GrowthWording, laws: Sequence[str]) -> list[Observation]:
-    """Lines over a number that follow another of these laws than a constant."""
-    return [_growth(facts, wording, growth) for growth in growths(facts, wording.covariate, laws)]
-
-
-def _growth(facts: Facts, wording: GrowthWording, one: Growth) -> Observation:
-    limits = "".join(f"; the step lies above {b.above:g}, up to {b.up_to:g}" for b in one.law.brackets)
-    what = "A poll that finds nothing" if one.metric == POLL else "A message"
-    subject = wording.slow.format(slow=f"{one.slow_value:g}", what=what)
-    reference = wording.fast.format(fast=f"{one.fast_value:g}")
-    return observed(
-        one,
-        about=wording.about,
-        place=facts.place(one.cells, where_words(one.cells)),
-        text=f"{subject} is {ratio_words(one.ratio)} slower than {reference}: {times_words(one)}; "
-        f"{f'cost: {cost_words(one.law)}' if one.law.name else 'no law of its growth holds'}{limits}.",
-        phase=one.phase,
-        affects_default=None,
-        cells=tuple(cell.cell for cell in one.cells),
-        law=one.law,
-        evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
-    )
-
-
-# Cells of messages or puts held against the machine's floor, and how far above it they lie.
 
 
 # Launches that were ended since they took many times as long as clean ones, a difference of which a bound is known;

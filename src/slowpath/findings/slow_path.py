@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 
 from slowpath.core.finding_results import FindingKind, RemedyResult, Rival
 from slowpath.core.result import Interval
-from slowpath.core.units import ratio_words
 from slowpath.findings.facts import Difference, Facts, Place
 from slowpath.mpi.launchers import binding_line
 from slowpath.mpi.libraries import EVERYWHERE, AppliesTo
@@ -448,54 +447,6 @@ class Support:
 
 
 @dataclass(frozen=True)
-class Stayed:
-    """Numbers, or cells, that a change must leave as they are. environment: of the change.  ratio: with it, over
-    without.  held: whether they stayed.
-    """
-
-    environment: str
-    words: str
-    ratio: float
-    interval: tuple[float, float]
-    held: bool
-
-
-MOST_CONTROLS = 3
-
-
-def stayed_words(one: Stayed) -> str:
-    """The negative control's line of evidence."""
-    word = "unchanged" if one.held else "may have changed"
-    return f"{one.words}: {ratio_words(one.ratio, one.interval)} with it, {word}"
-
-
-def all_stayed_words(every: Sequence[Stayed]) -> str | None:
-    """Those that moved first; None: none was measured."""
-    ordered = sorted(every, key=lambda one: one.held)
-    return "; ".join(dict.fromkeys(stayed_words(one) for one in ordered[:MOST_CONTROLS])) or None
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A remedy whose effect the run itself measured, in an environment of its own and in the same rounds.
-
-    remedy: its name in the table.  removed: share of the excess that is gone with it, and its interval.  control: what
-    it must leave as it is, in words, and how that came out; None: nothing such was measured.  held: whether it stayed.
-    launches: of each side.  is_counted: the excess is a count, the same in every call of every launch.  open: why it
-    proves nothing, whatever it removes; None: it may.
-    """
-
-    remedy: str
-    removed: tuple[float, float, float]
-    control: str | None
-    held: bool
-    launches: int
-    evidence: tuple[str, ...] = ()
-    is_counted: bool = False
-    open: str | None = None
-
-
-@dataclass(frozen=True)
 class Observation:
     """A slow path that was seen, before anything is concluded about its cause.
 
@@ -507,7 +458,7 @@ class Observation:
     evidence: lines of the leg "observed".  hypotheses: causes that the data don't tell apart, in place of the rule's.
     cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
-    unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
+    unsets: variables that put users who set them on the slow side.
     is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it.
     """
 
@@ -532,7 +483,6 @@ class Observation:
     unsets: tuple[str, ...] = ()
     slow_cells: tuple[int, ...] = ()
     fast_cells: tuple[int, ...] = ()
-    tried: tuple[Tried, ...] = ()
     is_sure_fault: bool = False
 
 

@@ -17,7 +17,6 @@ from slowpath.findings.facts import CLEAR_RATIO, Facts, UserState, crowded
 from slowpath.findings.finding import build, by_cost
 from slowpath.findings.slow_path import WAITING, Observation, Parameters, SlowPath
 from slowpath.findings.witness import library, without_waits
-from slowpath.slowpaths.expected import held_against_range
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 
@@ -63,7 +62,7 @@ def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding:
     if WAITING in path.rivals:
         support = without_waits(facts, observation, support)
     mpi = library(facts.run, observation.place.mpi)
-    return held_against_range(build(path, observation, support, mpi, _parameters(facts, observation)), mpi)
+    return build(path, observation, support, mpi, _parameters(facts, observation))
 
 
 def _is_reported(facts: Facts, observation: Observation) -> bool:

@@ -508,25 +508,6 @@ def removed(slow: Values, slow_changed: Values, fast: Values, fast_changed: Valu
     return Removed(value, (min(float(low), value), max(float(high), value)), excess_s, left_s)
 
 
-def toggled(slow: Values, fast: Values) -> Removed | None:
-    """Return what a change that leads from slow to fast takes away in each round, over the excess of all rounds.
-
-    Args:    shape (rounds,) each, seconds; the i-th values belong to one round.
-    Returns: value 1, since the fast side is the change's own; the interval says how alike the rounds are. None as
-             `removed`.
-    Raises:  ValueError: as `removed`.
-    """
-    times = np.array([positive(side, "times") for side in (slow, fast)])
-    gaps = times[0] - times[1]
-    chosen = np.random.default_rng(0).integers(0, gaps.size, size=(_RESAMPLES, gaps.size))
-    excess_s = float(np.median(gaps))
-    found = np.median(gaps[chosen], axis=1)
-    if excess_s <= 0 or np.mean(found <= 0) > _NO_GAP:
-        return None
-    low, high = np.quantile(found / excess_s, [0.025, 0.975])
-    return Removed(1.0, (min(float(low), 1.0), max(float(high), 1.0)), excess_s, 0.0)
-
-
 # One of several alternatives chosen on some launches and held against what it replaces on the others.
 #
 # The fastest of many is fast by luck, too: where the launches that choose also prove, its ratio is too good, and with

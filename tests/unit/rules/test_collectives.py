@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 import slower_broadcast
-from collective_plants import AFTER_S, BEFORE_S, PLANTS, WORK, call
+from collective_plants import PLANTS
 from planted_results import KIB, Planted
 
 from moved import logs_of
@@ -23,7 +23,6 @@ from slowpath.mpi import algorithms
 from slowpath.mpi.algorithms import Schedule
 from slowpath.record.events import SocketMessages
 from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
-from slowpath.slowpaths.collectives.under import CLOSED
 from slowpath.slowpaths.evaluate import findings
 from support.results import a_cell, a_metric, an_estimate
 
@@ -43,32 +42,6 @@ def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> N
     assert found.legs.explained.state == "shown"
     assert any("not when waiting ranks give it up" in line for line in found.legs.explained.evidence)
     assert found.remedies[0].name == "set OMPI_MCA_mpi_yield_when_idle"
-
-
-def paths(control: float | None = 1.0, level: str = "funneled") -> Finding:
-    """MPI_THREAD_MULTIPLE closes a path; the remedy's own level opens it. control: of alltoall; None: not measured."""
-    run = Planted()
-    multiple = run.environment("threads", SLOWPATH_THREAD_LEVEL="multiple")
-    remedy = run.environment("remedy", SLOWPATH_THREAD_LEVEL=level)
-    never = run.environment("never", CLOSED, MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
-    names = [("allreduce", AFTER_S, BEFORE_S)]
-    if control is not None:
-        names.append(("alltoall", BEFORE_S, control * BEFORE_S))
-    for name, open_s, slow_s in names:
-        usual, threads, _, _ = (
-            call(run, time_s, environment, collective=name, message_bytes=8)
-            for environment, time_s in (("default", open_s), (multiple, slow_s), (remedy, open_s), (never, BEFORE_S))
-        )
-        run.contrast("environment", WORK, (usual, "default"), (threads, "threads"), usual="a")
-    return next(one for one in findings(run.results(), ROLES) if one.rule == "SP042" and "Allreduce" in one.text)
-
-
-def test_a_remedy_that_the_run_toggled_proves_the_path_where_the_control_stayed() -> None:
-    found = paths()
-    assert found.status == "proven", found.legs
-    assert found.remedies[0].name == "thread level funneled"
-    assert found.remedies[0].removed_ratio is not None
-    assert any("alltoall of 8 B, which has no such path" in line for line in found.legs.proven.evidence)
 
 
 ROUNDS = 12

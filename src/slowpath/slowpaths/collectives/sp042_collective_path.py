@@ -5,47 +5,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.finding_results import Rival
-from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, variable_words
-from slowpath.findings.slow_path import Observation, Remedy, SlowPath, Support, Tried, all_stayed_words, set_to
-from slowpath.slowpaths.collectives.under import (
-    CLOSED,
-    Share,
-    collective,
-    contrast_observed,
-    excess_words,
-    groups,
-    of_collectives,
-    toggled,
-    unders_of,
-)
-from slowpath.slowpaths.remedies import THREAD_LEVEL_FUNNELED
+import numpy as np
 
+from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
+from slowpath.core.units import share_words
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, parameter, sizes, variable_words
+from slowpath.findings.observed import Wording, grouped, slowdown_observed
+from slowpath.findings.slow_path import Observation, Remedy, SlowPath, Support, set_to
+from slowpath.slowpaths.remedies import THREAD_LEVEL_FUNNELED
+from slowpath.stats.contrast import Removed, removed
+
+EXPERIMENT = "coll"
+CLOSED = "collectives_never_open"  # of mpi.settings: the library's fast path for collectives stays closed
 LEVEL = "SLOWPATH_THREAD_LEVEL"
 LEAST_LOST = 0.5  # of the excess that the fast side takes on where the path is closed
-ALL_OF_IT = 0.9  # less leaves a rest that is not the path's
-OPEN = "the cause is unknown; that the other side is fast proves nothing by itself"
-# Axis -> what leads from the slow side to the fast one; the campaign measures both in the same rounds.
-_REMEDIES = {"op": "op that commutes", "start": "blocking call", "environment": "thread level funneled"}
+_AXES = ("op", "start", "environment")
 _WORDS = {
-    ("op", "user_ordered"): ("with a user's op that does not commute", "with one that does"),
-    ("start", "nonblocking"): ("as a nonblocking call and its MPI_Wait", "the blocking call"),
-    ("start", "persistent"): ("as MPI_Start and MPI_Wait", "the blocking call"),
+    "user_ordered": ("with a user's op that does not commute", "with one that does"),
+    "nonblocking": ("as a nonblocking call and its MPI_Wait", "the blocking call"),
+    "persistent": ("as MPI_Start and MPI_Wait", "the blocking call"),
 }
+_MULTIPLE = ("under MPI_THREAD_MULTIPLE", "under a lower level")
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of op, start and thread level alone, the special side being slower by a quarter or more."""
     found = [
-        slowdown for axis in ("op", "start") for slowdown in of_collectives(facts, axis) if _key(slowdown) in _WORDS
+        slowdown
+        for slowdown in facts.slowdowns(*_AXES, phase="steady")
+        if slowdown.slow.experiment == EXPERIMENT
+        and slowdown.ratio.least >= CLEAR_RATIO
+        and (_is_level(facts, slowdown) or (facts.is_default(slowdown.slow) and slowdown.slow_value in _WORDS))
     ]
-    found += [slowdown for slowdown in of_collectives(facts, "environment") if _is_level(facts, slowdown)]
-    clear = [slowdown for slowdown in found if slowdown.ratio.least >= CLEAR_RATIO]
-    return [_observation(facts, group) for group in groups(clear, "collective")]
+    groups = grouped(found, lambda one: (one.slow.mpi, one.slow.placement, one.slow_value, _collective(one)))
+    return [_observation(facts, group) for group in groups]
 
 
-def _key(one: Slowdown) -> tuple[str, str]:
-    return one.axis, one.slow_value
+def _collective(one: Slowdown) -> str:
+    return parameter(one.slow, "collective")
 
 
 def _is_level(facts: Facts, one: Slowdown) -> bool:
@@ -55,61 +53,32 @@ def _is_level(facts: Facts, one: Slowdown) -> bool:
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
-    top = max(group, key=lambda one: one.ratio.least)
-    words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
-    about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
-    contrasts = list(dict.fromkeys(slowdown.contrast for slowdown in [top, *group]))
-    tried = _tried(facts, top.axis, contrasts)
-    return contrast_observed(facts, group, f"{collective(top)}, {about}", words, tried)
-
-
-def _tried(facts: Facts, axis: str, contrasts: Sequence[str]) -> tuple[Tried, ...]:
-    """The remedy at each length of the finding: that of the least effect speaks, and each control has to stay."""
-    found = [one for one in toggled(facts) if one.contrast in contrasts]
-    if len(found) < len(contrasts):
-        return ()
-    least = min(found, key=lambda one: one.removed[1])
-    controlled = all(one.stayed for one in found)
-    every = [other for one in found for other in one.stayed]
-    return (
-        Tried(
-            remedy=_REMEDIES[axis],
-            removed=least.removed,
-            control=all_stayed_words(every) if controlled else None,
-            held=all(one.held for one in every),
-            launches=min(one.launches for one in found),
-            open=None if _closed(facts, contrasts).state == "shown" else OPEN,
-        ),
-    )
+    one, name = group[0], _collective(group[0])
+    slow, fast = _WORDS.get(one.slow_value, _MULTIPLE)
+    about = "thread level" if one.axis == "environment" else f"{one.axis} {one.slow_value}"
+    return slowdown_observed(facts, group, Wording(f"calls of {name} {slow}", fast, f"{name}, {about}"))
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """The fast side with its path kept closed: it then takes what the slow side takes."""
-    return _closed(facts, seen.contrasts)
-
-
-def _closed(facts: Facts, contrasts: Sequence[str]) -> Support:
-    """Args: contrasts: of one finding; each has to take on most of its excess."""
-    every = [one for one in unders_of(facts, contrasts) if one.setting == CLOSED]
-    closed = [(one, one.lost) for one in sorted(every, key=lambda one: contrasts.index(one.contrast)) if one.lost]
-    if not every:
+    lost = [
+        (slowdown, closed, share)
+        for slowdown in facts.slowdowns(*_AXES, phase="steady")
+        if slowdown.contrast in seen.contrasts
+        for closed in _closed(facts, slowdown.fast)
+        if (share := _lost(slowdown, closed)) is not None
+    ]
+    if not lost:
         return Support("missing", "no run kept the library's fast path closed; slowpath run coll does so where it "
                        "knows a variable")  # fmt: skip
     lines = tuple(
-        (
-            f"{one.length}: with the fast path closed ({variable_words(one.variables)}), the fast side slows down "
-            f"by {excess_words(lost)} of the excess{_rest(lost)}"
-        )
-        for one, lost in closed
+        f"{sizes([slowdown.slow])}: with the fast path closed ({variable_words(facts.variables(closed))}), the fast "
+        f"side slows down by {share_words(share.value, share.interval)} of the excess"
+        for slowdown, closed, share in lost
     )
-    if {one.contrast for one, _ in closed} != set(contrasts):
+    if {slowdown.contrast for slowdown, *_ in lost} != set(seen.contrasts):
         return Support("missing", "not every length was measured with the fast path closed in as many launches", lines)
-    shares = [lost for _, lost in closed]
-    if any(high < LEAST_LOST for _, _, high in shares):
-        return Support(
-            "missing", "with the fast path closed, a fast side is still faster: something else differs", lines
-        )
-    if any(low < LEAST_LOST for _, low, _ in shares):
+    if any(share.interval[0] < LEAST_LOST for *_, share in lost):
         return Support(
             "missing",
             "with the fast path closed, the fast side may slow down by less than half of the excess at some length",
@@ -118,9 +87,24 @@ def _closed(facts: Facts, contrasts: Sequence[str]) -> Support:
     return Support("shown", "with the fast path closed, the fast side slows down by most of the excess", lines)
 
 
-def _rest(lost: Share) -> str:
-    """What the path does not account for."""
-    return "; the rest remains with the path closed" if lost[2] < ALL_OF_IT else ""
+def _closed(facts: Facts, cell: CellResult) -> list[CellResult]:
+    """The same cell where the library's fast path stays closed."""
+    return [
+        other
+        for other in facts.cells_of(EXPERIMENT)
+        if facts.setting(other) == CLOSED
+        and (other.parameters, other.mpi, other.placement) == (cell.parameters, cell.mpi, cell.placement)
+    ]
+
+
+def _lost(one: Slowdown, closed: CellResult) -> Removed | None:
+    """Share of the excess that the fast side takes on; None where a side was not measured in as many launches."""
+    found = [cell.estimate(one.metric, "steady") for cell in (one.slow, one.fast, closed)]
+    times = [np.array(estimate.launch_values) for estimate in found if estimate is not None]
+    if len(times) < len(found) or len({launches.size for launches in times}) > 1:
+        return None
+    slow, fast, changed = times
+    return removed(slow, slow, fast, changed)
 
 
 PATHS = (Rival(name="cost of each call", cause="Each call takes locks or prepares a schedule on any path."),)
@@ -159,8 +143,7 @@ SLOW_PATH: SlowPath = SlowPath(
     "Nonblocking and persistent collectives know neither shared memory nor the tuned algorithms (MPICH, Open "
     "MPI).",
     needs="Both cases as cells of the same launches. Explained when the fast side, with its path closed by a "
-    "variable, takes on half of the excess or more. Proven when a collective without such a path does not "
-    "follow.",
+    "variable, takes on half of the excess or more.",
     remedy="Ask for the thread level that you need, say MPI_Op_create that an op commutes where it does, and take "
     "blocking calls where nothing is to be overlapped.",
     observe=observe,

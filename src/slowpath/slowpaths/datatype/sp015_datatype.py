@@ -26,6 +26,7 @@ from slowpath.findings.slow_path import (
 )
 from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness
 from slowpath.slowpaths.remedies import PREDEFINED_DATATYPE
+from slowpath.stats.laws.known import BY_BLOCK, CONSTANT
 from slowpath.stats.laws.law import FittedLaw
 
 _WHOLE = ("contiguous", "predefined", "large_count")
@@ -76,7 +77,7 @@ def _reference(one: Slowdown) -> str:
 
 def _law(facts: Facts, group: Sequence[Slowdown]) -> FittedLaw | None:
     """Over the blocks of the derived datatype, at the length that loses most."""
-    return law_over(facts, "blocks", max(group, key=lambda one: one.excess_s), ("constant", "blocks"))
+    return law_over(facts, "blocks", max(group, key=lambda one: one.excess_s), (CONSTANT, BY_BLOCK))
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:

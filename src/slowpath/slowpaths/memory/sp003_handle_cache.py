@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.findings.facts import Facts
-from slowpath.findings.observed import GrowthWording, growths_observed
+from slowpath.findings.facts import LAW_RATIO, SPEAKING, Difference, Facts, ratio_words, times_words, where_words
+from slowpath.findings.laws import Line, lines_along
 from slowpath.findings.slow_path import (
     CAPACITY,
     SIDE,
@@ -18,19 +18,51 @@ from slowpath.findings.slow_path import (
     Remedy,
     SlowPath,
     Way,
+    observed,
     tunings,
 )
 from slowpath.findings.witness import cost_witness
 from slowpath.slowpaths.remedies import HANDLE_CACHE
+from slowpath.stats.laws.known import CONSTANT, LIVE_BUFFERS
+from slowpath.stats.laws.law import cost_words
 
-_WORDING = GrowthWording(
-    "live_buffers", "live buffers", "A later message from one of {slow} live buffers", "from one of {fast}"
-)
+LIVE = "live_buffers"
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
-    """Later messages that get slower from some number of live buffers on."""
-    return growths_observed(facts, _WORDING, ("constant", "live buffers"))
+    """Later messages that get slower from some number of live buffers on, against those of the fewest buffers."""
+    lines = lines_along(facts, LIVE, phase="steady", metrics=(*SPEAKING, "receive_s"))
+    found = (_observation(facts, line) for line in lines)
+    return [observation for observation in found if observation is not None]
+
+
+def _observation(facts: Facts, line: Line) -> Observation | None:
+    buffers = line.sweep.covariates[LIVE]
+    slow, fast = line.slowest, int(buffers.argmin())
+    ratio, law = line.picked_ratio(slow, fast), line.among((CONSTANT, LIVE_BUFFERS))
+    if not ratio.beyond or ratio.least < LAW_RATIO or law.fits in (None, "constant"):
+        return None
+    difference = Difference(
+        slow=line.cells[slow],
+        fast=line.cells[fast],
+        metric=line.sweep.metric,
+        slow_s=float(line.centre_s[slow]),
+        fast_s=float(line.centre_s[fast]),
+        ratio=ratio,
+    )
+    limits = "".join(f"; the step lies above {b.above:g}, up to {b.up_to:g}" for b in law.brackets)
+    cost = f"cost: {cost_words(law)}" if law.name else "no law of its growth holds"
+    return observed(
+        difference,
+        about="live buffers",
+        place=facts.place(line.cells, where_words(line.cells)),
+        text=f"A later message from one of {buffers[slow]:g} live buffers is {ratio_words(ratio)} slower than from one "
+        f"of {buffers[fast]:g}: {times_words(difference)}; {cost}{limits}.",
+        affects_default=None,
+        cells=tuple(cell.cell for cell in line.cells),
+        law=law,
+        evidence=(f"{ratio_words(ratio)}: pairs of launches of two cells",),
+    )
 
 
 ONE_BUFFER = Control(

@@ -8,22 +8,31 @@ from dataclasses import replace
 
 from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, is_switched_out
+from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath, Support
-from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
 
 YIELDS = "yield_when_idle"  # of mpi.settings
+
+
+_WORDING = Wording(
+    "collectives of more ranks than cores",
+    "with ranks that give up their core while they wait",
+    "more ranks than cores",
+)
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Collectives that are slower than with waits that give the core away, where ranks share cores."""
     found = [
-        collective
-        for collective in of_collectives(facts, "environment")
-        if facts.setting(collective.fast) == YIELDS
-        and collective.ratio.least >= CLEAR_RATIO
-        and _shared(facts, collective)
+        slowdown
+        for slowdown in facts.slowdowns("environment", phase="steady")
+        if slowdown.slow.experiment == "coll"
+        and facts.setting(slowdown.fast) == YIELDS
+        and slowdown.ratio.least >= CLEAR_RATIO
+        and _shared(facts, slowdown)
     ]
-    return [_observation(facts, group) for group in groups(found)]
+    groups = grouped(found, lambda one: (one.slow.mpi, one.slow.placement))
+    return [_observation(facts, group) for group in groups]
 
 
 def _shared(facts: Facts, one: Slowdown) -> bool:
@@ -32,12 +41,10 @@ def _shared(facts: Facts, one: Slowdown) -> bool:
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
-    top = max(group, key=lambda one: one.ratio.least)
-    processors = facts.processors(top.slow)
-    words = ("on more ranks than cores", "with ranks that give up their core while they wait")
-    made = contrast_observed(facts, group, "more ranks than cores", words)
+    made = slowdown_observed(facts, group, _WORDING)
+    processors = facts.processors(group[0].slow)
     about = f"allowed processors: {processors.words}" if processors else ""
-    return replace(made, exports=facts.variables(top.fast), evidence=(*made.evidence, about))
+    return replace(made, exports=facts.variables(group[0].fast), evidence=(*made.evidence, about))
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
