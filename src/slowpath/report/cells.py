@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
@@ -13,7 +13,7 @@ from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, NodePair, NodePairs, Results
 from slowpath.experiments.coll import COLL
 from slowpath.report import format as fmt
-from slowpath.report.cards import anchor, calls_words
+from slowpath.report.cards import anchor
 from slowpath.report.figure import (
     MOST_SERIES,
     Axis,
@@ -403,26 +403,3 @@ def _square(pair: NodePair) -> Square:
     shade = 0.0 if pair.ratio is None else min(1.0, max(0.0, math.log(pair.ratio) / math.log(_FULL)))
     words = f"{pair.ratio:.3g}×" if pair.ratio is not None else fmt.time(pair.value_s)
     return Square(0.75 * shade, words, pair.verdict == "slower")
-
-
-# ---- Counters
-
-_COUNTERS_HEAD = ["Cell", "Phase", "Role", "Minor faults / operation", "Major faults / operation"]
-_COUNTERS_HEAD += ["System time / operation", "Involuntary switches", "Calls of the C library / operation"]
-
-
-def counters(results: Results) -> list[Block]:
-    """Return a folded table of counts for each cell, phase and role that has a witness, or [] without any."""
-    rows = []
-    for cell in results.cells:
-        for phase, roles in (cell.witness or {}).items():
-            for role, witness in roles.items():
-                if witness is not None:
-                    counts = [_count(witness.minor_faults_per_op), _count(witness.major_faults_per_op)]
-                    counts += [_count(witness.system_time_s_per_op, fmt.time), _count(witness.involuntary_switches)]
-                    rows.append([cell.label, phase, role, *counts, calls_words(cell, witness)])
-    return [Table("", _COUNTERS_HEAD, rows, "Counters next to the times, for each cell")] if rows else []
-
-
-def _count(value: float | None, shown: Callable[[float], str] = "{:.3g}".format) -> str:
-    return f"{fmt.MISSING} not counted" if value is None else shown(value)

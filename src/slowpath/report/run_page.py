@@ -86,7 +86,7 @@ def _page(results: Results, most: int) -> Page:
             *of_cells.contrasts_section(results, most),
             *_cell_sections(results, few),
             *_skipped_section(results),
-            environment_section(results, of_cells.counters(few)),
+            environment_section(results),
             _reproduce_section(results, few),
             Section("notes", "Notes and definitions", "", [Items(results.notes), Facts(_TERMS)]),
         ],
@@ -147,7 +147,7 @@ def _cell_sections(results: Results, few: Results) -> list[Section]:
     """Return the sections of single cells, without those that have nothing to show."""
     limit: list[Block] = []
     if len(few.cells) < len(results.cells):
-        words = f"This run has {len(results.cells)} cells. Pictures, counters and commands of single cells show "
+        words = f"This run has {len(results.cells)} cells. Pictures and commands of single cells show "
         words += (
             f"{len(few.cells)} of them, those first on which findings and contrasts rest. All are in cells.csv and "
         )
