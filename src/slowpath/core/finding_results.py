@@ -68,13 +68,7 @@ class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
     confirmed: Annotated[bool, means("exact, and measured a second time")] = False
     attributed_to: Annotated[str | None, means("what moves it, in words; several with and: the lower one's")] = None
     movers: Annotated[tuple[str, ...], means("those variables one by one; absent: none")] = ()
-    only_together: Annotated[bool, means("these move it only both at once")] = False
     attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
-
-    @property
-    def each_moves(self) -> tuple[str, ...]:
-        """Variables any one of which moves it alone."""
-        return () if self.only_together else self.movers
 
 
 class LawPoint(Result, frozen=True, kw_only=True):

@@ -299,7 +299,6 @@ SIDE_EFFECTS = (
     "messages between the old and the new threshold use the other protocol",
 )
 AND = " and "  # between variables each of which moves one limit
-TOGETHER = " together with "  # between variables that move it only both at once
 _LEAST_BESIDE = 3  # points on either side of a break that its two times are medians of
 _REMAINS = 0.5  # of the new jump, in logarithms, from which on a jump at the old place is a switch that stayed
 
@@ -344,8 +343,6 @@ class Attribution:
 
     def _cause(self) -> str:
         names = names_of(self.task)
-        if self.task.together:
-            return f"Together, {names} set the length of the protocol switch; neither moves it alone."
         if not self.task.also:
             return f"{names} sets the length at which the library changes its protocol."
         return f"The library changes its protocol at the lower of the limits that {names} set; each moves it."
@@ -401,8 +398,7 @@ class Attribution:
         limit = replace(limit, attribution=". ".join(texts))
         if not self.moved:
             return limit
-        together = bool(self.task.together)
-        return replace(limit, attributed_to=names_of(self.task), movers=movers_of(self.task), only_together=together)
+        return replace(limit, attributed_to=names_of(self.task), movers=movers_of(self.task))
 
     def _remedy(self) -> RemedyResult:
         """The first of `remedies_of` as a finding lists it."""
@@ -445,36 +441,21 @@ def attribution(task: AttributeTask, results: Results) -> Attribution | None:
     )
 
 
-def stopped_at(task: AttributeTask, results: Results) -> float | None:
-    """Where the switch was seen, if neither at the old place nor at an expected one: another limit holds it there."""
-    times = times_of(results, "message_bytes", task.metric, task.phase)
-    if times is None:
-        return None
-    found = narrow(Bracket("message_bytes", times.values[2], times.values[-3]), times.values, times.launch_s)
-    low, high = found.bracket.above, found.bracket.up_to
-    if not found.seen or _expected(task, found) is not None or low <= task.limit_bytes < high:
-        return None
-    return low
-
-
 def names_of(task: AttributeTask) -> str:
     """What a limit that the task moves is attributed to, in words."""
-    return (TOGETHER if task.together else AND).join(movers_of(task))
+    return AND.join(movers_of(task))
 
 
 def movers_of(task: AttributeTask) -> tuple[str, ...]:
     """The variables that a limit is attributed to if the task moves it."""
-    return (task.variable, *task.together) if task.together else (*task.also, task.variable)
+    return (*task.also, task.variable)
 
 
 def places(task: AttributeTask) -> tuple[int, ...]:
     """Last lengths before the switch that the new value may give: as far from it as from the old one, or, where another
     limit nearly coincides, at the value itself.
     """
-    found = [task.expected_bytes, task.moved_bytes - 1, task.moved_bytes]
-    for one in task.together.values():
-        found += [task.limit_bytes + one.moved_bytes - one.value_bytes, one.moved_bytes - 1, one.moved_bytes]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys((task.expected_bytes, task.moved_bytes - 1, task.moved_bytes)))
 
 
 def _expected(task: AttributeTask, found: Narrowed) -> int | None:
@@ -500,8 +481,6 @@ def _remains(task: AttributeTask, times: Times, found: Narrowed) -> bool:
 def _words(task: AttributeTask, found: Narrowed, place: int | None, remains: bool) -> str:
     low, high = found.bracket.above, found.bracket.up_to
     changed = f"Setting {task.variable} from {task.value_bytes} ({task.value_source}) to {task.moved_bytes}"
-    for name, one in task.together.items():
-        changed += f", together with {name} from {one.value_bytes} to {one.moved_bytes},"
     if not found.seen:
         return f"{changed}: no switch shows between {task.expected_bytes} and {task.limit_bytes} B"
     where = f"{low:.0f} B" if high - low <= 1 else f"a place between {low:.0f} and {high:.0f} B"
@@ -528,7 +507,7 @@ def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:
         applies=AppliesTo(library),
         variables=variables,
     )
-    if not task.set_by_user or task.also or task.together:
+    if not task.set_by_user or task.also:
         return [moved]
     unset = changed(
         moved,

@@ -66,7 +66,7 @@ def limit_words(limit: LimitBracket) -> str:
         return f"{name}: no limit shows between {low} and {high}"
     exact = limit.up_to - limit.above <= 1
     by = (
-        f", set by {'the lower of ' if len(limit.each_moves) > 1 else ''}{limit.attributed_to}"
+        f", set by {'the lower of ' if len(limit.movers) > 1 else ''}{limit.attributed_to}"
         if limit.attributed_to
         else ""
     )
@@ -403,7 +403,7 @@ def _steps_section(diagnosis: Diagnosis) -> Section:
 _STEPS = {
     "survey": "s1",
     **dict.fromkeys(("trial", "combined"), "s3"),
-    **dict.fromkeys(("refine", "attribute", "suspect"), "s4"),
+    **dict.fromkeys(("refine", "attribute"), "s4"),
     **dict.fromkeys(("witness", "path"), "s5"),
 }
 

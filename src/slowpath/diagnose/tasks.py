@@ -112,18 +112,6 @@ class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
     sides: list[str]
 
 
-class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
-    """Look for a protocol switch where a variable of the user's has its value: between `above` and `up_to`."""
-
-    variable: Name
-    value_bytes: Whole
-    covariate: Name
-    above: Number
-    up_to: Number
-    metric: Name
-    phase: Name
-
-
 class OutsideTask(TaskBase, frozen=True, kw_only=True, tag="outside"):
     """Measure again what lies outside of healthy runs, and lengths between. subjects: what the groups are about."""
 
@@ -150,13 +138,6 @@ class RefineTask(TaskBase, frozen=True, kw_only=True, tag="refine"):
     exact_limit: Number | None = None
 
 
-class MovedWith(msgspec.Struct, frozen=True, kw_only=True):
-    """A variable that is set to another value together with the one of the task."""
-
-    value_bytes: Whole
-    moved_bytes: Whole
-
-
 class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     """Set a variable to a lower value: does the protocol switch move from limit_bytes to expected_bytes?
 
@@ -164,8 +145,7 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     effect: what the variable does, in words.  value_source: who states that it is value_bytes.  moved_bytes: the other
     value.  rising: above the limit it takes longer.  is_main_limit: the finding is about this limit, and not about
     another one of its law.  remedy_bytes: what a trial sets the variable to, so that the slow side gets fast; None:
-    moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets them to.  together:
-    others that are lowered at the same time, since none was seen to move the limit alone.
+    moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets them to.
     """
 
     finding: Name
@@ -183,15 +163,12 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     set_by_user: bool
     remedy_bytes: Whole | None = None
     also: dict[Name, Whole] = {}
-    together: dict[Name, MovedWith] = {}
 
     @property
     def remedy_variables(self) -> dict[str, str]:
         """What a trial sets: all that limit messages of this length."""
         own = self.moved_bytes if self.remedy_bytes is None else self.remedy_bytes
-        ratio = own / self.value_bytes
-        others = {name: round(one.value_bytes * ratio) for name, one in self.together.items()}
-        return {name: str(value) for name, value in {**self.also, **others, self.variable: own}.items()}
+        return {name: str(value) for name, value in {**self.also, self.variable: own}.items()}
 
 
 class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
@@ -230,7 +207,6 @@ Task: TypeAlias = (
     | SettingsTask
     | AlternativesTask
     | RepeatTask
-    | SuspectTask
     | OutsideTask
     | WitnessTask
     | PathTask

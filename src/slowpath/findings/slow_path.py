@@ -529,7 +529,7 @@ class SwitchTimes:
     """What was measured on both sides of a switch between two lengths.
 
     above, up_to: the switch lies above one length and up to another, bytes.  before_s, after_s: seconds.
-    ratio: of the slow side over the fast one, in words.  setting: of the user's that lies there, as X=1; None: none.
+    ratio: of the slow side over the fast one, in words.
     """
 
     above: float
@@ -538,7 +538,6 @@ class SwitchTimes:
     ratio: str
     before_s: float
     after_s: float
-    setting: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

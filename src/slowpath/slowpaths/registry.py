@@ -76,11 +76,6 @@ def known(code: str) -> SlowPath | None:
     return next((path for path in SLOW_PATHS if path.code == code), None)
 
 
-def refined_by(refinement: Refinement) -> SlowPath | None:
-    """Return the first slow path that a diagnosis refines in this way; None: there is none."""
-    return next((path for path in SLOW_PATHS if refinement in path.refinements), None)
-
-
 def collectives_path() -> SlowPath | None:
     """Return the slow path by which a program's collectives are priced; None: there is none."""
     return next((path for path in SLOW_PATHS if path.prices_collectives), None)

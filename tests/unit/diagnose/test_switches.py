@@ -23,8 +23,7 @@ from slowpath.diagnose.limits import (
 )
 from slowpath.diagnose.page import limit_words
 from slowpath.diagnose.sides import sides_of
-from slowpath.diagnose.state import MeasuredStep, State
-from slowpath.diagnose.steps.kind import StepConclusion
+from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.limits import campaign_for, has_anchors, task_for
 from slowpath.diagnose.steps.limits import propose_attribute as propose_moves
 from slowpath.diagnose.steps.order import conclude, kind_of
@@ -87,42 +86,6 @@ def test_a_variable_that_moves_nothing_is_ruled_out(survey: Results) -> None:
     gone = attribution(task, times(lengths, 10**9))
     assert gone is not None
     assert not gone.moved
-
-
-@pytest.fixture
-def octaves(survey: Results) -> Results:
-    """A survey's line of lengths, in which no switch shows."""
-    template = survey.cells[0]
-    cells = [
-        replace(template, cell=i, parameters={**template.parameters, "message_bytes": str(8 << i)}) for i in range(20)
-    ]
-    return replace(survey, cells=cells)
-
-
-def after(octaves: Results, *steps: MeasuredStep, findings: tuple[Finding, ...] = (), **environ: str) -> State:
-    """After the survey, a witness and these steps."""
-    measured = [MeasuredStep(step(1, SurveyTask()), octaves), MeasuredStep(step(0), replace(octaves, cells=[])), *steps]
-    return state(findings, measured, **environ)
-
-
-def test_a_variable_that_the_user_set_is_looked_at_where_no_limit_shows(
-    octaves: Results, ping_pong: dict[str, str]
-) -> None:
-    environ = {CMA: str(LIMIT + 1)}
-    proposal = proposed(after(octaves, **environ))
-    assert proposal.task.kind == "suspect"
-    assert {LIMIT, LIMIT + 1} <= set(asked(proposal))
-    results = times(asked(proposal), LIMIT, plain=ping_pong)
-    seen = MeasuredStep(step(2, proposal.task), results)
-    found = conclude([MeasuredStep(step(1, SurveyTask()), octaves), seen], [])
-    assert [one.rule for one in found.findings] == ["SP013"]
-    assert "limit exactly at" in kind_of(proposal.task).summary(proposal.task, StepConclusion(), found)
-    assert found.findings[0].affects_default is True
-    assert found.findings[0].ratio == pytest.approx(27 / 8, rel=0.05)
-    # What follows is as with any other switch: measured once more, then the variable is moved.
-    again = proposed(after(octaves, seen, findings=tuple(found.findings), **environ)).task
-    assert isinstance(again, RefineTask)
-    assert again.exact_limit == LIMIT
 
 
 def times_of_break_point(
@@ -221,7 +184,7 @@ def test_each_of_two_coinciding_limits_moves_the_switch_and_a_trial_raises_both(
     assert found.law is not None
     limit = found.law.brackets[0]
     assert limit.attributed_to == AND.join(names)
-    assert (list(limit.movers), limit.only_together) == (names, False)
+    assert list(limit.movers) == names
     in_other_words = replace(limit, attributed_to="one, or the other")
     assert limit_words(in_other_words).endswith("set by the lower of one, or the other")
     assert limit_words(limit).endswith(f"limit exactly at 8112 B, set by the lower of {AND.join(names)}")

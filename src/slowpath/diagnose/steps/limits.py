@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps about laws and their limits: refine, attribute, suspect. Pure."""
+"""Steps about laws and their limits: refine, attribute. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, Values
-from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.core.units import format_bytes
 from slowpath.diagnose.limits import (
-    AND,
     FEWEST_OUTSIDE,
-    MOST_HEADER_BYTES,
     NEAR,
     ROUNDS,
     Narrowed,
@@ -28,35 +23,27 @@ from slowpath.diagnose.limits import (
     around,
     attribution,
     bracket_of,
-    holds,
     limits_of,
     maybe_set_by_user,
     narrow,
-    own_id,
     places,
     points_campaign,
     shortened,
-    stopped_at,
     suspects,
     times_of,
     urgent_limits,
 )
 from slowpath.diagnose.page import limit_words
-from slowpath.diagnose.sides import Sides, condition, placements_of, sides_of
+from slowpath.diagnose.sides import Sides, placements_of, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import AttributeTask, MovedWith, RefineTask, SuspectTask
-from slowpath.experiments.registry import ROLES
-from slowpath.findings.facts import Ratio, memory, ratio_of, ratio_words
-from slowpath.findings.finding import build
-from slowpath.findings.slow_path import Observation, Support, SwitchTimes
-from slowpath.mpi.settings import SwitchVariable
-from slowpath.slowpaths.evaluate import facts_of
-from slowpath.slowpaths.registry import codes_refined_by, known, refined_by
+from slowpath.diagnose.tasks import AttributeTask, RefineTask
+from slowpath.findings.facts import Ratio, ratio_of, ratio_words
+from slowpath.findings.slow_path import SwitchTimes
+from slowpath.slowpaths.registry import codes_refined_by, known
 from slowpath.stats.estimate import Floats
-from slowpath.stats.laws.choose import MINIMUM_EFFECT, is_exact
-from slowpath.stats.laws.known import SEGMENTS
-from slowpath.stats.laws.law import Bracket, FittedLaw
+from slowpath.stats.laws.choose import is_exact
+from slowpath.stats.laws.law import Bracket
 
 # Refine: a limit between two measured values is narrowed, to the byte or the buffer, and then confirmed.
 
@@ -123,11 +110,6 @@ MOST_TRIES = 2  # to narrow the same bracket
 def propose_refine(finding: Finding, state: State) -> Iterator[Proposal]:
     """The limit that the finding is about, and those that a variable of the user's may set."""
     yield from _proposals(finding, state, urgent_limits(finding, state))
-
-
-def refine_other_limits(finding: Finding, state: State) -> Iterator[Proposal]:
-    """All limits of its law."""
-    yield from _proposals(finding, state, limits_of(finding))
 
 
 def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:
@@ -242,7 +224,6 @@ REFINE = StepKind(RefineTask, apply_refine, summary_refine)
 # variable moves. So the new place is expected to the byte before it is measured.
 
 MOST_SUSPECTS = 4  # of one switch
-MOST_PAIRS = 3  # of those, which are moved together
 RAISED_RATIO, LOWERED_RATIO = 1.13, 0.89  # far enough to be seen, near enough to cross no other switch
 
 
@@ -251,17 +232,9 @@ def propose_attribute(finding: Finding, state: State) -> Iterator[Proposal]:
     yield from _attribute_proposals(finding, state, urgent_limits(finding, state))
 
 
-def attribute_other_limits(finding: Finding, state: State) -> Iterator[Proposal]:
-    """All limits of its law that no other finding is about."""
-    own = {own_id(finding, task.variable) for task in state.tasks(AttributeTask) if task.finding == finding.id}
-    made = [limits_of(one) for one in state.findings if one.id in own]
-    elsewhere = {limits[0].above for limits in made if limits}
-    yield from _attribute_proposals(finding, state, [one for one in limits_of(finding) if one.above not in elsewhere])
-
-
 def _attribute_proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:
     made = [task for task in state.tasks(AttributeTask) if task.finding == finding.id]
-    tried = {task.variable for task in made if not task.together}
+    tried = {task.variable for task in made}
     sides = sides_of(finding, state.seen_in(finding))
     library, environ, read = state.library, state.environ, state.control_variables
     for limit in limits if sides is not None else ():
@@ -271,65 +244,19 @@ def _attribute_proposals(finding: Finding, state: State, limits: Sequence[LimitB
         if limit.attributed_to:  # what else is known to set limits may be hidden behind the one that was found
             near = [one for one in near if one.switch in library.switches]
         for suspect in near:
-            seen = suspect.switch.variable in limit.each_moves  # in the finding this one is of
+            seen = suspect.switch.variable in limit.movers  # in the finding this one is of
             if suspect.switch.variable not in tried and not seen and sides is not None:
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
                 task = msgspec.structs.replace(task, also=_also(limit, state))
                 why = f"does {task.variable}={task.value_bytes} set the limit of {finding.rule}?"
                 yield Proposal(task, campaign_for(task, sides, state.ranks), why)
-        if sides is not None and not limit.attributed_to:
-            yield from _pairs(finding, limit, [*near, *_holding(finding, limit, near, state)], sides, made, state)
-
-
-def _pairs(
-    finding: Finding,
-    limit: LimitBracket,
-    near: Sequence[SuspectVariable],
-    sides: Sides,
-    made: Sequence[AttributeTask],
-    state: State,
-) -> Iterator[Proposal]:
-    """Two variables lowered at once, where each was lowered alone and none moved the limit: the higher of two limits
-    moves with both.
-    """
-    at = [task for task in made if task.limit_bytes == int(limit.above)]
-    alone, pairs = ({task.variable for task in at if not task.together}, [task for task in at if task.together])
-    if len(near) < 2 or len(pairs) >= MOST_PAIRS or not alone:
-        return
-    done = [{task.variable, *task.together} for task in pairs]
-    for one, other in combinations(near, 2):
-        names = one.switch.variable, other.switch.variable
-        if set(names) in done or names[0] not in alone:
-            continue
-        task = task_for(finding, limit, one, sides, False)
-        moved = _moved(other.value_bytes, LOWERED_RATIO, other.switch.multiple_bytes)
-        with_it = MovedWith(value_bytes=other.value_bytes, moved_bytes=moved)
-        task = msgspec.structs.replace(task, together={names[1]: with_it})
-        why = f"do {AND.join(names)} set the limit of {finding.rule} together?"
-        yield Proposal(task, campaign_for(task, sides, state.ranks), why)
 
 
 def _also(limit: LimitBracket, state: State) -> dict[str, int]:
     """Variables that were seen to move this limit, and what a trial sets each to."""
-    at = [task for task in state.tasks(AttributeTask) if task.limit_bytes == limit.above and not task.together]
-    made = [task for task in at if task.variable in limit.each_moves]
+    at = [task for task in state.tasks(AttributeTask) if task.limit_bytes == limit.above]
+    made = [task for task in at if task.variable in limit.movers]
     return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
-
-
-def _holding(
-    finding: Finding, limit: LimitBracket, near: Sequence[SuspectVariable], state: State
-) -> list[SuspectVariable]:
-    """What holds the switch where a variable that was lowered alone moved it only in part."""
-    known, found = {one.switch.variable for one in near}, list[SuspectVariable]()
-    for one in state.measured:
-        task = one.step.task
-        if not isinstance(task, AttributeTask) or task.finding != finding.id or task.limit_bytes != limit.above:
-            continue
-        place = stopped_at(task, one.results)
-        if place is not None:
-            library, read = state.library, state.control_variables
-            found += suspects(library.switches, place, state.environ, read, library.name)
-    return [one for one in found if one.switch.variable not in known][:MOST_SUSPECTS]
 
 
 def task_for(
@@ -370,9 +297,8 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> Campaign:
     parameters: dict[str, Values] = {**shortened(slow.parameters)}
     parameters["message_bytes"] = [str(length) for length in lengths(task)]
     name = "the variable moved"
-    moved = {task.variable: task.moved_bytes, **{other: one.moved_bytes for other, one in task.together.items()}}
-    without = tuple(one for one in under.unset if one not in moved)
-    variables = {**under.variables, **{variable: str(value) for variable, value in moved.items()}}
+    without = tuple(one for one in under.unset if one != task.variable)
+    variables = {**under.variables, task.variable: str(task.moved_bytes)}
     return Campaign(
         name="attribute",
         title=f"Does {task.variable} move the switch?"[:80],
@@ -419,176 +345,3 @@ def summary_attribute(_task: AttributeTask, _before: StepConclusion, after: Step
 
 
 ATTRIBUTE = StepKind(AttributeTask, apply_attribute, summary_attribute)
-
-
-# Suspect: a variable of the user's sets a protocol switch, and the survey's lengths are too far apart to show it.
-#
-# The variable's value says where to look, and a line that breaks at one place shows a jump of a few percent, which the
-# survey's octaves do not. What is seen is a finding like any other: its limit is refined, attributed and tried.
-
-METRIC, PHASE = "half_round_trip_latency_s", "steady"
-_REACH = 2 * MOST_HEADER_BYTES  # to either side of the value
-_BESIDE = 3  # points on either side of a break that its two times are medians of
-
-
-def propose_suspect(state: State) -> Iterator[Proposal]:
-    """Variables of the user's near whose value no finding has a limit."""
-    path = refined_by("switch")
-    if path is None or (state.asked and path.code not in state.asked.rules):
-        return
-    asked = {task.variable for task in state.tasks(SuspectTask)}
-    limits = [one for finding in state.findings for one in limits_of(finding) if one.covariate == "message_bytes"]
-    for switch, value in own_switches(state.library.switches, state.environ):
-        if switch.variable in asked or any(holds(limit, value) for limit in limits):
-            continue
-        made = suspect_campaign(switch, value, state.survey, state.ranks)
-        if made is not None:
-            task, campaign = made
-            why = f"your environment sets {switch.variable}={value}: is there a protocol switch?"
-            yield Proposal(task, campaign, why)
-
-
-def own_switches(
-    switches: Sequence[SwitchVariable], environ: Mapping[str, str]
-) -> Iterator[tuple[SwitchVariable, int]]:
-    """Variables that the user set, and their values in bytes."""
-    for switch in switches:
-        value = switch.value(environ) if switch.variable in environ else None
-        if value is not None and value > _REACH:
-            yield switch, value
-
-
-def suspect_campaign(
-    switch: SwitchVariable, value: int, survey: Results, ranks: int
-) -> tuple[SuspectTask, Campaign] | None:
-    """Ping-pongs around the value.
-
-    Args:    survey: whose ping-pong over lengths is the cell.
-    Returns: None where the survey has none, or all of its lengths lie on one side of the value.
-    """
-    cells = _ping_pongs(survey)
-    lengths = [int(cell.parameters["message_bytes"]) for cell in cells]
-    if not lengths or not min(lengths) < value < max(lengths):
-        return None
-    cell = min(cells, key=lambda one: abs(np.log(int(one.parameters["message_bytes"]) / value)))
-    bracket = Bracket("message_bytes", value - _REACH, value + _REACH)
-    why = f"{switch.variable} is {value} in your environment: does the protocol change there?"
-    campaign = points_campaign(bracket, cell, condition(cell, survey), ranks, why=why, exact=value - 1)
-    task = SuspectTask(
-        variable=switch.variable,
-        value_bytes=value,
-        covariate=bracket.covariate,
-        above=bracket.above,
-        up_to=bracket.up_to,
-        metric=METRIC,
-        phase=PHASE,
-    )
-    return task, campaign
-
-
-def _ping_pongs(survey: Results) -> list[CellResult]:
-    """The survey's line of lengths, as the user has it."""
-    found = [
-        cell
-        for cell in survey.cells
-        if cell.parameters.get("pattern") == "ping_pong"
-        and "message_bytes" in cell.parameters
-        and cell.estimate(METRIC, PHASE) is not None
-        and condition(cell, survey).setting is None
-        and not condition(cell, survey).variables
-    ]
-    groups = Counter(cell.group for cell in found)
-    longest = max(groups, key=lambda name: groups[name], default=None)
-    return [cell for cell in found if cell.group == longest]
-
-
-def apply_suspect(before: StepConclusion, task: SuspectTask, results: Results, history: StepHistory) -> StepConclusion:
-    """A finding more where a switch shows."""
-    seen = switch_finding(task, results)
-    return before if seen is None else before.with_findings([replace(seen, run=history.step.folder)])
-
-
-def summary_suspect(task: SuspectTask, before: StepConclusion, after: StepConclusion) -> str:
-    """The limit that shows."""
-    fresh = after.findings[len(before.findings) :]
-    limits = [limit_words(limit) for one in fresh for limit in limits_of(one)]
-    return "; ".join(limits) or f"no protocol switch shows at {task.value_bytes} B"
-
-
-SUSPECT = StepKind(SuspectTask, apply_suspect, summary_suspect)
-
-
-def switch_finding(task: SuspectTask, results: Results) -> Finding | None:
-    """Return the finding of a switch at the break that the step's times show; None: they show none, or a small one."""
-    times = times_of(results, task.covariate, task.metric, task.phase)
-    if times is None:
-        return None
-    found = narrow(Bracket(task.covariate, task.above, task.up_to), times.values, times.launch_s)
-    if not found.seen or max(found.jump_ratio, 1 / found.jump_ratio) < 1 + MINIMUM_EFFECT:
-        return None
-    support = Support("missing", f"neither the exact byte of the limit is known nor whether {task.variable} moves it")
-    path = refined_by("switch")
-    if path is None or path.switch_text is None:
-        return None
-    observation = _observation(path.switch_text, task, results, found, times)
-    finding = build(path, observation, support, results.run.mpi)
-    if finding.law is None:
-        return finding
-    brackets = [replace(bracket, rising=found.jump_ratio > 1) for bracket in finding.law.brackets]
-    return replace(finding, law=replace(finding.law, brackets=brackets))
-
-
-def _observation(
-    switch_text: Callable[[SwitchTimes], str], task: SuspectTask, results: Results, found: Narrowed, times: Times
-) -> Observation:
-    bracket, rising = found.bracket, found.jump_ratio > 1
-    split = int(np.searchsorted(times.values, bracket.above, side="right"))
-    last = int(np.searchsorted(times.values, bracket.up_to))
-    sides = slice(split - _BESIDE, split), slice(last, last + _BESIDE)
-    below_s, above_s = (np.median(times.launch_s[:, side], axis=1) for side in sides)
-    slow, fast = (above_s, below_s) if rising else (below_s, above_s)
-    ratio = ratio_of(slow, fast, MINIMUM_EFFECT)
-    cells = sorted(results.cells, key=lambda cell: int(cell.parameters["message_bytes"]))
-    ends = [cells[min(last, len(cells) - 1)], cells[split - 1]]
-    slow_cell, fast_cell = ends if rising else ends[::-1]
-    slow_s, fast_s = float(np.median(slow)), float(np.median(fast))
-    kinds, where = memory(cells), f"switch between {bracket.above:.0f} and {bracket.up_to:.0f} B"
-    law = FittedLaw(
-        name="segments",
-        formula=SEGMENTS.formula,
-        coefficients=(),
-        brackets=(bracket,),
-        residual_ratio=None,
-        left_out_ratio=None,
-        runner_up=None,
-        refused=None,
-        points=len(times.values),
-        launches=len(times.launch_s),
-    )
-    text = switch_text(
-        SwitchTimes(
-            above=bracket.above,
-            up_to=bracket.up_to,
-            metric=task.metric,
-            ratio=ratio_words(ratio),
-            before_s=fast_s if rising else slow_s,
-            after_s=slow_s if rising else fast_s,
-            setting=f"{task.variable}={task.value_bytes}",
-        )
-    )
-    return Observation(
-        about=f"switch, {kinds}, {task.variable}",
-        place=facts_of(results, ROLES).place(cells, [f"{kinds} memory", "ping pong", where]),
-        text=f"{text}.",
-        metric=task.metric,
-        phase=task.phase,
-        ratio=ratio.value,
-        interval=ratio.interval,
-        excess_s=slow_s - fast_s,
-        affects_default=True,
-        cells=tuple(cell.cell for cell in cells),
-        law=law,
-        evidence=(f"a line with one break, over {len(times.values)} lengths: a jump to {found.jump_ratio:.3f}x",),
-        slow_cells=(slow_cell.cell,),
-        fast_cells=(fast_cell.cell,),
-    )

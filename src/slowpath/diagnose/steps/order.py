@@ -24,12 +24,8 @@ from slowpath.diagnose.steps.kind import WITNESS, StepConclusion, StepHistory, S
 from slowpath.diagnose.steps.limits import (
     ATTRIBUTE,
     REFINE,
-    SUSPECT,
-    attribute_other_limits,
     propose_attribute,
     propose_refine,
-    propose_suspect,
-    refine_other_limits,
 )
 from slowpath.diagnose.steps.outside import OUTSIDE, outside, propose_outside
 from slowpath.diagnose.steps.settings import PATH, SETTINGS, STATE, propose_own_state, propose_path, propose_settings
@@ -49,7 +45,6 @@ KINDS: tuple[StepKind[Any], ...] = (
     SETTINGS,
     ALTERNATIVES,
     REPEAT,
-    SUSPECT,
     OUTSIDE,
     WITNESS,
     ATTRIBUTE,
@@ -101,13 +96,10 @@ def _applied(before: StepConclusion, one: MeasuredStep, history: StepHistory) ->
 # fault or an opportunity before a property of the library, and of these the one that costs most. Of one finding, the
 # limit is refined before it is attributed, and attributed before further remedies are tried.
 
-Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 FIRST_TRIED = 3  # findings of which one remedy each is tried before anything is explained
 
-# What may name another slow path.
-NAMING: tuple[Propose, ...] = (propose_suspect,)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     propose_attribute,
@@ -115,10 +107,6 @@ OF_A_FINDING: tuple[ProposeFor, ...] = (
     propose_refine,
     trial.propose,
 )
-# What noise left open.
-OPEN: tuple[Propose, ...] = (propose_repeat, trial.propose_again)
-# After all that findings themselves need.
-OTHER_LIMITS: tuple[ProposeFor, ...] = (attribute_other_limits, refine_other_limits)
 
 
 def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
@@ -152,18 +140,15 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         yield from _first_trials(ordered, state)  # what the survey left time for, before anything else takes it
     yield from propose_path(state)
     yield from propose_settings(state)  # nothing that is tried under them means much before that is known
-    if not name_only:
-        yield from _first_trials(ordered, state)
-    yield from _each(NAMING, state)
     if name_only:
         return
+    yield from _first_trials(ordered, state)
     yield from propose_witness(state)
     for finding in ordered:
         yield from _each_for(OF_A_FINDING, finding, state)
-    yield from _each(OPEN, state)
+    yield from propose_repeat(state)
+    yield from trial.propose_again(state)
     yield from alternatives.propose(state)
-    for finding in ordered:
-        yield from _each_for(OTHER_LIMITS, finding, state)
 
 
 def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal]:
@@ -195,11 +180,6 @@ def _of_own_state(state: State, name_only: bool) -> Iterator[Proposal]:
     for finding in () if name_only else first_by_cost(state.findings, state.measured):
         yield from trial.propose_named(finding, state)
         yield from trial.propose(finding, state)
-
-
-def _each(proposers: tuple[Propose, ...], state: State) -> Iterator[Proposal]:
-    for propose in proposers:
-        yield from propose(state)
 
 
 def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State) -> Iterator[Proposal]:

@@ -255,11 +255,11 @@ def _proposals(finding: Finding, state: State, remedy: Remedy, seen: Sides) -> I
 
 
 def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
-    moved = {(limit.movers, limit.only_together) for limit in limits_of(finding)[:1]}
+    moved = {limit.movers for limit in limits_of(finding)[:1]}
     listed = {remedy.name for remedy in finding.remedies}
     for task in state.tasks(AttributeTask):
         remedies = remedies_of(task, state.library.name)
-        if (movers_of(task), bool(task.together)) not in moved or remedies[0].name not in listed:
+        if movers_of(task) not in moved or remedies[0].name not in listed:
             continue
         limit = task.limit_bytes
         slow, fast = (

@@ -134,10 +134,9 @@ def switch_text(times: SwitchTimes) -> str:
     low, high = format_bytes(int(times.above)), format_bytes(int(times.up_to))
     is_exact = times.up_to - times.above <= 1
     where = f"{low} protocol switch" if is_exact else f"protocol switch between {low} and {high}"
-    own = f", where your {times.setting} lies," if times.setting else ""
     change = "jumps" if times.after_s > times.before_s else "falls"
     return (
-        f"At the {where}{own} {_METRICS.get(times.metric, times.metric)} {change} {times.ratio}: "
+        f"At the {where} {_METRICS.get(times.metric, times.metric)} {change} {times.ratio}: "
         f"{format_time(times.before_s)} below, {format_time(times.after_s)} above"
     )
 
