@@ -337,21 +337,10 @@ class Gap:
         return found.level is not None and found.low is not None and found.low > 1 + _LEAST_GAIN
 
     @property
-    def both_words(self) -> str:
-        """`speeds up both sides, the slow one by 18.5 ns and the fast one by 17.6 ns`."""
-        slow, remedied, fast, there = (
-            float(np.median(one)) for one in (self.slow, self.remedied, self.fast, self.fast_remedied)
-        )
-        return (
-            f"speeds up both sides, the slow one by {format_time(slow - remedied)} and the fast one by "
-            f"{format_time(fast - there)}"
-        )
-
-    @property
     def fast_words(self) -> str:
         """`the fast side takes 18.9 ns in place of 36.5 ns`."""
-        fast, there = (float(np.median(one)) for one in (self.fast, self.fast_remedied))
-        return f"the fast side takes {format_time(there)} in place of {format_time(fast)}"
+        fast, there = (format_time(float(np.median(one))) for one in (self.fast, self.fast_remedied))
+        return f"the fast side takes {there} in place of {fast}"
 
 
 FEWEST_PAIRS = 8
@@ -398,39 +387,33 @@ class TrialOutcome:
         return hopeful and self.control.verdict in ("same", "undecided")
 
 
-@dataclass(frozen=True)
-class _Effect:
-    """contrast: slow over remedied, its pairs the faster ones of `copies`.  copies: of both cells, where both were
-    measured, seconds, shape (pairs, 2) each."""
-
-    contrast: ContrastResult
-    copies: tuple[Floats, Floats] | None
-
-    @property
-    def low(self) -> float:
-        """Lower end of its interval; 1 where there is none."""
-        return self.contrast.interval[0] if self.contrast.interval else 1.0
+Copies = tuple[Floats, Floats]  # both cells' measurements, remedied and slow, seconds, shape (pairs, 2) each
+By = Mapping[str, ContrastResult]
 
 
 def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
     """The outcome.  Args: results: of the trial's run, or of it pooled with earlier ones."""
-    found: dict[str, list[ContrastResult]] = {}
-    for contrast in results.contrasts:
-        found.setdefault(contrast.group, []).append(contrast)
-    contrasts = found
-    side_effects = _verdict_side_effects(contrasts.get(SIDE, []))
-    effect = _effect(contrasts)
-    if effect is None or effect.contrast.ratio is None:
-        why = effect.contrast.reason if effect and effect.contrast.reason else "the trial measured nothing"
+    by = {contrast.group: contrast for contrast in reversed(results.contrasts)}
+    side_effects = [
+        SideEffect(where=one.where, ratio=one.ratio, interval=one.interval, verdict=one.verdict)
+        for one in results.contrasts
+        if one.group == SIDE and one.verdict in ("faster", "slower") and one.ratio is not None
+    ]
+    effect, copies = _effect(by)
+    if effect is None or effect.ratio is None:
+        why = effect.reason if effect and effect.reason else "the trial measured nothing"
         leg = Leg(state="missing", text=f"the trial gave no pairs: {why}", evidence=[])
-        return TrialOutcome(
-            task.remedy, "not tried", leg, pairs=effect.contrast.launches if effect else 0, side_effects=side_effects
-        )
-    gap = _gap(task, contrasts, effect)
+        pairs = effect.launches if effect else 0
+        return TrialOutcome(task.remedy, "not tried", leg, pairs=pairs, side_effects=side_effects)
+    gap, control = _gap(task, by, effect, copies), by.get(CONTROL)
     removed = gap.removed if gap else None
-    control, alike = _first(contrasts, CONTROL), _first(contrasts, ALIKE)
-    verdict, state, reason = _verdict(task, effect, gap, control, alike)
-    evidence = [_effect_words(task, effect.contrast), *([_removed_words(removed)] if removed else [])]
+    verdict, state, reason = _verdict(task, effect, gap, control, by.get(ALIKE))
+    slow, remedied = map(format_time, of_ratio(effect.b_value_s or 0.0, effect.a_value_s or 0.0, effect.ratio))
+    times = f"{ratio_words(effect.ratio, effect.interval)} the time: {slow} against {remedied}"
+    evidence = [f"without '{task.remedy}' it takes {times}, {effect.launches} pairs"]
+    if removed:
+        share = share_words(removed.value, removed.interval)
+        evidence.append(f"{share} of the gap is removed{more_words(removed.beyond_s)}")
     evidence += [f"with '{task.remedy}' {gap.fast_words}"] if gap and task.fast_side == "toggled" else []
     evidence += [_control_words(task, control, effect)] if control else []
     return TrialOutcome(
@@ -438,72 +421,82 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
         verdict=verdict,
         leg=Leg(state=state, text=reason, evidence=evidence),
         removed_ratio=removed,
-        ratio=effect.contrast.ratio,
-        interval=effect.contrast.interval,
-        pairs=effect.contrast.launches,
+        ratio=effect.ratio,
+        interval=effect.interval,
+        pairs=effect.launches,
         control=control,
         side_effects=side_effects,
         gap=gap,
-        copies_agree=_agree(alike),
+        copies_agree=_agree(by.get(ALIKE)),
     )
 
 
 def _verdict(
     task: TrialTask,
-    effect: _Effect,
+    effect: ContrastResult,
     gap: Gap | None,
     control: ContrastResult | None,
     alike: ContrastResult | None,
 ) -> tuple[TrialVerdict, LegState, str]:
     """The remedy's verdict, the state of the leg, and why."""
-    contrast = effect.contrast
-    low, high = contrast.interval or (0.0, float("inf"))
-    least = contrast.minimum_effect
-    if contrast.verdict == "faster" and high < 1 / (1 + least):
+    low, high = effect.interval or (0.0, float("inf"))
+    if effect.verdict == "faster" and high < 1 / (1 + effect.minimum_effect):
         return "worse", "refuted", f"{task.remedy} makes it slower"
-    if contrast.verdict == "same":
+    if effect.verdict == "same":
         return "no effect", "refuted", f"{task.remedy} changes nothing"
-    if contrast.verdict != "slower" or low <= 1 + least:
-        return "partial", "missing", "its effect is undecided; measure more rounds"
-    if contrast.launches < FEWEST_PAIRS:
-        return "partial", "missing", f"{contrast.launches} pairs; a proof needs {FEWEST_PAIRS}"
-    short = _too_little(task, gap)
-    if short is not None:
-        return short
-    if not _agree(alike):
-        return "partial", "missing", "two measurements of the slow cell differ, so its pairs prove nothing"
-    if control is None:
-        why = task.uncontrolled or "no control is known that this remedy must leave unchanged"
-        return "partial", "missing", f"no negative control: {why}"
-    if not stayed(control, low):
-        undecided = control.verdict == "undecided"
-        why = (
-            "is undecided; more rounds would decide it"
-            if undecided
-            else "may have changed as well, so the gain can't be attributed to this remedy"
-        )
-        return "partial", "missing", f"the negative control {why}"
-    share = f"{gap.removed.value:.0%}" if gap and gap.removed else "all"
-    more = more_words(gap.removed.beyond_s) if gap and gap.removed else ""
-    return "proven", "shown", f"{task.remedy}, toggled alone, removes {share} of the gap{more}"
+    share = _share(gap)
+    if task.fast_side == "toggled" and gap is not None and share is not None and gap.fast_gains:
+        value, least, most = share
+        if least < LEAST_REMOVED_RATIO and _why_open(effect, low) is None:
+            why = f"speeds up both sides: {gap.fast_words}; worth having, but {value:.0%} of the gap is removed"
+            return "both sides", "refuted" if most < LEAST_REMOVED_RATIO else "missing", f"{task.remedy} {why}"
+    why_not = _why_open(effect, low) or _why_gap(gap, share) or _why_control(task, control, alike, low)
+    if why_not is not None:
+        return "partial", "missing", why_not
+    removed = gap.removed if gap else None
+    how_much = f"{removed.value:.0%} of the gap{more_words(removed.beyond_s)}" if removed else "all of the gap"
+    return "proven", "shown", f"{task.remedy}, toggled alone, removes {how_much}"
 
 
-def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegState, str] | None:
+def _share(gap: Gap | None) -> tuple[float, float, float] | None:
+    """Of the gap that is removed, and its interval; None: not known."""
+    removed = gap.removed if gap else None
+    return (removed.value, *removed.interval) if removed is not None and removed.interval is not None else None
+
+
+def _why_open(effect: ContrastResult, low: float) -> str | None:
+    """Why the pairs decide nothing.  Args: low: end of their interval."""
+    if effect.verdict != "slower" or low <= 1 + effect.minimum_effect:
+        return "its effect is undecided; measure more rounds"
+    return f"{effect.launches} pairs; a proof needs {FEWEST_PAIRS}" if effect.launches < FEWEST_PAIRS else None
+
+
+def _why_gap(gap: Gap | None, share: tuple[float, float, float] | None) -> str | None:
     """Why what is left of the gap is no proof; None: enough of it is gone."""
     if gap is None:
-        why = "no fast side was measured with it, so its share of the gap is unknown"
-        return "partial", "missing", why
-    removed = gap.removed
-    if removed is None or removed.interval is None:
-        return "partial", "missing", "the trial did not show the gap that it should close"
-    low, high = removed.interval
+        return "no fast side was measured with it, so its share of the gap is unknown"
+    if share is None:
+        return "the trial did not show the gap that it should close"
+    value, low, high = share
     if low >= LEAST_REMOVED_RATIO:
         return None
-    share = f"{removed.value:.0%} of the gap [{low:.0%}, {high:.0%}]"
-    if task.fast_side == "toggled" and gap.fast_gains:
-        why = f"{task.remedy} {gap.both_words}: worth having, but {share} is removed"
-        return "both sides", "refuted" if high < LEAST_REMOVED_RATIO else "missing", why
-    return "partial", "missing", f"it removes {share}; a proof needs at least half at the lower end"
+    return f"it removes {value:.0%} of the gap [{low:.0%}, {high:.0%}]; a proof needs at least half at the lower end"
+
+
+def _why_control(
+    task: TrialTask, control: ContrastResult | None, alike: ContrastResult | None, low: float
+) -> str | None:
+    """Why the controls leave it open.  Args: low: lower end of the effect's interval."""
+    if not _agree(alike):
+        return "two measurements of the slow cell differ, so its pairs prove nothing"
+    if control is None:
+        why = task.uncontrolled or "no control is known that this remedy must leave unchanged"
+        return f"no negative control: {why}"
+    if stayed(control, low):
+        return None
+    if control.verdict == "undecided":
+        return "the negative control is undecided; more rounds would decide it"
+    return "the negative control may have changed as well, so the gain can't be attributed to this remedy"
 
 
 def stayed(control: ContrastResult, least_effect: float) -> bool:
@@ -526,79 +519,50 @@ def _agree(alike: ContrastResult | None) -> bool:
     return alike.ratio is not None and 1 / CONTROL_WITHIN_RATIO <= alike.ratio <= CONTROL_WITHIN_RATIO
 
 
-def _effect(contrasts: Mapping[str, Sequence[ContrastResult]]) -> _Effect | None:
-    """Slow over remedied: of the two copies that each side has in a round the faster one, on both sides alike.
+def _effect(by: By) -> tuple[ContrastResult | None, Copies | None]:
+    """Slow over remedied: of the two copies that each side has in a round the faster one, on both sides alike. The
+    copies; None: they were not both measured.
 
     What disturbs a measurement lengthens it, and seldom both copies; `a` is remedied, `b` slow, as `design` has them.
     """
-    first, second = _first(contrasts, EFFECT), _first(contrasts, AGAIN)
-    if first is None:
-        return None
-    if first.ratio is None or second is None or len(second.pairs) != len(first.pairs):
-        return _Effect(first, None)
+    first, second = by.get(EFFECT), by.get(AGAIN)
+    if first is None or first.ratio is None or second is None or len(second.pairs) != len(first.pairs):
+        return first, None
     copies = np.array(first.pairs, dtype=np.float64), np.array(second.pairs, dtype=np.float64)
     judged = judged_by(first, np.minimum(*copies))
     if judged.level is None:  # a range: nothing can be concluded from it
         judged = msgspec.structs.replace(judged, interval=None)
-    return _Effect(judged, copies)
+    return judged, copies
 
 
-def _gap(task: TrialTask, contrasts: Mapping[str, Sequence[ContrastResult]], effect: _Effect) -> Gap | None:
+def _gap(task: TrialTask, by: By, effect: ContrastResult, copies: Copies | None) -> Gap | None:
     """From the rounds that have all of it; None: no fast side was measured."""
-    faster = np.array(effect.contrast.pairs, dtype=np.float64)
-    remedied, slow = faster[:, 0], faster[:, 1]
-    if task.fast_side == "remedied" and effect.copies is not None:
+    remedied, slow = np.array(effect.pairs, dtype=np.float64).T
+    if task.fast_side == "remedied" and copies is not None:
         # The remedied cell is the fast side: its second copy stands for that, and the remedy changes nothing there.
-        first, second = (copy[:, 0] for copy in effect.copies)
+        first, second = (copy[:, 0] for copy in copies)
         return Gap(slow, first, second, second)
-    fast = _first(contrasts, FAST)
-    if fast is not None and len(fast.pairs) == slow.size:
-        pairs = np.array(fast.pairs, dtype=np.float64)
-        if task.fast_side == "unchanged":
-            there = pairs.min(axis=1)  # two copies of one cell
-            return Gap(slow, remedied, there, there)
-        again = _first(contrasts, FAST_AGAIN)
-        if again is not None and len(again.pairs) == slow.size:
-            pairs = np.minimum(pairs, np.array(again.pairs, dtype=np.float64))
-        return Gap(slow, remedied, pairs[:, 1], pairs[:, 0])
+    sides = [np.array(by[name].pairs, dtype=np.float64) for name in (FAST, FAST_AGAIN) if name in by]
+    sides = [pairs for pairs in sides if len(pairs) == slow.size]
+    if sides and task.fast_side == "unchanged":
+        there = sides[0].min(axis=1)  # two copies of one cell
+        return Gap(slow, remedied, there, there)
+    if sides:
+        fast_remedied, fast = np.minimum(sides[0], sides[-1]).T
+        return Gap(slow, remedied, fast, fast_remedied)
     if task.fast_side == "none" and task.constant_s is not None:
         constant = np.full(slow.size, task.constant_s)
         return Gap(slow, remedied, constant, constant)
     return None
 
 
-def _verdict_side_effects(contrasts: Sequence[ContrastResult]) -> list[SideEffect]:
-    """Cells that the remedy made slower or faster: `b` over `a` is remedied over slow."""
-    return [
-        SideEffect(where=contrast.where, ratio=contrast.ratio, interval=contrast.interval, verdict=contrast.verdict)
-        for contrast in contrasts
-        if contrast.verdict in ("faster", "slower") and contrast.ratio is not None
-    ]
-
-
-def _first(contrasts: Mapping[str, Sequence[ContrastResult]], name: str) -> ContrastResult | None:
-    return next(iter(contrasts.get(name, ())), None)
-
-
-def _effect_words(task: TrialTask, effect: ContrastResult) -> str:
-    times_s = of_ratio(effect.b_value_s or 0.0, effect.a_value_s or 0.0, effect.ratio or 0.0)
-    slow, remedied = (format_time(value) for value in times_s)
-    ratio = ratio_words(effect.ratio or 0.0, effect.interval)
-    return f"without '{task.remedy}' it takes {ratio} the time: {slow} against {remedied}, {effect.launches} pairs"
-
-
-def _removed_words(removed: RemovedRatio) -> str:
-    return f"{share_words(removed.value, removed.interval)} of the gap is removed{more_words(removed.beyond_s)}"
-
-
-def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) -> str:
+def _control_words(task: TrialTask, control: ContrastResult, effect: ContrastResult) -> str:
     if control.ratio is None:
         return f"negative control: not measured: {control.reason}"
-    undecided, decided = control.verdict == "undecided", control.verdict in ("slower", "faster")
-    if stayed(control, effect.low):
-        word = "hardly changed" if decided else "unchanged"
+    if stayed(control, effect.interval[0] if effect.interval else 1.0):
+        word = "hardly changed" if control.verdict in ("slower", "faster") else "unchanged"
     else:
-        word = "undecided" if undecided else "may have changed"
+        word = "undecided" if control.verdict == "undecided" else "may have changed"
     return f"negative control: {ratio_words(control.ratio, control.interval)}, {word} ({task.control or ''})"
 
 
@@ -675,21 +639,21 @@ def refutation(outcome: TrialOutcome) -> str | None:
     )
 
 
-def without_cause(finding: Finding, why: str) -> Finding:
-    """The finding as it is observed, without the cause that a trial refuted; a proven one as it is.
-
-    Args: why: as of `refutation`.
+def without_cause(finding: Finding, why: str, state: LegState = "refuted") -> Finding:
+    """The finding as it is observed, without the cause that a trial refuted, or did not show again; a proven one as it
+    is.  Args: why: as of `refutation`.
     """
     if finding.status == "proven":
         return finding
     path = known(finding.rule)
-    explained = msgspec.structs.replace(finding.legs.explained, state="refuted", text=why)
+    lost = [finding.cause] if finding.cause and state == "missing" else list(path.hypotheses) if path else []
+    explained = msgspec.structs.replace(finding.legs.explained, state=state, text=why)
     legs = msgspec.structs.replace(finding.legs, explained=explained)
     return msgspec.structs.replace(
         finding,
         status="observed",
         cause=None,
-        hypotheses=finding.hypotheses or (list(path.hypotheses) if path else []),
+        hypotheses=finding.hypotheses or lost,
         legs=legs,
         missing=legs_missing(legs),
         doubts=list(dict.fromkeys([*finding.doubts, why])),

@@ -36,7 +36,7 @@ from slowpath.diagnose.trials import (
     without_cause,
 )
 from slowpath.diagnose.tune.files import PRELOAD
-from slowpath.findings.finding import legs_missing, with_trial
+from slowpath.findings.finding import with_trial
 from slowpath.findings.slow_path import Control, Remedy, snippet
 from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
 from slowpath.slowpaths.registry import REMEDIES, codes_refined_by
@@ -102,19 +102,9 @@ def _seen_again(finding: Finding, outcome: TrialOutcome) -> Finding:
     gap = outcome.gap
     if gap is None or outcome.pairs < FEWEST_PAIRS or gap.again != "open" or finding.status == "proven":
         return finding
+    excess_s = None if finding.excess_s is None else min(finding.excess_s, max(0.0, gap.excess_s))
     doubt = f"{outcome.pairs} pairs of a trial did not show the gap again"
-    explained = msgspec.structs.replace(finding.legs.explained, state="missing", text=doubt)
-    legs = msgspec.structs.replace(finding.legs, explained=explained)
-    return msgspec.structs.replace(
-        finding,
-        status="observed",
-        cause=None,
-        hypotheses=finding.hypotheses or ([finding.cause] if finding.cause else []),
-        legs=legs,
-        missing=legs_missing(legs),
-        doubts=list(dict.fromkeys([*finding.doubts, doubt])),
-        excess_s=None if finding.excess_s is None else min(finding.excess_s, max(0.0, gap.excess_s)),
-    )
+    return msgspec.structs.replace(without_cause(finding, doubt, "missing"), excess_s=excess_s)
 
 
 _LONG, _LONGER = 65536, 262144  # bytes: of the control, far from what is replaced
