@@ -15,9 +15,10 @@ from slowpath.core.machine import OtherProcess, Others
 from slowpath.core.results import RankPlace, Results, SkippedRow
 from slowpath.diagnose.own_settings import first_by_cost, named, set_aside
 from slowpath.diagnose.ranks import Job
+from slowpath.diagnose.session import verdict_of
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.steps.order import conclude, proposals
-from slowpath.diagnose.steps.settings import EVERYWHERE, STARTED, state_campaign
+from slowpath.diagnose.steps.settings import EVERYWHERE, STARTED, state_campaign, with_own_state_first
 from slowpath.diagnose.tasks import SettingsTask, StateTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER
@@ -47,12 +48,16 @@ def kinds(of: State, name_only: bool = False) -> list[str]:
 
 
 def of_settings(
-    ratio: float, settings: Sequence[OwnSetting] = (ASYNC,), metric: str = METRIC, long: float | None = None
+    ratio: float,
+    settings: Sequence[OwnSetting] = (ASYNC,),
+    metric: str = METRIC,
+    long: float | None = None,
+    memory: str = "host",
 ) -> MeasuredStep:
     """The step where two sizes take so many times as long with these settings. long: in place of it, of 1 MiB."""
     cells, contrasts = [], []
     for number, length in enumerate(("8", "1048576")):
-        parameters = {"message_bytes": length, "pattern": "ping_pong"}
+        parameters = {"message_bytes": length, "pattern": "ping_pong", "memory": memory}
         of_long = number == 1 and long is not None
         ratio = long if of_long and long is not None else ratio
         times = [(1e-4 if of_long else 1e-6) * (1 + 0.01 * launch) for launch in range(5)]
@@ -181,3 +186,16 @@ def test_settings_with_which_no_launch_starts_are_said_first_and_the_survey_goes
     (of_two,) = conclude([several], []).findings
     assert set_aside([of_two], [several]) == (ASYNC.name, TCP.name)
     assert set_aside([found], [where_none_starts([TCP])]) == (TCP.name,)
+
+
+def test_a_handle_cache_that_is_off_is_the_first_sentence_of_the_verdict() -> None:
+    """Two H200s: 33 times slower with each message, and the verdict was that no fault was found."""
+    off = OwnSetting("UCX_CUDA_IPC_CACHE", "n")
+    first = of_settings(33.0, [off], memory="device")
+    (found,) = conclude([first], []).findings
+    verdict = verdict_of([found], [first])
+    begins = "With UCX_CUDA_IPC_CACHE=n, 8 B messages from device memory are 33"
+    assert with_own_state_first(verdict, [found]).answer.startswith(begins)
+    assert set_aside([found], [first]) == (off.name,)
+    suspicion = replace(found, status="observed", cause=None, needs_cause=True)
+    assert with_own_state_first(verdict, [suspicion]) == verdict
