@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""campaigns/guidelines.toml out of the table of guidelines: one group of cells and one question for each collective,
-and one for each axis along which the library's own forms are held against each other.
-"""
+"""campaigns/guidelines.toml out of the table of guidelines: one group of cells and one question for each collective."""
 
 from __future__ import annotations
 
@@ -24,23 +22,14 @@ rounds = 12
 minimum_effect = 0.05
 """
 
-# Of one message for all ranks; of a block for each rank; of both for axes, where two lengths are enough.
+# Of one message for all ranks; of a block for each rank.
 LENGTHS = ("8", "1KiB", "16KiB", "128KiB", "1MiB")
 BLOCK_LENGTHS = ("8", "512", "4KiB", "32KiB", "128KiB")
-AXIS_LENGTHS = ("8", "32KiB")
 ONE_MESSAGE = ("bcast", "reduce", "allreduce", "scan", "exscan")
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
 EFFORT = "samples = 30\ntime_limit_s = 0.01\nwarmup_s = 0.002\n"
 METRIC = 'metric = "collective_work_s"\n'
 
-# (axis, left, right): what the contrast asks.
-QUESTIONS = {
-    ("start", "blocking", "nonblocking"): "Is a blocking {0} slower than a nonblocking one and its MPI_Wait?",
-    ("start", "persistent", "blocking"): "Is a persistent {0} slower than a blocking one?",
-    ("in_place", "on", "off"): "Is {0} slower in place than out of place?",
-    ("op", "sum", "user"): "Is {0} slower with a built-in op than with a user's?",
-    ("shape", "one_type", "elements"): "Is {0} slower with one big type than with n elements?",
-}
 
 CONTROL = """\
 # Nothing differs between the two copies.
@@ -68,17 +57,13 @@ def campaign_text(guidelines: Sequence[Guideline] = GUIDELINES) -> str:
     """The whole file."""
     collectives = list(dict.fromkeys(row.collective for row in guidelines))
     parts = [HEAD, *(_mockups(name, guidelines) for name in collectives)]
-    axes = dict.fromkeys(axis for axis, _, _ in QUESTIONS)
-    parts += [_axis(name, axis, guidelines) for name in collectives for axis in axes]
     parts.append(CONTROL.format(effort=EFFORT, metric=METRIC))
-    return "\n".join(part for part in parts if part)
+    return "\n".join(parts)
 
 
 def _mockups(collective: str, guidelines: Iterable[Guideline]) -> str:
     mine = [row for row in guidelines if row.collective == collective]
-    ways = list(dict.fromkeys(row.mockup for row in mine if row.mockup is not None))
-    if not ways:
-        return ""
+    ways = list(dict.fromkeys(row.mockup for row in mine))
     lengths = LENGTHS if collective in ONE_MESSAGE else BLOCK_LENGTHS
     return (
         _cells(collective, collective, f"way = {_list(['library', *ways])}\n", lengths)
@@ -88,23 +73,6 @@ def _mockups(collective: str, guidelines: Iterable[Guideline]) -> str:
         + f'cells = "{collective}"\naxis = "way"\na = "library"\nb = {_list(ways)}\n'
         + METRIC
     )
-
-
-def _axis(collective: str, axis: str, guidelines: Iterable[Guideline]) -> str:
-    rows = [row for row in guidelines if (row.collective, row.axis, row.mockup) == (collective, axis, None)]
-    if not rows:
-        return ""
-    name = f"{collective}, {axis.replace('_', ' ')}"
-    values = list(dict.fromkeys(value for row in rows for value in (row.right, row.left)))
-    text = _cells(name, collective, f"{axis} = {_list(values)}\n", AXIS_LENGTHS)
-    for row in rows:
-        question = QUESTIONS[axis, row.left, row.right].format(collective)
-        text += (
-            f'\n[[contrast]]\nname = "{collective}, {row.left} against {row.right}"\n'
-            f'question = "{question}"\ncells = "{name}"\naxis = "{axis}"\na = "{row.right}"\nb = "{row.left}"\n'
-            f"{METRIC}explains = true\n"
-        )
-    return text
 
 
 def _cells(name: str, collective: str, varied: str, lengths: Sequence[str]) -> str:

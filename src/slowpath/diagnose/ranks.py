@@ -188,7 +188,7 @@ class Part:
 
 def held_against(collective: str) -> Part | None:
     """The collective against what the library's other calls make of it; None: nothing is known that makes it."""
-    ways = list(dict.fromkeys(g.mockup for g in GUIDELINES if g.collective == collective and g.mockup is not None))
+    ways = list(dict.fromkeys(g.mockup for g in GUIDELINES if g.collective == collective))
     if not ways:
         return None
     lengths = {} if collective == "barrier" else {"message_bytes": list(LENGTHS)}

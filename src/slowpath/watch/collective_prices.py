@@ -85,7 +85,7 @@ def collective_questions(
         share = collective.work_s * collective.count / run_s if run_s > 0 else 0.0
         if share < LEAST_SHARE:
             continue
-        ways = dict.fromkeys(row.mockup for row in GUIDELINES if row.collective == collective.collective and row.mockup)
+        ways = dict.fromkeys(row.mockup for row in GUIDELINES if row.collective == collective.collective)
         if ways:
             found.append(CollectiveQuestion(collective, share, tuple(ways), _parameters(collective)))
         else:

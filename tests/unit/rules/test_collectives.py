@@ -120,19 +120,6 @@ def test_its_remedy_is_the_mockup() -> None:
     assert remedy.snippet.shell == "export SLOWPATH_COLL=tuning.json"
 
 
-def test_a_message_in_pieces_is_held_against_as_many_calls_as_it_takes() -> None:
-    """8 KiB as 8 calls of 1 KiB, each 2 us; 1 KiB as 128 calls of 8 B is no gain."""
-    run = Planted(seed=2)
-    for length, time_s in ((8, 1e-6), (KIB, 2e-6), (8 * KIB, 40e-6)):
-        more = {"pattern": "calls", "collective": "gather", "message_bytes": length, "way": "library", "members": "all"}
-        run.cell({"collective_work_s": {"steady": time_s}}, experiment="coll", **more)
-    (found,) = of_guidelines(run)
-    assert found.ratio == pytest.approx(2.5, rel=0.03)
-    assert found.text.startswith("One gather takes 2.")
-    assert "what 8 calls of 1 KiB take, for 8 KiB on 2 ranks" in found.text
-    assert found.remedies == []
-
-
 def test_the_choice_does_not_make_the_ratio_better() -> None:
     """20 ways that are all equal: the best of them on all launches would seem some percent faster."""
     ratios = []

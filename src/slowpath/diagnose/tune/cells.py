@@ -134,7 +134,7 @@ def load(folder: Path) -> TuneRequest:
 
 def tunable(library: str) -> list[str]:
     """Collectives that have another way under this library."""
-    return sorted({one.collective for one in GUIDELINES if one.mockup} | set(ALGORITHMS.get(library, {})))
+    return sorted({one.collective for one in GUIDELINES} | set(ALGORITHMS.get(library, {})))
 
 
 def require_known(request: TuneRequest) -> None:
@@ -194,7 +194,7 @@ def view_of(parameters: Mapping[str, str], metric: str) -> TimedView | None:
 
 def mockups_of(collective: str) -> tuple[str, ...]:
     """Other ways of a collective, as guidelines name them."""
-    found = (one.mockup for one in GUIDELINES if one.collective == collective and one.axis == "way")
+    found = (one.mockup for one in GUIDELINES if one.collective == collective)
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 

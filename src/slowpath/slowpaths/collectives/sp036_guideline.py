@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import ContrastResult
 from slowpath.core.units import format_bytes, format_time, ratio_words
-from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, Ratio, once
+from slowpath.findings.facts import Difference, Facts, Ratio, once
 from slowpath.findings.slow_path import (
     COLL_LIBRARY,
     COLLECTIVES,
@@ -26,7 +26,7 @@ from slowpath.findings.slow_path import (
     SlowPath,
     observed,
 )
-from slowpath.mpi.guidelines import GUIDELINES, MADE_BY_OTHERS
+from slowpath.mpi.guidelines import MADE_BY_OTHERS
 from slowpath.stats.contrast import FEWEST_ROUNDS, ChosenProof, choosing, holm, medians, proof
 from slowpath.stats.estimate import Floats
 
@@ -34,7 +34,6 @@ from slowpath.stats.estimate import Floats
 
 WAY = "way"
 
-SPLIT = "message_bytes"
 
 LEAST = 1.05  # less is not worth another way
 
@@ -47,15 +46,12 @@ class Violation(Difference):
     `ranges`, geometric mean, of the launches that prove.  p: the largest of these lengths, corrected for all that were
     tested.
 
-    left, right: values of `axis` on the slow and on the fast side; right is the mock-up's name where the axis is WAY,
-    where it is SPLIT the bytes of one piece.  ranges: [first, last] of neighbouring lengths, bytes; () where the
+    right: the mock-up's name.  ranges: [first, last] of neighbouring lengths, bytes; () where the
     collective has no length.  ranks: that call it; None: not recorded.
     rivals: other ways that were measured.  chose, proved: launches.  cells: all that it rests on.
     """
 
     collective: str
-    axis: str
-    left: str
     right: str
     ranges: tuple[tuple[int, int], ...]
     ranks: int | None
@@ -97,53 +93,33 @@ class WayPoint:
 
 @dataclass(frozen=True)
 class WayLine:
-    """All points of one collective along one axis, the shortest first. left: value of the axis of the calls."""
+    """All points of one collective, the shortest first."""
 
     collective: str
-    axis: str
-    left: str
     metric: str
     points: Sequence[WayPoint]
 
 
 def way_lines(cells: Iterable[CellResult]) -> list[WayLine]:
     """Every line of every guideline that these cells hold."""
-    known = list(cells)
-    return [*_ways(known), *_axes(known), *_pieces(known)]
-
-
-def _ways(cells: Sequence[CellResult]) -> list[WayLine]:
     found = []
-    for group in _alike(cells, WAY):
+    for group in _alike(cells):
         names = [name for name, _ in group if name != LIBRARY]
-        found += _line(WAY, LIBRARY, list(dict.fromkeys(names)), group)
+        found += _line(list(dict.fromkeys(names)), group)
     return found
 
 
-def _axes(cells: Sequence[CellResult]) -> list[WayLine]:
-    """Guidelines whose sides are both the library's own."""
-    found = []
-    rows = [row for row in GUIDELINES if row.mockup is None and row.axis not in (WAY, SPLIT)]
-    for axis in dict.fromkeys(row.axis for row in rows):
-        for group in _alike([cell for cell in cells if (cell.parameters.get(WAY, LIBRARY) == LIBRARY)], axis):
-            collective = next(iter(group.values())).parameters["collective"]
-            for row in rows:
-                if (row.collective, row.axis) == (collective, axis):
-                    found += _line(axis, row.left, [row.right], group)
-    return found
-
-
-def _alike(cells: Sequence[CellResult], axis: str) -> list[dict[tuple[str, int], CellResult]]:
-    """Groups of cells that differ in the axis and in their lengths alone: value and length -> cell."""
+def _alike(cells: Iterable[CellResult]) -> list[dict[tuple[str, int], CellResult]]:
+    """Groups of cells that differ in the way and in their lengths alone: way and length -> cell."""
     groups: dict[tuple[object, ...], dict[tuple[str, int], CellResult]] = defaultdict(dict)
     for cell in cells:
         parameters = cell.parameters
-        if parameters.get("pattern", "calls") != "calls" or axis not in parameters:
+        if parameters.get("pattern", "calls") != "calls" or WAY not in parameters:
             continue
-        without = (axis, LENGTH, *_EFFORT)
+        without = (WAY, LENGTH, *_EFFORT)
         rest = tuple(sorted((name, value) for name, value in parameters.items() if name not in without))
         place = (cell.mpi, cell.environment, cell.placement, cell.copy, rest)
-        groups[place].setdefault((parameters[axis], _length(cell)), cell)
+        groups[place].setdefault((parameters[WAY], _length(cell)), cell)
     return list(groups.values())
 
 
@@ -154,12 +130,12 @@ def _length(cell: CellResult) -> int:
     return int(cell.parameters.get(LENGTH, "0"))
 
 
-def _line(axis: str, left: str, rights: Sequence[str], group: Mapping[tuple[str, int], CellResult]) -> list[WayLine]:
+def _line(rights: Sequence[str], group: Mapping[tuple[str, int], CellResult]) -> list[WayLine]:
     """At most one: none where no length has both sides in the same launches."""
     metric = _metric(group.values())
     points = []
-    for length in sorted({length for name, length in group if name == left}):
-        base = group[left, length]
+    for length in sorted({length for name, length in group if name == LIBRARY}):
+        base = group[LIBRARY, length]
         base_s = _times_s(base, metric)
         if base_s is None:
             continue
@@ -173,30 +149,7 @@ def _line(axis: str, left: str, rights: Sequence[str], group: Mapping[tuple[str,
             points.append(WayPoint(length, OtherWay(base, base_s), others))
     if not points:
         return []
-    return [WayLine(points[0].base.cell.parameters["collective"], axis, left, metric, points)]
-
-
-def _pieces(cells: Sequence[CellResult]) -> list[WayLine]:
-    """A(k n) <= k A(n): at each length all shorter ones that divide it, as often as they have to be called."""
-    collectives = {row.collective for row in GUIDELINES if (row.axis, row.left) == (SPLIT, "k n")}
-    found = []
-    for group in _alike([cell for cell in cells if cell.parameters.get("collective") in collectives], WAY):
-        own = {length: cell for (name, length), cell in group.items() if name == LIBRARY and length > 0}
-        metric = _metric(own.values())
-        times = {length: times_s for length, cell in own.items() if (times_s := _times_s(cell, metric)) is not None}
-        points = []
-        for length in sorted(times):
-            others = {
-                str(piece): OtherWay(own[piece], times[piece] * (length // piece))
-                for piece in times
-                if piece < length and length % piece == 0 and times[piece].size == times[length].size
-            }
-            if others:
-                points.append(WayPoint(length, OtherWay(own[length], times[length]), others))
-        if points:
-            first = points[0].base.cell.parameters["collective"]
-            found.append(WayLine(first, SPLIT, "k n", metric, points))
-    return found
+    return [WayLine(points[0].base.cell.parameters["collective"], metric, points)]
 
 
 def _metric(cells: Iterable[CellResult]) -> str:
@@ -258,21 +211,7 @@ def violations(facts: Facts) -> list[Violation]:
     for violation in found:
         if violation.is_beyond(LEAST):
             groups[id(violation.candidate.line), violation.candidate.way].append(violation)
-    every = [_violation(group, facts) for group in groups.values()]
-    by_mockup = {cell for violation in every if violation.axis == WAY for cell in violation.cells}
-    return [violation for violation in every if not _is_reported(facts, violation, by_mockup)]
-
-
-def _is_reported(facts: Facts, one: Violation, by_mockup: Container[int]) -> bool:
-    """Whether another fact speaks for it: a mock-up for a length in pieces, a decided contrast for
-    one that is started as a persistent call (SP042).
-    """
-    if one.axis == SPLIT:
-        return one.slow.cell in by_mockup
-    if (one.axis, one.left) != ("start", "persistent"):
-        return False
-    decided = facts.slowdowns("start", phase="steady")
-    return any(other.slow.cell == one.slow.cell and other.ratio.least >= CLEAR_RATIO for other in decided)
+    return [_violation(group, facts) for group in groups.values()]
 
 
 def judged_violations(cells: Iterable[CellResult], least: float) -> list[JudgedViolation]:
@@ -360,8 +299,6 @@ def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
         fast_s=fast_s,
         ratio=Ratio(over_all.ratio, over_all.interval, beyond=True),
         collective=line.collective,
-        axis=line.axis,
-        left=line.left,
         right=way,
         ranges=_ranges(line, [candidate.place for candidate in candidates]),
         ranks=_ranks(facts, top.point.base.cell),
@@ -370,7 +307,7 @@ def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
         chose=int(choosing(rounds).sum()),
         proved=int((~choosing(rounds)).sum()),
         cells=tuple(dict.fromkeys(cell.cell for cell in cells)),
-        contrasts=_contrasts(facts.contrasts, line.axis, candidates),
+        contrasts=_contrasts(facts.contrasts, candidates),
     )
 
 
@@ -392,11 +329,11 @@ def _ranks(facts: Facts, cell: CellResult) -> int | None:
     return min(ranks, int(members)) if members.isdecimal() and ranks else ranks or None
 
 
-def _contrasts(contrasts: Sequence[ContrastResult], axis: str, candidates: Sequence[_Candidate]) -> tuple[str, ...]:
+def _contrasts(contrasts: Sequence[ContrastResult], candidates: Sequence[_Candidate]) -> tuple[str, ...]:
     """Of the calls at these lengths with any way: one finding speaks for them all."""
     own = {candidate.point.base.cell.cell for candidate in candidates}
     return tuple(
-        contrast.id for contrast in contrasts if contrast.axis == axis and own & {contrast.a.cell, contrast.b.cell}
+        contrast.id for contrast in contrasts if contrast.axis == WAY and own & {contrast.a.cell, contrast.b.cell}
     )
 
 
@@ -405,15 +342,6 @@ DISTURBED = 0.2  # of the calls that a rank came late to
 # Open MPI 5.0.11, Intel MPI 2021.18.1; 16 to 64 cores) the largest low end is 3.4: exscan of MPICH.
 FAULT = 6.0
 
-# Both sides of a guideline without a mock-up: (axis, slow value, fast value) -> subject and reference of its sentence.
-_WORDS = {
-    ("start", "blocking", "nonblocking"): ("A blocking {0}", "a nonblocking one and its MPI_Wait take"),
-    ("start", "persistent", "blocking"): ("A persistent {0} (MPI_Start and MPI_Wait)", "a blocking one takes"),
-    ("in_place", "on", "off"): ("{0} in place", "it takes out of place"),
-    ("op", "sum", "user"): ("{0} with MPI_SUM", "it takes with a user's op"),
-    ("shape", "one_type", "elements"): ("{0} of one element of a contiguous type", "it takes of n elements"),
-}
-
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """One observation for each collective and the way that is proven for some of its lengths."""
@@ -421,7 +349,6 @@ def observe(facts: Facts) -> Sequence[Observation]:
 
 
 def _observation(facts: Facts, one: Violation) -> Observation:
-    subject, reference = _sides(one)
     spans = _where(one)
     where = f", for {spans}" if one.ranges else f" {spans}".rstrip()
     times = f"{format_time(one.slow_s)} vs {format_time(one.fast_s)}"
@@ -436,28 +363,15 @@ def _observation(facts: Facts, one: Violation) -> Observation:
         one,
         about=_about(one),
         place=facts.place([one.slow, one.fast], [one.collective, *([spans] if spans else [])]),
-        text=f"{subject} takes {ratio} what {reference}{where}{shown}.",
-        affects_default=True if one.axis == WAY else None,
+        text=f"The library's own {one.collective} takes {ratio} what its {one.right} takes{where}{shown}.",
+        affects_default=True,
         cells=one.cells,
         contrasts=one.contrasts,
-        axis=one.axis,
+        axis=WAY,
         evidence=_evidence(one, ratio),
         doubts=doubts,
         is_sure_fault=one.ranks == 2 and not doubts and (one.ratio.interval or (0.0,))[0] >= FAULT,
     )
-
-
-def _sides(one: Violation) -> tuple[str, str]:
-    if one.axis == WAY:
-        return f"The library's own {one.collective}", f"its {one.right} takes"
-    if one.axis == SPLIT:
-        pieces = int(one.slow.parameters["message_bytes"]) // int(one.right)
-        return f"One {one.collective}", f"{pieces} calls of {format_bytes(int(one.right))} take"
-    subject, reference = _WORDS.get(
-        (one.axis, one.left, one.right), ("{0} with " + f"{one.axis} {one.left}", f"it takes with {one.right}")
-    )
-    words = subject.format(one.collective)
-    return words[0].upper() + words[1:], reference
 
 
 def _where(one: Violation) -> str:
@@ -481,9 +395,8 @@ def _disturbed(cell: CellResult) -> str | None:
 
 def _about(one: Violation) -> str:
     """The same over runs, whatever the lengths come out as."""
-    other = {WAY: one.right, SPLIT: f"pieces of {one.right} B"}.get(one.axis, f"{one.axis} {one.left}")
     ranks = f", {one.ranks} ranks" if one.ranks else ""
-    return f"{one.collective} against {other}{ranks}"
+    return f"{one.collective} against {one.right}{ranks}"
 
 
 def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
@@ -492,7 +405,7 @@ def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
         f"{one.proved} others; p {one.p:.2g} after Holm's correction",
         "later calls only: the set-up by the first call (workspace, communicators) is not included",
     ]
-    if one.axis == WAY and one.ranks:
+    if one.ranks:
         rows = [
             {
                 "collective": one.collective,
