@@ -97,7 +97,7 @@ def nodes_command(
             click.echo(line)
     click.echo(f"verdict: {folder / measure.VERDICT}", err=True)
     if write_exclude is not None:
-        names_out = measure.hostlist(measure.excluded(verdict, fail_above))
+        names_out = ",".join(measure.excluded(verdict, fail_above))
         write_atomically(write_exclude, names_out + "\n" if names_out else "")
     if fail_above is not None and measure.fails(verdict, fail_above):
         return 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowpath.studies.nodes.infer import ROUNDS, Alone, Link, Observations, Pair, pairs_of, strides_of, turns_of
+from slowpath.studies.nodes.infer import ROUNDS, Alone, Link, Observations, Pair, ring_pairs
 
 TYPICAL_S: Mapping[Alone, float] = {
     "clock": 160e-6,
@@ -50,13 +50,9 @@ def name(node: int) -> str:
     return f"n{node + 1:04d}"
 
 
-def ring_pairs(count: int) -> list[Pair]:
-    return [pair for s in strides_of(count) for turn in turns_of(count, s) for pair in pairs_of(count, s, turn)]
-
-
 def screened(machine: Machine, seed: int, rounds: int = ROUNDS) -> Observations:
     """What `slowpath nodes` would observe first."""
-    return _observed(machine, seed, ring_pairs(machine.count), rounds, loaded=True, fresh=0)
+    return _observed(machine, seed, list(ring_pairs(machine.count)), rounds, loaded=True, fresh=0)
 
 
 def screened_again(machine: Machine, seed: int, pairs: Iterable[Link], rounds: int = ROUNDS) -> Observations:
@@ -79,7 +75,7 @@ def _observed(
                 seen.add_alone(measure, name(node), launch, float(value_s))
     spread = {}
     for measure in ("latency", "forward", "reverse"):
-        every = ring_pairs(machine.count)
+        every = list(ring_pairs(machine.count))
         spread[measure] = dict(zip(every, np.exp(lasting.normal(0, machine.link, len(every))), strict=True))
     for direction in ("latency", "forward", "reverse"):
         typical = np.array([_pair_s(machine, pair, direction, loaded) * spread[direction][pair] for pair in pairs])

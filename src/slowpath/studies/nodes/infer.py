@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From values of nodes and pairs to what is slow: a node, one direction of its network, or a link. Pure.
 
-A node is compared with all other nodes. Its network is slow where at least three quarters of its pairs are slower than
-pairs that don't touch it; a link, where a pair is slower than nearly all others though both of its nodes are fast with
-others. The strongest explanation is taken first, and the pairs that it explains are left out of all later ones. So one
-slow node does not make its partners suspicious, nor its pairs slow links.
+The other nodes are the reference of a node, and the other pairs that of a link. A network is slow where at least three
+quarters of its pairs are slower than pairs that don't touch it; a link, where a pair is slower than nearly all others
+though both of its nodes are fast with others. The strongest explanation is taken first, and what it explains is left
+out of all later ones. So one slow node does not make its partners suspicious, nor its pairs slow links.
 
 What is slow has to be so in every sense: beyond MINIMUM_EFFECT, beyond the spread of what is compared (its robust
 standard deviation times a quantile that the number of comparisons sets), and from launch to launch (interval).
@@ -17,8 +17,9 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Generic, Literal, TypeVar
+from typing import Literal, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,27 +55,6 @@ class Effort:
     in_flight: int = 4
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """What a schedule measures. pairs: different ones.  partners: of the node that has the fewest."""
-
-    nodes: int
-    pairs: int
-    all_pairs: int
-    partners: int
-
-    def missed(self, share: float) -> float:
-        """Return the probability that no measured pair uses a path that `share` of all pairs use.
-
-        Pairs are taken as drawn at random; where all are measured, nothing is missed.
-        """
-        return 0.0 if self.pairs >= self.all_pairs else (1.0 - share) ** self.pairs
-
-    def shortest_share(self, risk: float = 0.01) -> float:
-        """Return the smallest share of all pairs that a path has to carry to be missed with `risk` at most."""
-        return 0.0 if self.pairs >= self.all_pairs else 1.0 - risk ** (1.0 / self.pairs)
-
-
 def strides_of(count: int) -> list[int]:
     """Return the strides for `count` nodes, ascending; the same each time, so that runs can be compared."""
     every = range(1, count // 2 + 1)
@@ -84,48 +64,32 @@ def strides_of(count: int) -> list[int]:
     return sorted([1, *random.Random(count).sample(range(2, (count - 1) // 2 + 1), MOST_STRIDES - 1)])
 
 
-def turns_of(count: int, stride: int) -> list[int]:
-    """Return the turns of a ring: two, one where cycles have two nodes, three where their number is odd."""
-    length = count // math.gcd(stride % count, count)
-    if length < 2:
-        return []
-    if length == 2:
-        return [0]
-    return [0, 1, 2] if length % 2 else [0, 1]
+def ring(count: int, stride: int) -> dict[Pair, int]:
+    """Return the pairs of a ring and the turn of each, as the engine forms them (engine/experiments/nodes/nodes.cpp).
+
+    No node is in two pairs of a turn: two turns, one where cycles have two nodes, three where their number is odd.
+    """
+    length = count // math.gcd(stride, count)
+    pairs: dict[Pair, int] = {}
+    for first in range(count // length):
+        for position in range(length - (length == 2)):
+            node = (first + position * stride) % count
+            turn = 2 if length % 2 and position == length - 1 else position % 2
+            pairs[node, (node + stride) % count] = turn
+    return pairs
 
 
-def pairs_of(count: int, stride: int, turn: int) -> list[Pair]:
-    """Return the pairs of one turn, as the engine forms them (engine/experiments/nodes/nodes.cpp)."""
-    step = stride % count
-    cycles = math.gcd(step, count)
-    length = count // cycles
-    found = []
-    for first in range(cycles):
-        for position in range(length):
-            node = (first + position * step) % count
-            if _turn(position, length) == turn:
-                found.append((node, (node + step) % count))
-    return found
+def ring_pairs(count: int) -> dict[Pair, tuple[int, int]]:
+    """Return all pairs that are measured, each with its stride and turn."""
+    return {pair: (stride, turn) for stride in strides_of(count) for pair, turn in ring(count, stride).items()}
 
 
-def _turn(position: int, length: int) -> int | None:
-    if length < 2 or (length == 2 and position == 1):
-        return None
-    if length % 2 and position == length - 1:
-        return 2
-    return position % 2
+def shortest_share(pairs: int, all_pairs: int, risk: float = 0.01) -> float:
+    """Return the smallest share of all pairs that a path has to carry to be missed with `risk` at most.
 
-
-def coverage(count: int, strides: Sequence[int]) -> Coverage:
-    """Return what rings of these strides measure of `count` nodes."""
-    partners: list[set[int]] = [set() for _ in range(count)]
-    for stride in strides:
-        for turn in turns_of(count, stride):
-            for a, b in pairs_of(count, stride, turn):
-                partners[a].add(b)
-                partners[b].add(a)
-    pairs = sum(map(len, partners)) // 2
-    return Coverage(count, pairs, count * (count - 1) // 2, min(map(len, partners), default=0))
+    Pairs are taken as drawn at random; where all are measured, nothing is missed.
+    """
+    return 0.0 if pairs >= all_pairs else 1.0 - risk ** (1.0 / pairs)
 
 
 def screening(count: int, effort: Effort | None = None) -> Campaign:
@@ -133,7 +97,7 @@ def screening(count: int, effort: Effort | None = None) -> Campaign:
     effort = effort or Effort()
     cells = alone_cells(effort)
     for stride in strides_of(count):
-        place: dict[str, Values] = {"stride": stride, "turn": turns_of(count, stride)}
+        place: dict[str, Values] = {"stride": stride, "turn": sorted(set(ring(count, stride).values()))}
         cells += _pair_cells(f"stride {stride}", place, effort)
     title = f"Is one of {count} nodes slow, or a link between them?"
     return _campaign(count, title, cells, effort)
@@ -160,22 +124,16 @@ def confirmation(
     """
     effort = effort or Effort()
     cells = alone_cells(effort)
+    measured = ring_pairs(count)
     for a, b in dict.fromkeys([*suspects, *controls]):
-        stride = (b - a) % count
-        turn = next(turn for turn in turns_of(count, stride) if (a, b) in pairs_of(count, stride, turn))
+        stride, turn = measured[a, b]
         cells += _pair_cells(f"pair {a} {b}", {"stride": stride, "turn": turn, "only": a}, effort)
     return _campaign(count, "Are suspicious pairs slow while all other nodes wait?", cells, effort)
 
 
 def controls_for(count: int, suspects: Collection[Pair], bad: Collection[int], most: int = CONTROLS) -> list[Pair]:
     """Return measured pairs of which no node is in `bad` and that are not suspicious, spread over all."""
-    fit = [
-        pair
-        for stride in strides_of(count)
-        for turn in turns_of(count, stride)
-        for pair in pairs_of(count, stride, turn)
-        if pair not in suspects and not set(pair) & set(bad)
-    ]
+    fit = [pair for pair in ring_pairs(count) if pair not in suspects and not set(pair) & set(bad)]
     return random.Random(count).sample(fit, min(most, len(fit)))
 
 
@@ -214,7 +172,6 @@ def _campaign(count: int, title: str, cells: Sequence[CellsTable], effort: Effor
 
 Alone = Literal["clock", "processors", "copy", "access", "single_copy"]
 Between = Literal["latency", "stream"]
-ALONE: tuple[Alone, ...] = ("clock", "processors", "copy", "access", "single_copy")
 Link = tuple[str, str]  # who sends and who receives; latency: who times and who answers
 
 
@@ -243,6 +200,11 @@ class Observations:
         between = [rounds for row in self.between.values() for rounds in row.values()]
         return len({number for rounds in (*alone, *between) for number in rounds})
 
+    @property
+    def links(self) -> Sequence[Link]:
+        """Return the pairs that were measured, as the ring has them."""
+        return list(self.between.get("latency", self.between.get("stream", {})))
+
     def add_alone(self, measure: Alone, node: str, launch: int, value_s: float) -> None:
         """Take in one value of a node by itself."""
         self.alone.setdefault(measure, {}).setdefault(node, {})[launch] = value_s
@@ -255,15 +217,20 @@ class Observations:
 BUSY_RATIO = 1.3  # mean over the fastest sample of a processor that has to share
 
 
-def observe(launches: Iterable[LaunchRecord], cells: Mapping[int, Mapping[str, str]]) -> Observations:
+def observe(
+    launches: Iterable[LaunchRecord], cells: Mapping[int, Mapping[str, str]], names: Sequence[str] = ()
+) -> Observations:
     """Return what the launches of a screening or a confirmation hold.
 
-    Args: cells: parameters of each cell of the experiment `nodes`.
+    Args: cells: parameters of each cell of the experiment `nodes`.  names: the batch system's names of nodes, which it
+          may shorten, or not.
     """
     found = Observations()
+    allocated = {name.partition(".")[0]: name for name in names}
+    allocated = allocated if len(allocated) == len(names) else {}
     shares: dict[str, list[tuple[int, int]]] = {}
     for launch in launches:
-        hosts = {rank.rank: rank.host for rank in launch.events.ranks}
+        hosts = {rank.rank: allocated.get(rank.host.partition(".")[0], rank.host) for rank in launch.events.ranks}
         notes = launch.cell_notes
         found.nodes += [host for host in dict.fromkeys(hosts.values()) if host not in found.nodes]
         for cell, blocks in launch.cell_blocks(list(cells)).items():
@@ -277,18 +244,14 @@ def observe(launches: Iterable[LaunchRecord], cells: Mapping[int, Mapping[str, s
                 continue
             for host, block in by_host:
                 value_s = seconds_per_operation(pattern, block)
-                if pattern in PAIRS:
-                    if block.part in hosts:
-                        measure: Between = "latency" if pattern == "latency" else "stream"
-                        found.add_between(measure, (host, hosts[block.part]), launch.info.launch, value_s)
-                elif (alone := _ALONE_OF.get(pattern)) is not None:
-                    found.add_alone(alone, host, launch.info.launch, value_s)
+                if pattern not in PAIRS:
+                    found.add_alone(cast(Alone, pattern), host, launch.info.launch, value_s)
+                elif block.part in hosts:
+                    measure: Between = "latency" if pattern == "latency" else "stream"
+                    found.add_between(measure, (host, hosts[block.part]), launch.info.launch, value_s)
     for host, counts in shares.items():
         found.busy[host] = sorted(counts)[len(counts) // 2]
     return found
-
-
-_ALONE_OF: Mapping[str, Alone] = {"copy": "copy", "access": "access", "single_copy": "single_copy"}
 
 
 def _take_work(
@@ -316,15 +279,14 @@ WRONG_CLAIMS = 0.01  # of all comparisons of one measure together, if values spr
 FEWEST_FOR_SPREAD = 30  # values; of fewer, those that are slow would be part of the spread
 FEWEST_LAUNCHES = 3  # without them there is no interval
 SMALL_EFFECT = 1.5 * MINIMUM_EFFECT  # where the spread is not known
-QUARTER = 25
 LIKE = 0.5  # of the logarithm of a node's factor: what its fastest quarter of pairs has to show
 MOST_FOUND = 200  # of one measure; more are a machine of several kinds
 HEAVY_TAIL = 1.3  # spreads of real machines have longer tails than the normal distribution
-_Name = TypeVar("_Name")
+Name = str | tuple[str, str]
+Rows = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Slow:
+class Slow(msgspec.Struct, frozen=True):
     """One measure of a node or link that is slower than that of the others.
 
     ratio: over what is typical.  interval: 95 % over launches.
@@ -340,8 +302,7 @@ class Slow:
     of: int = 0
 
 
-@dataclass(frozen=True)
-class SlowNode:
+class SlowNode(msgspec.Struct, frozen=True):
     """A node and all of its measures that are slow, the largest ratio first.
 
     busy: processors that do something else, of how many; None: none, or not known.
@@ -351,14 +312,8 @@ class SlowNode:
     slow: tuple[Slow, ...]
     busy: tuple[int, int] | None = None
 
-    @property
-    def ratio(self) -> float:
-        """Return the largest ratio."""
-        return max(one.ratio for one in self.slow)
 
-
-@dataclass(frozen=True)
-class SlowLink:
+class SlowLink(msgspec.Struct, frozen=True):
     """Two nodes, from `a` to `b`, whose pair is slow though both are not with other nodes.
 
     ways: 1: from a to b alone; 2: both ways.  others: the pairs of either node that are not slow.
@@ -370,122 +325,215 @@ class SlowLink:
     ways: int
     others: int
 
-    @property
-    def ratio(self) -> float:
-        """Return the largest ratio."""
-        return max(one.ratio for one in self.slow)
+
+VERDICT_SCHEMA = 1
 
 
-@dataclass(frozen=True)
-class Found:
-    """What the values show. compared: nodes.  pairs: different ones that were measured.  launches: that hold values."""
+class NodesVerdict(msgspec.Struct, frozen=True):
+    """What is slow.
 
-    nodes: tuple[SlowNode, ...]
-    links: tuple[SlowLink, ...]
-    compared: int
-    pairs: int
-    launches: int
+    silent         node -> why no job starts on it
+    loaded_*       slow only while all nodes communicate, and not alone
+    confirmed      whether suspicious pairs were measured again in launches of their own
+    compared, pairs, launches   nodes, different pairs, and launches that gave values
+    reasons        node -> why a measure of it is missing
+    why            why nothing was compared; None: something was
+    """
+
+    schema: int = VERDICT_SCHEMA
+    nodes: tuple[SlowNode, ...] = ()
+    links: tuple[SlowLink, ...] = ()
+    silent: dict[str, str] = {}
+    loaded_nodes: tuple[SlowNode, ...] = ()
+    loaded_links: tuple[SlowLink, ...] = ()
+    confirmed: bool = False
+    compared: int = 0
+    pairs: int = 0
+    launches: int = 0
+    wall_s: float = 0.0
+    reasons: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+    why: str | None = None
 
 
-def infer(seen: Observations) -> Found:
+def infer(seen: Observations) -> NodesVerdict:
     """Return what is slow.
 
     Args: seen: of one or several launches; nothing is claimed from fewer than three.
     """
     slow: dict[str, list[Slow]] = {}
-    for alone in ALONE:
-        for node, one in _slow_alone(seen.alone.get(alone, {}), alone).items():
-            slow.setdefault(node, []).append(one)
-    # An arithmetic that is slow by its clock rate is slow in the mean as well: it is one thing.
-    for found in slow.values():
-        _drop_follower(found, "processors", "clock")
-    tables = {measure: PairTimes(values) for measure, values in seen.between.items() if values}
-    for network in NETWORK:
-        table = tables.get("latency" if network == "latency" else "stream")
-        if table is not None:
-            for node, one in _slow_networks(table, network).items():
-                slow.setdefault(node, []).append(one)
-    nodes = [
-        SlowNode(node, tuple(sorted(found, key=lambda one: -one.ratio)), _busy(seen, node))
-        for node, found in slow.items()
+    for alone, by_node in seen.alone.items():
+        table = Times(by_node)
+        nodes = [_Candidate(alone, node, table.rows_of(node), table.rows_of(node)) for node in table.nodes]
+        for node, measured in table.explain(nodes):
+            slow.setdefault(str(node), []).append(measured)
+    for measures in slow.values():  # arithmetic that is slow by its clock rate is slow in the mean as well
+        ratios = {measured.measure: measured.ratio for measured in measures}
+        if ratios.get("processors", math.inf) < ratios.get("clock", 0.0) * (1 + MINIMUM_EFFECT):
+            measures[:] = [measured for measured in measures if measured.measure != "processors"]
+    tables = {between: Times(values) for between, values in seen.between.items() if values}
+    slow_pairs: dict[Link, list[Slow]] = {}
+    for between, table in tables.items():
+        ways: dict[Network, int | None] = {"sends": 0, "receives": 1} if between == "stream" else {"latency": None}
+        nodes = [
+            _Candidate(network, node, table.rows_of(node, end), table.rows_of(node))
+            for network, end in ways.items()
+            for node in table.nodes
+        ]
+        for node, measured in table.explain(nodes):
+            slow.setdefault(str(node), []).append(measured)
+        row_of = {name: row for row, name in enumerate(table.names)}
+        pairs = [
+            _Candidate(between, (a, b), np.array([row]), np.array([row, row_of.get((b, a), row)]))
+            for (a, b), row in cast(dict[Link, int], row_of).items()
+        ]
+        for pair, measured in table.explain(pairs):
+            slow_pairs.setdefault(cast(Link, pair), []).append(measured)
+    found = [
+        SlowNode(node, by_ratio(measures), seen.busy[node] if seen.busy.get(node, (0,))[0] else None)
+        for node, measures in slow.items()
     ]
-    links = _slow_links(tables)
-    different = {frozenset(link) for table in tables.values() for link in table.links}
-    return Found(
-        tuple(sorted(nodes, key=lambda one: -one.ratio)),
-        tuple(sorted(links, key=lambda one: -one.ratio)),
-        len(seen.nodes),
-        len(different),
-        seen.launches,
+    different = {frozenset(pair) for table in tables.values() for pair in table.names}
+    links = _as_links(slow_pairs, different)
+    return NodesVerdict(
+        nodes=tuple(sorted(found, key=lambda node: -node.slow[0].ratio)),
+        links=links,
+        compared=len(seen.nodes),
+        pairs=len(different),
+        launches=seen.launches,
+        reasons=seen.reasons,
     )
 
 
-def _busy(seen: Observations, node: str) -> tuple[int, int] | None:
-    busy, count = seen.busy.get(node, (0, 0))
-    return (busy, count) if busy else None
+def by_ratio(measures: Iterable[Slow]) -> tuple[Slow, ...]:
+    """Return the measures, the largest ratio first."""
+    return tuple(sorted(measures, key=lambda measured: -measured.ratio))
 
 
-def _drop_follower(found: list[Slow], follower: str, leader: str) -> None:
-    ratios = {one.measure: one.ratio for one in found}
-    if leader in ratios and follower in ratios and ratios[follower] < ratios[leader] * (1 + MINIMUM_EFFECT):
-        found[:] = [one for one in found if one.measure != follower]
+@dataclass(frozen=True)
+class _Candidate:
+    """What may be slow. own: its rows.  touching: rows that it may slow down, which don't show what is typical."""
+
+    measure: Alone | Network | Between
+    name: Name
+    own: Rows
+    touching: Rows
+
+    @property
+    def is_pair(self) -> bool:
+        return isinstance(self.name, tuple)
+
+    @property
+    def fewest(self) -> int:
+        """Rows that it has to have: the network of a node shows in several pairs."""
+        return 2 if self.measure in NETWORK else 1
 
 
-class _Values(Generic[_Name]):
-    """Rows of seconds over launches, shape (rows, launches); NaN: not measured in that launch."""
+class Times:
+    """Rows of seconds over launches, shape (rows, launches); NaN: not measured in that launch.
 
-    def __init__(self, values: Mapping[_Name, Mapping[int, float]]) -> None:
+    names: of the rows: nodes, or pairs.  left: rows that nothing slow explains.
+    """
+
+    def __init__(self, values: Mapping[str, Mapping[int, float]] | Mapping[Link, Mapping[int, float]]) -> None:
         numbers = sorted({number for rounds in values.values() for number in rounds})
-        self.names = list(values)
-        self.seconds = np.full((len(self.names), len(numbers)), math.nan)
-        column = {number: i for i, number in enumerate(numbers)}
-        for row, rounds in enumerate(values.values()):
-            for number, value_s in rounds.items():
-                self.seconds[row, column[number]] = value_s
+        self.names: list[Name] = list(values)
+        seconds = np.array([[rounds.get(number, math.nan) for number in numbers] for rounds in values.values()])
         # What a launch does to all of them alike is none of theirs.
-        logs = np.log(self.seconds)
-        self.shift = np.nanmedian(logs, axis=0)
-        self.logs = logs - self.shift
+        logs = np.log(seconds)
+        shift = np.nanmedian(logs, axis=0)
+        self.logs = logs - shift
+        self.usual_s = math.exp(float(np.nanmedian(shift)))
         self.centres = np.nanmedian(self.logs, axis=1)
+        ends = [name if isinstance(name, tuple) else (name,) for name in self.names]
+        self.nodes = sorted({node for each in ends for node in each})
+        number_of = {node: number for number, node in enumerate(self.nodes)}
+        self._ends = np.array([[number_of[node] for node in each] for each in ends])
+        self._number_of = number_of
+        self.left = np.ones(len(self.names), bool)
 
-    def typical_s(self, rows: NDArray[np.bool_]) -> float:
-        """Return the typical time of some rows, seconds."""
-        return float(np.nanmedian(np.exp(self.centres[rows] + np.nanmedian(self.shift))))
+    def rows_of(self, node: str, end: int | None = None) -> Rows:
+        """Return the rows of this node.  Args: end: of pairs only those in which it sends (0) or receives (1)."""
+        of_node = self._ends == self._number_of.get(node, -1)
+        return np.flatnonzero(of_node.any(axis=1) if end is None else of_node[:, end])
 
-    def claim(
-        self,
-        measure: Alone | Network | Between,
-        own: NDArray[np.bool_],
-        others: NDArray[np.bool_],
-        comparisons: int,
-        pairs: int = 0,
-    ) -> Slow | None:
+    def explain(self, candidates: Sequence[_Candidate]) -> list[tuple[Name, Slow]]:
+        """Return the candidates that are slow, the strongest explanation first: it takes its rows from all others."""
+        found: list[tuple[Name, Slow]] = []
+        tried: set[int] = set()
+        comparisons = len(self.nodes) if any(not c.is_pair for c in candidates) else int(self.left.sum())
+        while len(tried) < MOST_FOUND:
+            best: tuple[float, int, NDArray[np.bool_]] | None = None
+            spread, middle = _spread(self.centres[self.left]), float(np.median(self.centres[self.left]))
+            for number, candidate in enumerate(candidates):
+                own = candidate.own[self.left[candidate.own]]
+                if number in tried or own.size < candidate.fewest:
+                    continue
+                # A network's fastest quarter has to be slow: other ends are fast.
+                low = float(np.sort(self.centres[own])[(own.size - 1) // 4])
+                if low <= middle + math.log1p(MINIMUM_EFFECT) * (len(self.nodes) > FEWEST_FOR_SPREAD):
+                    continue
+                others = self.left.copy()
+                others[candidate.touching] = False
+                if others.sum() < 1 + candidate.is_pair:
+                    continue
+                # The lower quarter of several rows spreads less than one of them.
+                limit = self._limit(others, spread / math.sqrt(min(own.size, 4)), comparisons, candidate.is_pair)
+                excess = low - float(np.median(self.centres[others]))
+                if low > limit and (best is None or excess > best[0]):
+                    best = excess, number, others
+            if best is None:
+                break
+            excess, number, others = best
+            tried.add(number)
+            candidate = candidates[number]
+            own = candidate.own[self.left[candidate.own]]
+            measured = self._claim(candidate, own, others, comparisons)
+            # A slow link and a slow node at the other end make two of three pairs slow, and with them the median: the
+            # fastest quarter has to be slow by a like factor.
+            if measured is not None and excess >= LIKE * math.log(measured.ratio):
+                found.append((candidate.name, measured))
+                self.left[own] = False
+        return found
+
+    def _limit(self, others: NDArray[np.bool_], spread: float, comparisons: int, is_pair: bool) -> float:
+        """Return the log from which on a value is slow: beyond what is typical, and for a pair nearly all others.
+
+        Pairs that cross one more switch than most are no slow links.
+        """
+        centres = self.centres[others]
+        least = math.log1p(MINIMUM_EFFECT if spread else SMALL_EFFECT)
+        quantile = NormalDist().inv_cdf(1.0 - WRONG_CLAIMS / max(comparisons, 1))
+        limit = float(np.median(centres)) + max(least, HEAVY_TAIL * quantile * spread)
+        if not is_pair:
+            return limit
+        high = float(np.percentile(centres, 90 if centres.size >= 10 else 75))
+        return max(limit, high + math.log1p(MINIMUM_EFFECT))
+
+    def _claim(self, candidate: _Candidate, own: Rows, others: NDArray[np.bool_], comparisons: int) -> Slow | None:
         """Return how much slower `own` is than `others`, launch by launch; None: not slower beyond doubt.
 
-        Args: comparisons: of this measure; where values are too few to know their spread, launches alone decide, at a
-              level that holds for all comparisons together.
+        Where values are too few to know their spread, the interval holds for all comparisons together.
         """
-        if not others.any():
-            return None
         mine = np.exp(np.nanmedian(self.logs[own], axis=0))
         theirs = np.exp(np.nanmedian(self.logs[others], axis=0))
         known = np.isfinite(mine) & np.isfinite(theirs)
-        if not known.any():
+        if known.sum() < FEWEST_LAUNCHES:
             return None
-        found = paired(theirs[known], mine[known], MINIMUM_EFFECT)
-        typical_s = self.typical_s(others)
+        level = 0.95 if len(self.names) >= FEWEST_FOR_SPREAD else 1.0 - 2 * WRONG_CLAIMS / comparisons
+        usual, strict = (paired(theirs[known], mine[known], MINIMUM_EFFECT, level=each) for each in (0.95, level))
+        if usual.interval is None or strict.interval is None or min(strict.interval[0], usual.interval[0]) <= 1.0:
+            return None
         # One disturbed launch of few makes a mean large and an interval wide; the median launch says what is usual.
-        ratio = float(np.exp(np.median(np.log(mine[known]) - np.log(theirs[known]))))
-        if found.interval is None or found.n < FEWEST_LAUNCHES:
-            return None
-        interval = (min(found.interval[0], ratio), max(found.interval[1], ratio))
-        if len(self.names) < FEWEST_FOR_SPREAD:
-            strict = paired(theirs[known], mine[known], MINIMUM_EFFECT, level=1.0 - 2 * WRONG_CLAIMS / comparisons)
-            if strict.interval is None or strict.interval[0] <= 1.0:
-                return None
+        ratio = float(np.exp(np.median(np.log(mine[known] / theirs[known]))))
+        interval = min(usual.interval[0], ratio), max(usual.interval[1], ratio)
         if interval[0] <= 1.0:
             return None
-        return Slow(measure, ratio, interval, typical_s * ratio, typical_s, pairs, int(own.sum()) if pairs else 0)
+        middle = float(np.median(self.centres[others]))
+        typical_s = self.usual_s * math.exp(middle)
+        slow = int((self.centres[own] > middle + math.log1p(MINIMUM_EFFECT)).sum())
+        pairs, of = (slow, own.size) if candidate.measure in NETWORK else (0, 0)
+        return Slow(candidate.measure, ratio, interval, typical_s * ratio, typical_s, pairs, of)
 
 
 def _spread(centres: NDArray[np.float64]) -> float:
@@ -495,163 +543,14 @@ def _spread(centres: NDArray[np.float64]) -> float:
     return 1.4826 * float(np.median(np.abs(centres - np.median(centres))))
 
 
-def _threshold(spread: float, comparisons: int) -> float:
-    """Return how far above the typical log a value has to be."""
-    least = math.log(1.0 + (MINIMUM_EFFECT if spread else SMALL_EFFECT))
-    quantile = NormalDist().inv_cdf(1.0 - WRONG_CLAIMS / max(comparisons, 1))
-    return max(least, HEAVY_TAIL * quantile * spread)
-
-
-def _slow_alone(values: Mapping[str, Mapping[int, float]], measure: Alone) -> dict[str, Slow]:
-    """Return the nodes that are slower than the median of all others."""
-    if len(values) < 2:
-        return {}
-    table = _Values(values)
-    threshold = _threshold(_spread(table.centres), len(values))
-    found: dict[str, Slow] = {}
-    everyone = np.ones(len(values), bool)
-    for row in np.argsort(-table.centres)[:MOST_FOUND]:
-        own = np.zeros(len(values), bool)
-        own[row] = True
-        others = everyone & ~own
-        if table.centres[row] - np.median(table.centres[others]) <= threshold:
-            if len(values) > FEWEST_FOR_SPREAD:
-                break  # the median of many is the same without any one of them
-            continue
-        claim = table.claim(measure, own, others, len(values))
-        if claim is not None:
-            found[table.names[row]] = claim
-    return found
-
-
-class PairTimes(_Values[Link]):
-    """Times of pairs. explained: rows that a slow node already explains."""
-
-    def __init__(self, values: Mapping[Link, Mapping[int, float]]) -> None:
-        super().__init__(values)
-        self.links = list(values)
-        names = sorted({node for link in self.links for node in link})
-        number = {name: i for i, name in enumerate(names)}
-        self.nodes = names
-        self.first = np.array([number[a] for a, _ in self.links])
-        self.second = np.array([number[b] for _, b in self.links])
-        self.explained = np.zeros(len(self.links), bool)
-
-    def touching(self, node: int, network: Network | None) -> NDArray[np.bool_]:
-        """Return the rows in which this node sends, receives, or does either."""
-        if network == "sends":
-            return np.asarray(self.first == node)
-        if network == "receives":
-            return np.asarray(self.second == node)
-        return np.asarray((self.first == node) | (self.second == node))
-
-
-def _slow_networks(table: PairTimes, network: Network) -> dict[str, Slow]:
-    """Return the nodes that are slow with at least three quarters of their partners, the slowest first."""
-    found: dict[str, Slow] = {}
-    given_up: set[int] = set()
-    rows_of = [np.flatnonzero(table.touching(node, network)) for node in range(len(table.nodes))]
-    explained = np.zeros(len(table.links), bool)
-    for _ in range(min(MOST_FOUND, len(table.nodes))):
-        best, best_excess = None, 0.0
-        left = ~explained
-        spread = _spread(table.centres[left])
-        middle = float(np.median(table.centres[left])) if left.any() else 0.0
-        for node, rows in enumerate(rows_of):
-            if node in given_up or rows.size < 2:
-                continue
-            rows = rows[left[rows]]
-            if rows.size < 2:
-                continue
-            low = float(np.percentile(table.centres[rows], QUARTER, method="lower"))
-            if low - middle <= 0 and len(table.nodes) > FEWEST_FOR_SPREAD:
-                continue
-            others = left & ~table.touching(node, None)
-            if not others.any():
-                continue
-            excess = low - float(np.median(table.centres[others]))
-            # The lower quarter of several rows spreads less than one of them.
-            limit = _threshold(spread / math.sqrt(min(rows.size, 4)), len(table.nodes))
-            if excess > limit and excess > best_excess:
-                best, best_excess = node, excess
-        if best is None:
-            break
-        own = table.touching(best, network) & left
-        others = left & ~table.touching(best, None)
-        level = float(np.median(table.centres[others])) + math.log(1.0 + MINIMUM_EFFECT)
-        claim = table.claim(network, own, others, len(table.nodes), int((table.centres[own] > level).sum()))
-        given_up.add(best)
-        # A slow link and a slow node at the other end make two of three pairs slow, and with them the median: the
-        # fastest quarter has to be slow, too, and by a like factor.
-        if claim is None or best_excess < LIKE * math.log(claim.ratio):
-            continue
-        found[table.nodes[best]] = claim
-        explained |= own
-    table.explained |= explained
-    return found
-
-
-def _slow_links(tables: Mapping[Between, PairTimes]) -> list[SlowLink]:
-    """Return pairs that are slower than nearly all others, of those that no slow node explains."""
-    slow: dict[Link, dict[Between, Slow]] = {}
-    for measure, table in tables.items():
-        left = ~table.explained
-        count = int(left.sum())
-        if count < 3:
-            continue
-        centres = table.centres
-        spread = _spread(centres[left])
-        threshold = _threshold(spread, count)
-        ordered = np.flatnonzero(left)[np.argsort(-centres[left])]
-        middle = float(np.median(centres[left]))
-        taken = np.zeros(len(centres), bool)
-        for row in ordered[:MOST_FOUND]:
-            if centres[row] - middle <= threshold:
-                break
-            own = np.zeros(len(centres), bool)
-            own[row] = True
-            back = (table.first == table.second[row]) & (table.second == table.first[row])
-            others = left & ~own & ~back & ~taken
-            if others.sum() < 2:
-                break
-            # Pairs that cross one more switch are no slow links: nearly all others have to be faster.
-            high = float(np.percentile(centres[others], 90 if others.sum() >= 10 else 75))
-            if centres[row] - high <= math.log(1.0 + MINIMUM_EFFECT):
-                break
-            claim = table.claim(measure, own, others, count)
-            if claim is not None:
-                slow.setdefault(table.links[row], {})[measure] = claim
-            taken |= own
-    return _as_links(slow, tables)
-
-
-def _as_links(slow: Mapping[Link, Mapping[Between, Slow]], tables: Mapping[Between, PairTimes]) -> list[SlowLink]:
+def _as_links(slow: Mapping[Link, Sequence[Slow]], pairs: Collection[frozenset[str]]) -> tuple[SlowLink, ...]:
     found: dict[frozenset[str], SlowLink] = {}
     for (a, b), measures in slow.items():
-        key = frozenset((a, b))
-        if key in found:
-            continue
-        back = slow.get((b, a), {})
-        worst = {**back, **measures}
-        for measure, one in back.items():
-            if measure in measures and one.ratio < measures[measure].ratio:
-                worst[measure] = measures[measure]
-            elif measure in measures:
-                worst[measure] = one
+        both = [*measures, *slow.get((b, a), ())]
+        worst = {m.measure: m for m in sorted(both, key=lambda measured: measured.ratio)}
         # Round trips go both ways, whoever times them.
-        ways = 2 if "latency" in worst or ("stream" in measures and "stream" in back) else 1
-        partners = {
-            frozenset(link)
-            for table in tables.values()
-            for link in table.links
-            if not key.isdisjoint(link) and frozenset(link) != key
-        }
-        others = len(partners - {frozenset(link) for link in slow})
+        ways = 2 if "latency" in worst or len(both) > len(worst) else 1
+        near = {pair for pair in pairs if not pair.isdisjoint((a, b))} - {frozenset(pair) for pair in slow}
         first, second = sorted((a, b)) if ways == 2 else (a, b)
-        found[key] = SlowLink(first, second, tuple(sorted(worst.values(), key=lambda one: -one.ratio)), ways, others)
-    return list(found.values())
-
-
-def links_of(seen: Observations) -> Sequence[Link]:
-    """Return the pairs that were measured, as the ring has them."""
-    return list(seen.between.get("latency", seen.between.get("stream", {})))
+        found.setdefault(frozenset((a, b)), SlowLink(first, second, by_ratio(worst.values()), ways, len(near)))
+    return tuple(sorted(found.values(), key=lambda link: -link.slow[0].ratio))

@@ -14,20 +14,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import json_bytes, write_atomically
-from slowpath.core.plan import Launch, Plan
+from slowpath.core.plan import Plan
 from slowpath.core.units import format_time, ratio_words
 from slowpath.experiments.measured import LaunchRecord, load_launches
 from slowpath.run.engine.build import Tell
@@ -42,25 +41,23 @@ from slowpath.studies.nodes.infer import (
     MINIMUM_EFFECT,
     MOST_ALONE,
     NETWORK,
-    Between,
-    Coverage,
     Effort,
-    Found,
     Link,
+    NodesVerdict,
     Observations,
-    PairTimes,
     Slow,
     SlowLink,
     SlowNode,
+    Times,
+    by_ratio,
     confirmation,
     contact,
     controls_for,
-    coverage,
     infer,
-    links_of,
     observe,
+    ring_pairs,
     screening,
-    strides_of,
+    shortest_share,
 )
 
 
@@ -104,11 +101,6 @@ class NodeStep:
     launches: list[LaunchRecord]
     wall_s: float
     reason: str | None = None
-
-    @property
-    def cells(self) -> dict[int, Mapping[str, str]]:
-        """Return the parameters of each cell."""
-        return {cell.cell: cell.parameters for cell in self.plan.cells}
 
     @property
     def troubles(self) -> list[str]:
@@ -187,64 +179,17 @@ def _plan_of_groups(plan: Plan, groups: Sequence[Sequence[str]]) -> Plan:
     place, cell, launch = plan.placements[0], plan.cells[0], plan.launches[0]
     places, cells, launches = [], [], []
     for number, group in enumerate(groups):
-        name = f"group {number + 1}"
-        places.append(
-            msgspec.structs.replace(
-                place, name=name, hosts=list(group), nodes=len(group), ranks_per_node=1, ranks=len(group), of=place.name
-            )
-        )
-        cells.append(
-            msgspec.structs.replace(
-                cell, cell=number, key=f"{number:016x}", label=f"{cell.label}, {name}", placement=name
-            )
-        )
-        launches.append(
-            Launch(
-                launch=number + 1,
-                round=1,
-                environment=launch.environment,
-                placement=name,
-                cells=[number],
-                seed=launch.seed + number,
-                mpi=launch.mpi,
-                turn=0,
-            )
-        )
+        name, size = f"group {number + 1}", len(group)
+        where = {"name": name, "hosts": list(group), "nodes": size, "ranks_per_node": 1, "ranks": size}
+        what = {"cell": number, "key": f"{number:016x}", "label": f"{cell.label}, {name}", "placement": name}
+        when = {"launch": number + 1, "placement": name, "cells": [number], "seed": launch.seed + number}
+        places.append(msgspec.structs.replace(place, of=place.name, **where))
+        cells.append(msgspec.structs.replace(cell, **what))
+        launches.append(msgspec.structs.replace(launch, **when))
     return msgspec.structs.replace(plan, placements=places, cells=cells, launches=launches)
 
 
-VERDICT_SCHEMA = 1
-
-
-class NodesVerdict(msgspec.Struct, frozen=True):
-    """What is slow.
-
-    silent         node -> why no job starts on it
-    loaded_*       slow only while all nodes communicate, and not alone
-    confirmed      whether suspicious pairs were measured again in launches of their own
-    compared, pairs, launches   nodes, different pairs, and launches that gave values
-    reasons        node -> why a measure of it is missing
-    why            why nothing was compared; None: something was
-    """
-
-    schema: int = VERDICT_SCHEMA
-    nodes: tuple[SlowNode, ...] = ()
-    links: tuple[SlowLink, ...] = ()
-    silent: dict[str, str] = {}
-    loaded_nodes: tuple[SlowNode, ...] = ()
-    loaded_links: tuple[SlowLink, ...] = ()
-    confirmed: bool = False
-    compared: int = 0
-    pairs: int = 0
-    launches: int = 0
-    wall_s: float = 0.0
-    reasons: dict[str, str] = {}
-    notes: tuple[str, ...] = ()
-    why: str | None = None
-
-
 MOST_LINES = 12
-TOGETHER = 3  # nodes with the same symptoms share a line
 
 _SHARED = "a shared part of the network"
 _WORDS: Mapping[str, str] = {
@@ -262,10 +207,10 @@ _WORDS: Mapping[str, str] = {
 def verdict_lines(verdict: NodesVerdict) -> list[str]:
     """Return the verdict in at most MOST_LINES lines, the summary first and what was compared last."""
     own = [f"{host} does not answer: {reason}" for host, reason in verdict.silent.items()]
-    own += [_node_line(nodes) for nodes in _alike(verdict.nodes)]
+    own += [_node_line(node) for node in verdict.nodes]
     own += [_link_line(link) for link in verdict.links]
     if verdict.loaded_nodes:
-        names = hostlist(node.node for node in verdict.loaded_nodes)
+        names = ", ".join(node.node for node in verdict.loaded_nodes)
         own.append(f"{names}: slow only while all nodes communicate: {_SHARED}, not the node")
     own += [
         f"{link.a} and {link.b}: {_ratio(link.slow[0])} slower only while all nodes communicate: {_SHARED}"
@@ -280,13 +225,10 @@ def verdict_lines(verdict: NodesVerdict) -> list[str]:
 
 
 def _summary(verdict: NodesVerdict) -> str:
-    parts = []
-    if verdict.silent:
-        parts.append(f"{_count(len(verdict.silent), 'node')} {_does(len(verdict.silent))} not answer")
-    if verdict.nodes:
-        parts.append(f"{_count(len(verdict.nodes), 'node')} {_is(len(verdict.nodes))} slow")
-    if verdict.links:
-        parts.append(f"{_count(len(verdict.links), 'link')} {_is(len(verdict.links))} slow")
+    silent, nodes, links = (len(each) for each in (verdict.silent, verdict.nodes, verdict.links))
+    parts = [f"{_count(silent, 'node')} {'does' if silent == 1 else 'do'} not answer"] if silent else []
+    counted = ((nodes, "node"), (links, "link"))
+    parts += [f"{_count(count, word)} {'is' if count == 1 else 'are'} slow" for count, word in counted if count]
     if not verdict.compared:
         return f"nothing was compared: {verdict.why or 'no launch gave values'}"
     if not parts:
@@ -296,35 +238,22 @@ def _summary(verdict: NodesVerdict) -> str:
 
 
 def _coverage_line(verdict: NodesVerdict) -> str:
-    covered = Coverage(verdict.compared, verdict.pairs, verdict.compared * (verdict.compared - 1) // 2, 0)
-    text = (
-        f"compared: {_count(verdict.compared, 'node')}, {covered.pairs} of {covered.all_pairs} pairs, "
+    all_pairs = verdict.compared * (verdict.compared - 1) // 2
+    return (
+        f"compared: {_count(verdict.compared, 'node')}, {coverage_words(verdict.pairs, all_pairs)}, "
         f"{_count(verdict.launches, 'launch', 'launches')}, {verdict.wall_s:.0f} s"
     )
-    if 0 < covered.pairs < covered.all_pairs:
-        share = 100 * covered.shortest_share()
-        text += f"; a slow path that {share:.2g} % of all pairs use is among them with 99 % probability"
-    return text
 
 
-def _alike(nodes: Sequence[SlowNode]) -> list[list[SlowNode]]:
-    """Return nodes with the same symptoms together, where there are several."""
-    groups: dict[tuple[str, ...], list[SlowNode]] = {}
-    for node in nodes:
-        groups.setdefault(tuple(sorted(one.measure for one in node.slow)), []).append(node)
-    found: list[list[SlowNode]] = []
-    for group in groups.values():
-        found += [group] if len(group) >= TOGETHER else [[node] for node in group]
-    return sorted(found, key=lambda group: -group[0].ratio)
+def coverage_words(pairs: int, all_pairs: int) -> str:
+    """Return how many pairs are measured, and what that can miss."""
+    share = f" (among them, with 99 % probability, each path that {100 * shortest_share(pairs, all_pairs):.2g} % use)"
+    return f"{pairs} of {all_pairs} pairs" + (share if 0 < pairs < all_pairs else "")
 
 
-def _node_line(nodes: Sequence[SlowNode]) -> str:
-    node = nodes[0]
-    symptoms = "; ".join(_symptom(one, node) for one in node.slow)
-    text = f"{hostlist(one.node for one in nodes)}: {symptoms}"
-    if len(nodes) > 1:
-        text = f"{hostlist(one.node for one in nodes)} ({len(nodes)} nodes, {node.node} most): {symptoms}"
-    return text + _evidence({one.measure for one in node.slow})
+def _node_line(node: SlowNode) -> str:
+    symptoms = "; ".join(_symptom(measured, node) for measured in node.slow)
+    return f"{node.node}: {symptoms}{_evidence({measured.measure for measured in node.slow})}"
 
 
 def _symptom(one: Slow, node: SlowNode) -> str:
@@ -336,16 +265,12 @@ def _symptom(one: Slow, node: SlowNode) -> str:
 
 def _evidence(measures: set[str]) -> str:
     """Return what else is known: what is not slow, and what this is typical of."""
-    network, own = measures & {"sends", "receives", "latency"}, measures - {"sends", "receives", "latency"}
-    if network == {"sends"}:
-        text = "; messages to it are not slow"
-    elif network == {"receives"}:
-        text = "; messages from it are not slow"
-    else:
-        text = ""
+    network, own = measures & {*NETWORK}, measures - {*NETWORK}
+    one_way = {"sends": "; messages to it are not slow", "receives": "; messages from it are not slow"}
+    text = one_way.get(next(iter(network)), "") if len(network) == 1 else ""
     if network and not own:
         return text + "; pairs without it are not slow, nor is it by itself"
-    if own == {"access", "single_copy"} or own == {"access"}:
+    if own in ({"access", "single_copy"}, {"access"}):
         return text + "; copies and arithmetic are not slow: typical of small pages in place of huge ones"
     if "copy" in own and not own & {"clock", "processors"}:
         return text + "; arithmetic is not slow: typical of memory of another NUMA node or a missing memory channel"
@@ -372,81 +297,28 @@ def _count(number: int, word: str, words: str | None = None) -> str:
     return f"{number} {word if number == 1 else words or word + 's'}"
 
 
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _does(number: int) -> str:
-    return "does" if number == 1 else "do"
-
-
-def hostlist(names: Iterable[str]) -> str:
-    """Return names as Slurm writes them, `n[1-3,07],login`, in an order of its own.
-
-    Numbers with leading zeros keep their width.
-    """
-    groups: dict[tuple[str, str, int], list[int]] = {}
-    plain: list[str] = []
-    for name in dict.fromkeys(names):
-        # The last number of the name without its domain: n12.cluster -> n, 12, .cluster.
-        head, dot, tail = name.partition(".")
-        match = re.fullmatch(r"(.*?)(\d+)(\D*)", head)
-        if match is None:
-            plain.append(name)
-            continue
-        digits = match[2]
-        width = len(digits) if digits.startswith("0") and len(digits) > 1 else 0
-        # With and without leading zeros are two kinds only where a width is needed: 09 and 10 belong together.
-        groups.setdefault((match[1], match[3] + dot + tail, width), []).append(int(digits))
-    for (prefix, suffix, width), numbers in list(groups.items()):
-        if width == 0:
-            # n10 belongs to n09 where both have the same width.
-            for size in {w for p, s, w in groups if (p, s) == (prefix, suffix) and w}:
-                same = [number for number in numbers if len(str(number)) == size]
-                groups[prefix, suffix, size] += same
-                numbers = [number for number in numbers if number not in same]
-            groups[prefix, suffix, 0] = numbers
-    words = [
-        f"{prefix}{_ranges(numbers, width)}{suffix}" for (prefix, suffix, width), numbers in groups.items() if numbers
-    ]
-    return ",".join(sorted([*words, *plain]))
-
-
-def _ranges(numbers: Sequence[int], width: int) -> str:
-    parts: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    words = [f"{a:0{width}d}" if a == b else f"{a:0{width}d}-{b:0{width}d}" for a, b in parts]
-    return words[0] if len(parts) == 1 and parts[0][0] == parts[0][1] else f"[{','.join(words)}]"
-
-
 def excluded(verdict: NodesVerdict, above: float | None) -> list[str]:
     """Return the nodes to leave out: those that don't answer, and those that are slow by `above` at least.
 
     A slow link is none of its two nodes' fault, and excludes neither.
     """
-    slow = [node.node for node in verdict.nodes if above is None or _surely(node.slow) >= above]
-    return [*verdict.silent, *slow]
+    return [*verdict.silent, *(node.node for node in verdict.nodes if above is None or _is_beyond(node.slow, above))]
 
 
 def fails(verdict: NodesVerdict, above: float) -> bool:
     """Return whether a node does not answer, or a node or link is slower than the others by `above` beyond doubt."""
-    slow = [node.slow for node in verdict.nodes] + [link.slow for link in verdict.links]
-    return bool(verdict.silent) or any(_surely(every) >= above for every in slow)
+    slow = [*(node.slow for node in verdict.nodes), *(link.slow for link in verdict.links)]
+    return bool(verdict.silent) or any(_is_beyond(measures, above) for measures in slow)
 
 
-def _surely(slow: Sequence[Slow]) -> float:
-    """Return the largest lower end of the intervals."""
-    return max((one.interval[0] for one in slow), default=0.0)
+def _is_beyond(slow: Sequence[Slow], above: float) -> bool:
+    return any(measured.interval[0] >= above for measured in slow)
 
 
 PAIRS_OF_A_NODE = 2  # measured alone where its network is slow
 
 
-def suspicious_pairs(found: Found, links: Iterable[Link], most: int) -> list[Link]:
+def suspicious_pairs(found: NodesVerdict, links: Iterable[Link], most: int) -> list[Link]:
     """Return pairs to measure alone: each slow link, and some pairs of each node whose network is slow.
 
     Args: links: pairs that were measured, as the ring has them.
@@ -462,82 +334,53 @@ def suspicious_pairs(found: Found, links: Iterable[Link], most: int) -> list[Lin
     return list(dict.fromkeys(wanted))[:most]
 
 
-@dataclass(frozen=True)
-class Confirmed:
-    """What fresh launches say. nodes, links: slow in both.  loaded: slow only while all nodes communicate.
-
-    gone: slow in the first launches alone, and so nothing to claim.
-    """
-
-    nodes: tuple[SlowNode, ...]
-    links: tuple[SlowLink, ...]
-    loaded_nodes: tuple[SlowNode, ...]
-    loaded_links: tuple[SlowLink, ...]
-    gone: tuple[str, ...]
-
-
-def confirm(found: Found, again: Observations, controls: Collection[Link]) -> Confirmed:
+def confirm(found: NodesVerdict, again: Observations, controls: Collection[Link]) -> NodesVerdict:
     """Return what of `found` holds in fresh launches, in which pairs were measured alone.
 
-    Args: again: of those launches.  controls: pairs in it that were not suspicious, which the others are compared with.
+    Args: again: of those launches.  controls: pairs in it that were not suspicious, the reference of the others.
     """
-    fresh = infer(_without_pairs(again))
-    fresh_alone = {node.node: {one.measure: one for one in node.slow} for node in fresh.nodes}
-    tables = {measure: PairTimes(values) for measure, values in again.between.items() if values}
-    nodes, loaded_nodes, links, loaded_links, gone = [], [], [], [], []
-    for node in found.nodes:
-        kept = [
-            fresh_alone.get(node.node, {})[one.measure]
-            for one in node.slow
-            if one.measure in fresh_alone.get(node.node, {})
-        ]
-        network = [one for one in node.slow if one.measure in NETWORK]
-        holds = [one for one in network if _holds(one, node.node, tables, controls)]
-        if kept or holds:
-            nodes.append(replace(node, slow=tuple(sorted([*kept, *holds], key=lambda one: -one.ratio))))
-        elif network:
-            loaded_nodes.append(replace(node, slow=tuple(network)))
-        else:
-            gone.append(node.node)
-    for link in found.links:
-        if any(_link_holds(one, link, tables, controls) for one in link.slow):
-            links.append(link)
-        else:
-            loaded_links.append(link)
-    return Confirmed(tuple(nodes), tuple(links), tuple(loaded_nodes), tuple(loaded_links), tuple(gone))
-
-
-def _without_pairs(seen: Observations) -> Observations:
-    """Return the same without pairs."""
-    return replace(seen, between={})
-
-
-def _against(table: PairTimes, own: NDArray[np.bool_], controls: Collection[Link]) -> float | None:
-    """Return the ratio of some pairs to the controls, all measured alone; None: not measured."""
+    fresh = {node.node: node.slow for node in infer(replace(again, between={})).nodes}
+    tables = {between: Times(values) for between, values in again.between.items() if values}
     known = {frozenset(link) for link in controls}
-    others = np.array([frozenset(link) in known for link in table.links]) & ~own
-    if not own.any() or not others.any():
-        return None
-    return math.exp(float(np.median(table.centres[own]) - np.median(table.centres[others])))
 
+    def holds(measured: Slow, own_pairs: Callable[[Link], bool]) -> bool:
+        """Return whether it is still slow; what was not measured again stays."""
+        table = tables.get("latency" if measured.measure == "latency" else "stream")
+        if table is None:
+            return True
+        own = np.array([own_pairs(cast(Link, pair)) for pair in table.names], bool)
+        others = np.array([frozenset(pair) in known for pair in table.names]) & ~own
+        if not own.any() or not others.any():
+            return True
+        return float(np.median(table.centres[own]) - np.median(table.centres[others])) > math.log1p(MINIMUM_EFFECT)
 
-def _holds(one: Slow, node: str, tables: Mapping[Between, PairTimes], controls: Collection[Link]) -> bool:
-    table = tables.get("latency" if one.measure == "latency" else "stream")
-    if table is None or node not in table.nodes or one.measure not in NETWORK:
-        return True  # not measured again: what was found stays
-    ratio = _against(table, table.touching(table.nodes.index(node), one.measure), controls)
-    return ratio is None or ratio > 1.0 + MINIMUM_EFFECT
+    def node_holds(measured: Slow, node: str) -> bool:
+        ends = {"sends": slice(0, 1), "receives": slice(1, 2)}.get(measured.measure, slice(0, 2))
+        return holds(measured, lambda pair: node in pair[ends])
 
+    def link_holds(link: SlowLink) -> bool:
+        ways = {(link.a, link.b), (link.b, link.a)} if link.ways == 2 else {(link.a, link.b)}
+        return any(holds(measured, ways.__contains__) for measured in link.slow)
 
-def _link_holds(one: Slow, link: SlowLink, tables: Mapping[Between, PairTimes], controls: Collection[Link]) -> bool:
-    table = tables.get("latency" if one.measure == "latency" else "stream")
-    if table is None:
-        return True
-    way = (link.a, link.b)
-    ways = {way} if link.ways == 1 else {way, (link.b, link.a)}
-    own = np.array([tuple(pair) in ways for pair in table.links], bool)
-    ratio = _against(table, own, controls)
-    return ratio is None or ratio > 1.0 + MINIMUM_EFFECT
+    nodes, loaded_nodes = [], []
+    for node in found.nodes:
+        measures = {measured.measure for measured in node.slow}
+        network = [measured for measured in node.slow if measured.measure in NETWORK]
+        kept = [measured for measured in fresh.get(node.node, ()) if measured.measure in measures]
+        kept += [measured for measured in network if node_holds(measured, node.node)]
+        if kept:
+            nodes.append(msgspec.structs.replace(node, slow=by_ratio(kept)))
+        elif network:
+            loaded_nodes.append(msgspec.structs.replace(node, slow=tuple(network)))
+    links = {link: link_holds(link) for link in found.links}
+    return msgspec.structs.replace(
+        found,
+        nodes=tuple(nodes),
+        links=tuple(link for link, is_slow in links.items() if is_slow),
+        loaded_nodes=tuple(loaded_nodes),
+        loaded_links=tuple(link for link, is_slow in links.items() if not is_slow),
+        confirmed=True,
+    )
 
 
 VERDICT = "verdict.json"
@@ -566,29 +409,17 @@ def cost_lines(bench: NodeBench, count: int) -> list[str]:
     """
     names = bench.names or tuple(f"node{number + 1}" for number in range(count))
     first = bench.prepared(screening(count, bench.effort), names, count, dry=True)
-    covered = coverage(count, strides_of(count))
-    pairs = [(0, stride) for stride in strides_of(count)] * 3
-    suspects = controls_for(count, [], [], most=min(MOST_ALONE, len(pairs) * 4))
+    pairs = ring_pairs(count)
+    suspects = controls_for(count, [], [], most=MOST_ALONE)
     quiet = replace(bench, tell=lambda _: None)  # one word on an engine that is not built is enough
     again = quiet.prepared(confirmation(count, suspects, [], bench.effort), names, count, dry=True)
     cost, more = first.cost, again.cost
     return [
         f"{count} nodes, a rank on each: {cost.launches} launches of {len(first.plan.cells)} cells",
-        coverage_words(covered),
+        coverage_words(len(pairs), count * (count - 1) // 2),
         f"about {cost.wall_s:.0f} s ({cost.wall_s * count / 3600:.2g} node-hours); where something is suspicious, up "
         f"to {more.wall_s:.0f} s more in {more.launches} launches",
     ]
-
-
-def coverage_words(covered: Coverage) -> str:
-    """Return which pairs are measured, and what that can miss."""
-    text = f"{covered.pairs} of {covered.all_pairs} pairs, each node with {covered.partners} others at least"
-    if covered.pairs < covered.all_pairs:
-        text += (
-            f"; a path that {100 * covered.shortest_share():.2g} % of all pairs use is among them with 99 % "
-            "probability, one that a single pair uses is mostly not"
-        )
-    return text
 
 
 def measure_nodes(folder: Path, bench: NodeBench, count: int) -> NodesVerdict:
@@ -627,28 +458,22 @@ class _Session:
                 step = self._screen("rest")
                 seen = self._observed(step)
         if not seen.launches:
-            return self._nothing(step)
-        found = infer(seen)
-        verdict = NodesVerdict(
-            nodes=found.nodes,
-            links=found.links,
-            silent=self._silent,
-            compared=found.compared,
-            pairs=found.pairs,
-            launches=found.launches,
-            reasons=seen.reasons,
-            notes=(*_too_few(found.launches), *step.troubles[:2]),
-        )
-        if found.nodes or found.links:
-            verdict = self._confirmed(verdict, seen)
-        return msgspec.structs.replace(verdict, wall_s=self._wall_s)
+            why = step.reason or next(iter(step.troubles), "no launch gave values")
+            return NodesVerdict(silent=self._silent, wall_s=self._wall_s, why=why)
+        verdict = infer(seen)
+        few = f"{verdict.launches} launches gave values, and fewer than {FEWEST_LAUNCHES} show nothing beyond doubt"
+        notes = [*([few] if verdict.launches < FEWEST_LAUNCHES else []), *step.troubles[:2]]
+        if verdict.nodes or verdict.links:
+            again, known, troubles = self._again(seen, verdict)
+            verdict = confirm(verdict, again, known) if again.launches else verdict
+            notes += [] if again.launches else troubles[:1]
+        return msgspec.structs.replace(verdict, silent=self._silent, notes=tuple(notes), wall_s=self._wall_s)
 
     def _screen(self, name: str) -> NodeStep:
         bench = self._bench
         return self._take(name, lambda: bench.prepared(screening(self._count, bench.effort), self._hosts, self._count))
 
-    def _take(self, name: str, make: object) -> NodeStep:
-        assert callable(make)
+    def _take(self, name: str, make: Callable[[], PreparedRun]) -> NodeStep:
         step = take_step(self._folder / name, self._bench, make)
         self._steps.append(step)
         return step
@@ -659,71 +484,29 @@ class _Session:
         self._bench.tell(f"looking for the node that does not answer: {len(groups)} groups at the same time")
         return started_groups(self._folder / f"contact-{self._contacts}", self._bench, groups, limits)
 
-    def _confirmed(self, verdict: NodesVerdict, seen: Observations) -> NodesVerdict:
-        """Measure what is suspicious again: nodes by themselves, pairs while all others wait."""
-        found = infer(seen)
+    def _again(self, seen: Observations, found: NodesVerdict) -> tuple[Observations, list[Link], list[str]]:
+        """Measure what is suspicious again: nodes by themselves, pairs while all others wait.
+
+        Returns: what was measured, the pairs that are not suspicious, and how launches failed.
+        """
         position = {name: number for number, name in enumerate(seen.nodes)}
-        suspects = suspicious_pairs(found, links_of(seen), MOST_ALONE)
-        pairs = [(position[a], position[b]) for a, b in suspects]
-        bad = {position[node.node] for node in found.nodes} | {
-            position[x] for link in found.links for x in (link.a, link.b)
-        }
+        pairs = [(position[a], position[b]) for a, b in suspicious_pairs(found, seen.links, MOST_ALONE)]
+        bad = {position[node.node] for node in found.nodes}
+        bad |= {position[end] for link in found.links for end in (link.a, link.b)}
         controls = controls_for(len(seen.nodes), pairs, bad) if pairs else []
         bench = self._bench
         bench.tell(f"measuring again: {len(found.nodes)} nodes by themselves, {len(pairs)} pairs one at a time")
-        step = self._take(
-            "alone",
-            lambda: bench.prepared(confirmation(self._count, pairs, controls, bench.effort), self._hosts, self._count),
-        )
-        again = self._observed(step)
-        if not again.launches:
-            return msgspec.structs.replace(verdict, notes=(*verdict.notes, *step.troubles[:1]))
-        names = seen.nodes
-        known: list[Link] = [(names[a], names[b]) for a, b in controls]
-        held = confirm(found, again, known)
-        return msgspec.structs.replace(
-            verdict,
-            nodes=held.nodes,
-            links=held.links,
-            loaded_nodes=held.loaded_nodes,
-            loaded_links=held.loaded_links,
-            confirmed=True,
-        )
+        campaign = confirmation(self._count, pairs, controls, bench.effort)
+        step = self._take("alone", lambda: bench.prepared(campaign, self._hosts, self._count))
+        return self._observed(step), [(seen.nodes[a], seen.nodes[b]) for a, b in controls], step.troubles
 
     def _observed(self, step: NodeStep) -> Observations:
-        return as_allocated(observe(step.launches, step.cells), self._bench.names)
-
-    def _nothing(self, step: NodeStep) -> NodesVerdict:
-        why = step.reason or next(iter(step.troubles), "no launch gave values")
-        return NodesVerdict(silent=self._silent, wall_s=self._wall_s, why=why)
+        cells = {cell.cell: cell.parameters for cell in step.plan.cells}
+        return observe(step.launches, cells, self._bench.names)
 
     @property
     def _wall_s(self) -> float:
         return sum(step.wall_s for step in self._steps)
-
-
-def _too_few(launches: int) -> list[str]:
-    if launches >= FEWEST_LAUNCHES:
-        return []
-    return [f"{launches} launches gave values, and fewer than {FEWEST_LAUNCHES} show nothing beyond doubt"]
-
-
-def as_allocated(seen: Observations, names: Sequence[str]) -> Observations:
-    """Return the same with the batch system's names of nodes, where it shortens what nodes call themselves, or not."""
-    short = {name.partition(".")[0]: name for name in names}
-    renamed = {node: short.get(node.partition(".")[0], node) for node in seen.nodes}
-    if len(set(renamed.values())) < len(renamed) or all(a == b for a, b in renamed.items()):
-        return seen
-    return replace(
-        seen,
-        nodes=[renamed[node] for node in seen.nodes],
-        alone={m: {renamed[node]: rounds for node, rounds in rows.items()} for m, rows in seen.alone.items()},
-        between={
-            m: {(renamed[a], renamed[b]): rounds for (a, b), rounds in rows.items()} for m, rows in seen.between.items()
-        },
-        busy={renamed[node]: count for node, count in seen.busy.items()},
-        reasons={renamed[node]: text for node, text in seen.reasons.items()},
-    )
 
 
 def fresh_folder(parent: Path) -> Path:
