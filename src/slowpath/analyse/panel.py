@@ -24,12 +24,13 @@ def kind_of_call(item: Item) -> str:
         calls = frozenset(call for call in calls if _place(call) > 0)
     # A program reads the first call in full, and knows the prefix of the others.
     names = re.sub(r"(?<=\+ )MPI_(Win_)?", "", " + ".join(sorted(calls, key=lambda call: (_place(call), call))))
-    if not names:
-        when = "job start: " if item.traits["experiment"] == "first_use" else ""
-        return f"{when}{item.metric.removesuffix('_s').replace('_', ' ')}"
+    words = item.metric.removesuffix("_s").replace("_", " ")
+    is_first_use = item.traits["experiment"] == "first_use"
+    if is_first_use and item.traits.get("pattern") == "init" and names in ("", "MPI_Init"):
+        return names or f"job start: {words}"  # once in a job
     size = scale_class(item.traits)[1]
-    sizes = [size] if size != "none" and item.traits["experiment"] != "first_use" else []
-    return ", ".join([names, *sizes, *([FIRST] if item.phase == "first" and names != "MPI_Init" else [])])
+    sizes = [size] if size != "none" and not is_first_use else []
+    return ", ".join([names or words, *sizes, *([FIRST] if item.phase == "first" else [])])
 
 
 def _place(call: str) -> int:

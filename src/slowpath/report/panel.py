@@ -44,8 +44,8 @@ def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> 
     standings = {row.standing for row in rows}
     key = [("band reach same", "range of healthy runs"), *(words for word, words in _KEY.items() if word in standings)]
     shown = max(MOST_ROWS, sum(row.standing != "inside" for row in rows))
-    lows, highs = zip(*((min(row.low_ratio, row.ratio), row.worst_ratio) for row in rows), strict=True)
-    ends = min(_LEAST, *lows), max(_MOST, *highs)
+    every = [_LEAST, _MOST, *(value for row in rows for mark in _row(row).marks for value in mark.values)]
+    ends = min(every), max(every)
     axis = Axis("", "×", ends=ends)
     blocks: list[Block] = [_figure(axis, rows[:shown], key)]
     if rest := rows[shown:]:
@@ -106,5 +106,8 @@ def panel_lines(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> li
     for name, *others, outside in table:
         fields = (field.rjust(width) for field, width in zip(others, widths[1:], strict=True))
         lines.append("  ".join((name.ljust(widths[0]), *fields, outside)).rstrip())
-    named = "; ".join(f"{name}: {count}" for name, count in no_reference.items())
-    return [*lines, *(["", *textwrap.wrap(f"Cells that no healthy run measured: {named}.", WIDTH)] if named else [])]
+    unknown = fmt.plural(len(no_reference), "kind of call has", "kinds of calls have")
+    return [
+        *lines,
+        *(["", f"{unknown} cells that no healthy run measured; the page lists them."] if no_reference else []),
+    ]

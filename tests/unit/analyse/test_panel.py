@@ -29,6 +29,7 @@ def test_a_kind_is_named_by_what_its_time_holds():
             ("communicator_s", "first", DUPLICATE),
             ("init_s", "first", {"experiment": "first_use", "pattern": "init"}),
             ("library_load_s", "first", {"experiment": "first_use", "pattern": "init"}),
+            ("shared_window_s", "first", {"experiment": "first_use", "pattern": "shared_window"}),
         )
     ]
     assert kinds == [
@@ -40,6 +41,7 @@ def test_a_kind_is_named_by_what_its_time_holds():
         "MPI_Comm_dup, first use",
         "MPI_Init",
         "job start: library load",
+        "shared window, first use",
     ]
 
 
