@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from slowpath.core.cell_results import CellResult, Mode
+from slowpath.core.cell_results import CellResult
 from slowpath.core.results import (
     ContrastResult,
     LaunchCounts,
@@ -81,16 +81,9 @@ def fresh_cells(rng: random.Random, start: int) -> list[CellResult]:
                          "messages": "8"}, environment)  # fmt: skip
             receive = model.a_witness(slow * 0.9, involuntary_switches=3)
             made = replace(made, witness=model.witnessed("steady", send=model.a_witness(1e-6), receive=receive))
-            lottery = {"modes": LOTTERY, "steady_class": "no steady state"} if len(cells) == 3 else {}
             first_s = slow * (1.06 if pages == "huge" else 1.34)
-            cells.append(scattered.measure(rng, made, "one_way_s", slow, first_s, 0.025, **lottery))
+            cells.append(scattered.measure(rng, made, "one_way_s", slow, first_s, 0.025))
     return cells
-
-
-LOTTERY = [
-    Mode(value=151e-6, launches=6, share_interval=(0.41, 0.93)),
-    Mode(value=214e-6, launches=2, share_interval=(0.07, 0.59)),
-]
 
 
 def device_cells(start: int) -> list[CellResult]:

@@ -80,7 +80,6 @@ def an_estimate(value: float = 1e-6, **changes: Any) -> MetricEstimate:
         steady_class="flat",
         within_ratio=0.02,
         between_ratio=0.01,
-        modes=None,
         batch=1,
         quantum_ratio=0.001,
     )
@@ -91,7 +90,7 @@ def a_metric(steady: float | MetricEstimate | None = None, **changes: Any) -> Me
     """Of a time. steady: seconds, or the whole estimate; None: give `phases`."""
     estimate = an_estimate(steady) if isinstance(steady, float) else steady
     phases: dict[Phase, MetricEstimate] = {} if estimate is None else {"steady": estimate}
-    metric = MetricResult(unit="s", better="lower", phases=phases, first_slow=None, by_repetition=None)
+    metric = MetricResult(unit="s", better="lower", phases=phases, by_repetition=None)
     return replace(metric, **changes)
 
 

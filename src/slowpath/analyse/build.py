@@ -19,7 +19,7 @@ from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.panel import panel_rows, without_reference
 from slowpath.analyse.reference import items, judged
 from slowpath.analyse.references import load_references
-from slowpath.analyse.samples import distributions_of, first_allocation_lines, without_first_allocation
+from slowpath.analyse.samples import first_allocation_lines, without_first_allocation
 from slowpath.analyse.source import Recorded, read_recorded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
@@ -653,7 +653,6 @@ def build_results(run: Path) -> Results:
         findings=[],
         **sections,
         node_pairs=pairs,
-        distributions=distributions_of(plan.cells, measurements.by_series),
         skipped=skipped,
         notes=[
             *beyond,

@@ -22,7 +22,6 @@ from slowpath.core.cell_results import (
     CallCounts,
     CellResult,
     Distribution,
-    FirstSlow,
     FunctionShare,
     InstructionCounts,
     InstructionRegion,
@@ -31,7 +30,6 @@ from slowpath.core.cell_results import (
     MessageCounts,
     MetricEstimate,
     MetricResult,
-    Mode,
     Outliers,
     PerCall,
     RoleWitness,
@@ -77,7 +75,7 @@ from slowpath.stats.estimate import (
     minimal_n,
     quantile_interval,
 )
-from slowpath.stats.launches import between, first_slow, launch_modes
+from slowpath.stats.launches import between
 
 # Evidence beside the times: what the kernel did in each block, what the allocations were made of, and the instructions
 # of calls, as the engine counted them in each launch (event `instructions`).
@@ -562,7 +560,6 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
     """
     centre = _centre(launches)
     centres = [launch.centre_s for launch in launches]
-    modes = launch_modes(centres) if len(centres) > 1 else None
     batch = max(launch.batch for launch in launches)
     classes = Counter(launch.steady_class for launch in launches if launch.steady_class)
     inside = [launch.within_ratio for launch in launches if launch.within_ratio is not None]
@@ -588,8 +585,6 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         steady_class=classes.most_common(1)[0][0] if classes else None,
         within_ratio=median(inside) if inside else None,
         between_ratio=between(centres),
-        modes=modes
-        and [Mode(value=m.value, launches=m.launches, share_interval=(m.share.low, m.share.high)) for m in modes],
         batch=batch,
         quantum_ratio=quantum_ns and quantum_ns * 1e-9 / (centre.value * batch * launches[0].operations),
         numbers=_numbers(launches),
@@ -837,7 +832,6 @@ def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRe
             unit=metric.unit,
             better=metric.better,
             phases={phase: found},
-            first_slow=_first_slow(measurements, number, name),
             by_repetition=by_repetition(cell, launches, first, later),
         )
     return result
@@ -851,17 +845,6 @@ def _witness(
     roles: dict[Role, int | None] = {"send": sender, "receive": receiver}
     found = witnesses(launches, cell.cell, experiment.synchronisation, roles)
     return with_calls(found, cell.cell, measurements.twins, measurements.launches_of, roles)
-
-
-def _first_slow(measurements: Measurements, cell: int, metric: str) -> FirstSlow | None:
-    """In how many launches the first message lies far outside the later ones; None when a phase is missing."""
-    firsts = measurements.by_series.get((cell, metric, "first"), {})
-    later = measurements.by_series.get((cell, metric, "steady"), {})
-    rounds = sorted(firsts.keys() & later.keys())
-    if not rounds:
-        return None
-    found = first_slow([firsts[r][1].centre_s for r in rounds], [later[r][1].kept_s for r in rounds])
-    return FirstSlow(slow=found.slow, launches_slow=found.launches_slow, launches=found.launches)
 
 
 def _instructions(cell: Cell, launches: Sequence[LaunchRecord]) -> tuple[InstructionCounts | None, str | None]:

@@ -1,59 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What single samples of a cell show: five numbers of their distribution, and first allocations. Pure."""
+"""First allocations that are not like later ones. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from slowpath.core.plan import Cell
 from slowpath.core.results import Line
-from slowpath.core.study_results import CellDistribution
 from slowpath.core.units import format_time
 from slowpath.experiments.measured import Reduced
-from slowpath.stats.distribution import distribution_of
 from slowpath.stats.estimate import quantiles
 from slowpath.stats.launches import tails, tukey, within
 
 Series = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
-# The first that a cell has.
-METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s", "collective_work_s")
-FEWEST_SAMPLES = 16  # of each launch
-
-
-def distributions_of(cells: Iterable[Cell], by_series: Series) -> list[CellDistribution]:
-    """Of each cell that has single messages. One of several buffers is left out, in turn or one after the other: its
-    messages differ by their buffers, and by how often these were used.
-    """
-    found = (_distribution(cell.cell, by_series) for cell in cells if _in_order(cell))
-    return [distribution for distribution in found if distribution is not None]
-
-
-def _in_order(cell: Cell) -> bool:
-    return all(cell.parameters.get(name, "1") == "1" for name in ("live_buffers", "allocations"))
-
-
-def _distribution(cell: int, by_series: Series) -> CellDistribution | None:
-    for metric in METRICS:
-        rounds = by_series.get((cell, metric, "steady"), {})
-        launches = [reduced.ordered.times_s for _, reduced in rounds.values() if reduced.ordered is not None]
-        samples = min((times_s.size for times_s in launches), default=0)
-        if samples >= FEWEST_SAMPLES:
-            found = distribution_of(launches)
-            return CellDistribution(
-                cell=cell,
-                metric=metric,
-                launches=len(launches),
-                samples=samples,
-                mean_ratio=found.mean_ratio,
-                far_share=found.far_share,
-                period=found.period,
-                between_ratio=found.between_ratio,
-                slope_ratio=found.slope_ratio,
-            )
-    return None
 
 
 # Cells whose very first allocation is not like the later ones: a remark, since medians over allocations hide it.

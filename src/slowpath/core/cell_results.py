@@ -24,7 +24,6 @@ from slowpath.core.result import (
     Role,
     Share,
     Text,
-    Whole,
     means,
     optional,
 )
@@ -38,14 +37,6 @@ class Outliers(Result, frozen=True, kw_only=True):
     mild: Annotated[Count, means("samples")]
     severe: Annotated[Count, means("samples")]
     severe_time_ratio: Annotated[Share, means("the severe ones' share of the time")]
-
-
-class Mode(Result, frozen=True, kw_only=True):
-    """A group of launches that lie apart from the others."""
-
-    value: Annotated[Number, means("of the group, in the metric's unit")]
-    launches: Annotated[Count, means("in the group")]
-    share_interval: Annotated[Interval, means("share of launches that lie in the group")]
 
 
 class ByCleanness(Result, frozen=True, kw_only=True):
@@ -99,7 +90,6 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     ]
     within_ratio: Annotated[NotNegative | None, means("robust spread inside a launch")]
     between_ratio: Annotated[NotNegative | None, means("standard deviation of the log launch values")]
-    modes: Annotated[list[Mode] | None, means("null: launches do not fall apart into groups")]
     batch: Annotated[AtLeastOne, means("operations in one sample")]
     quantum_ratio: Annotated[NotNegative | None, means("the clock's quantum over a typical sample; null: not known")]
     numbers: Annotated[SampleNumbers | None, means("of the samples; absent: too few, or batches")] = None
@@ -111,16 +101,6 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
         optional()
     )
     message_rate_interval: Annotated[Interval | None, means("of the rate")] = optional()
-
-
-class FirstSlow(Result, frozen=True, kw_only=True):
-    """The number of launches in which the first message lies far outside the later ones
-    (docs/internals/statistics.md).
-    """
-
-    slow: Annotated[bool, means("in 3 of 4 launches")]
-    launches_slow: Annotated[Whole, means("in which it does")]
-    launches: Annotated[Whole, means("that measured both")]
 
 
 class ByRepetition(Result, frozen=True, kw_only=True):
@@ -144,7 +124,6 @@ class MetricResult(Result, frozen=True, kw_only=True):
     unit: Annotated[Name, means("s, or what the metric has")]
     better: Annotated[Literal["lower", "higher"], means("which values are good")]
     phases: Annotated[dict[Phase, MetricEstimate], means("of the first message, and of later ones")]
-    first_slow: Annotated[FirstSlow | None, means("null: one of the phases is missing")]
     by_repetition: Annotated[ByRepetition | None, means("null: samples are not single messages, or fewer than 3 uses")]
 
 

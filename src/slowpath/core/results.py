@@ -50,11 +50,10 @@ from slowpath.core.run_results import (
     SkippedStatus,
     UcxProtocol,
 )
-from slowpath.core.study_results import CannonResults, CellDistribution, PutResults
+from slowpath.core.study_results import CannonResults, PutResults
 
 __all__ = [
     "RESULTS_SCHEMA",
-    "CellDistribution",
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
@@ -150,7 +149,6 @@ class Results(Result, frozen=True, kw_only=True):
     node_pairs: Annotated[
         list[NodePairs], means("one for each group of cells that differ in their pair of nodes alone")
     ]
-    distributions: Annotated[list[CellDistribution], means("of single samples, a cell each")] = []  # noqa: RUF012
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]
 

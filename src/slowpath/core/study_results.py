@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cannon's algorithm, puts and distributions in results.json (docs/reference/results.md)."""
+"""Cannon's algorithm, puts in results.json (docs/reference/results.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from slowpath.core.result import (
     AtLeastOne,
     Count,
     Interval,
-    Name,
     NotNegative,
     Number,
     Positive,
@@ -403,17 +402,3 @@ class PutResults(Result, frozen=True, kw_only=True):
     cells: Annotated[list[Count], means("every measured cell of the experiment")]
     conditions: Annotated[list[PutCondition], means("two designs or more meet; most designs first")]
     splits: Annotated[list[PutSplit], means("one for each library that was counted")]
-
-
-class CellDistribution(Result, frozen=True, kw_only=True):
-    """Five numbers of one cell's single samples, phase steady. Cells that take several buffers in turn have none."""
-
-    cell: Annotated[Count, means("number")]
-    metric: Annotated[Name, means("whose samples they are")]
-    launches: Annotated[AtLeastOne, means("that measured it")]
-    samples: Annotated[AtLeastOne, means("of the shortest launch")]
-    mean_ratio: Annotated[Positive, means("mean over median")]
-    far_share: Annotated[Share, means("of the samples, above twice the median")]
-    period: Annotated[AtLeastOne | None, means("samples from one slow group to the next; null: none seen")]
-    between_ratio: Annotated[NotNegative | None, means("spread between launches over that within; null: one launch")]
-    slope_ratio: Annotated[Positive | None, means("last third of a launch over its first; null: too few samples")]

@@ -365,7 +365,6 @@ def crowded(placements: Sequence[PlacementResult]) -> list[PlacementResult]:
     return known if any(one.bind == "core" for one in known) else []
 
 
-NETWORK = "network_path"
 DEFAULT_EFFECT = 0.03  # minimum effect of a run that has no contrast
 _Found = TypeVar("_Found")
 _More = ParamSpec("_More")

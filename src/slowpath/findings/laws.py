@@ -274,17 +274,6 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
     return replace(law, is_excess=True) if law else None
 
 
-def by_length(cell: CellResult, cells: Iterable[CellResult]) -> dict[float, CellResult]:
-    """Cells of its group that differ from it in nothing but the length of the message, by that length."""
-
-    def rest(one: CellResult) -> tuple[object, ...]:
-        parameters = frozenset((name, value) for name, value in one.parameters.items() if name != _MESSAGE)
-        return one.group, one.experiment, one.mpi, one.environment, one.placement, one.copy, parameters
-
-    wanted = rest(cell)
-    return {length: cell for cell in cells if (length := number(cell, _MESSAGE)) is not None and rest(cell) == wanted}
-
-
 def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:
     """Law of an excess over message lengths.
 

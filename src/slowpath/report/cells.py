@@ -354,9 +354,6 @@ def _spread_row(cell: CellResult, metric: str, estimate: MetricEstimate) -> Row:
 def _remarks(estimate: MetricEstimate) -> str:
     """Return the facts that a reader must know before trusting the median."""
     remarks = ["one launch: run-to-run spread unknown"] if estimate.launches == 1 else []
-    if estimate.modes:
-        modes = [f"{fmt.time(mode.value)} in {fmt.plural(mode.launches, 'launch')}" for mode in estimate.modes]
-        remarks.append("launches have several modes: " + ", ".join(modes))
     if estimate.steady_class in ("slowdown", "no steady state"):
         remarks.append(str(estimate.steady_class))
     if (estimate.quantum_ratio or 0) > 0.01:

@@ -25,7 +25,6 @@ from slowpath.analyse.floors import (
     lowest,
     message_of,
 )
-from slowpath.analyse.samples import distributions_of
 from slowpath.core.plan import Cell, Environment, Placement, Plan, Twins
 from slowpath.core.results import NodePairs
 from slowpath.experiments.measured import (
@@ -34,10 +33,7 @@ from slowpath.experiments.measured import (
     LaunchContext,
     LaunchRecord,
     Measurements,
-    MetricSamples,
-    Order,
     SampleBlock,
-    reduce,
 )
 from slowpath.experiments.messages import MessageMetrics, split, statement
 from slowpath.experiments.p2p import P2P
@@ -151,25 +147,6 @@ def test_the_peer_is_asked() -> None:
     assert values(near, "one_way_s") == pytest.approx([100e-9])
     far = P2P.derive({"pattern": "one_way", "peer": "3"}, pair, LaunchContext(4, False, hosts=hosts))
     assert isinstance(far["one_way_s"], Absent)
-
-
-@pytest.mark.parametrize(("more", "there"), [({}, True), ({"live_buffers": "2"}, False), ({"allocations": "3"}, False)])
-def test_single_messages_have_a_distribution_and_those_of_several_buffers_none(
-    more: dict[str, str], there: bool
-) -> None:
-    rounds = {}
-    for launch in (1, 2, 3):
-        numbers = np.arange(600)
-        times = 1e-6 * np.exp(np.random.default_rng(launch).normal(0, 0.05, 600)) + 2e-4 * (numbers % 64 == launch)
-        reduced = reduce(MetricSamples(times, 1, order=Order(numbers, np.cumsum(times * 1e9).astype(np.int64))))
-        assert reduced is not None
-        rounds[launch] = (launch, reduced)
-    one = Cell(3, "key", "label", "long series", "p2p", {"pattern": "one_way", **more}, "default", "bound")
-    found = distributions_of([one], {(3, "one_way_s", "steady"): rounds})
-    assert [(shape.cell, shape.launches, shape.samples, shape.period) for shape in found] == [(3, 3, 600, 64)] * there
-    for shape in found:
-        assert shape.far_share == pytest.approx(1 / 64, rel=0.2)
-        assert shape.mean_ratio == pytest.approx(1 + 200 / 64, rel=0.1)
 
 
 KIB = 1024

@@ -57,7 +57,6 @@ def test_the_first_burst_stands_apart(results: Results) -> None:
     found = estimate_of(results, planted.MPI_CELL, "time_per_put_s", "first")
     assert found.value == pytest.approx(planted.FIRST_NS * NS / planted.PUTS)
     assert "first" not in results.cells[planted.MPI_CELL].metrics["put_call_s"].phases
-    assert results.cells[planted.MPI_CELL].metrics["time_per_put_s"].first_slow.slow
 
 
 def test_rates_are_the_time_turned_over_with_its_interval(results: Results) -> None:

@@ -58,7 +58,7 @@ def cell(
         environment=environment,
         placement=placement,
         status="ok",
-        metrics={METRIC: MetricResult(unit="s", better="lower", phases=times, first_slow=None, by_repetition=None)},
+        metrics={METRIC: MetricResult(unit="s", better="lower", phases=times, by_repetition=None)},
         absent={},
         witness={phase: dict(roles) for phase, roles in witness.items()} if witness else None,
     )
@@ -87,7 +87,6 @@ def estimate(times_s: Sequence[float]) -> MetricEstimate:
         steady_class=None,
         within_ratio=None,
         between_ratio=None,
-        modes=None,
         batch=1,
         quantum_ratio=None,
     )

@@ -78,7 +78,7 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
             else:
                 times = 1e-5 * ratio * np.exp(generator.normal(0, spread, rounds))
                 phases = {"steady": estimate(times.tolist())}
-                metric = MetricResult(unit="s", better="lower", phases=phases, first_slow=None, by_repetition=None)
+                metric = MetricResult(unit="s", better="lower", phases=phases, by_repetition=None)
                 made = replace(made, metrics={metric_name: metric})
             cells.append(made)
     metrics = METRICS

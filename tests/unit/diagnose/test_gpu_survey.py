@@ -172,7 +172,6 @@ def first_use(description: Json, device: str) -> tuple[Results, Finding]:
             unit="s",
             better="lower",
             phases={"first": made_results.estimate([time_s] * 4)},
-            first_slow=None,
             by_repetition=None,
         )
         made = made_results.cell(number, parameters)

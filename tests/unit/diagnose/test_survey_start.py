@@ -14,7 +14,7 @@ from slowpath.plan.campaign import load
 def once(number: int, pattern: str, metric: str, **phases_s: float) -> CellResult:
     found = {phase: made_results.estimate([time_s, time_s]) for phase, time_s in phases_s.items()}
     made = made_results.cell(number, {"pattern": pattern}, experiment="first_use")
-    times = MetricResult(unit="s", better="lower", phases=found, first_slow=None, by_repetition=None)
+    times = MetricResult(unit="s", better="lower", phases=found, by_repetition=None)
     return replace(made, group="start", metrics={metric: times})
 
 

@@ -18,7 +18,7 @@ def estimate(launch_values: list[float]) -> MetricEstimate:
         value=1.0, interval=None, interval_kind="", level=None, launches=2, location=0.5, launch_values=launch_values,
         samples=2, cut_samples=0, p50=None, p90=None, p99=None, p999=None, p999_reason=None, min=1.0, max=1.0,
         outliers=Outliers(mild=0, severe=0, severe_time_ratio=0.0), steady_class=None, within_ratio=None,
-        between_ratio=None, modes=None, batch=1, quantum_ratio=None,
+        between_ratio=None, batch=1, quantum_ratio=None,
     )  # fmt: skip
 
 
@@ -38,7 +38,6 @@ def test_first_messages_are_fitted_to_undisturbed_buffers_where_the_launches_mat
         unit="s",
         better="lower",
         phases={"first": first, "steady": later},
-        first_slow=None,
         by_repetition=ByRepetition(repetitions=[1, 2], launches=[0, 1], launch_values=[[5.0, 1.0], [6.0, 1.0]]),
     )
     assert list(launch_times(entry, "first")) == [5.0, 6.0]

@@ -184,7 +184,7 @@ def test_empty_run_renders(imported: Results) -> None:
 def test_cells_without_all_that_may_be_missing_render(results: Results) -> None:
     missing = dict.fromkeys(
         ("interval", "level", "p50", "p90", "p99", "p999", "p999_reason", "steady_class", "within_ratio",
-         "between_ratio", "modes", "quantum_ratio", "bandwidth_bytes_per_s", "bandwidth_interval")
+         "between_ratio", "quantum_ratio", "bandwidth_bytes_per_s", "bandwidth_interval")
     )  # fmt: skip
     for cell in results.cells:
         for metric in cell.metrics.values():

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,15 +17,12 @@ from slowpath.stats.launches import (
     FALSE_ALARMS,
     FEWEST,
     between,
-    first_slow,
-    launch_modes,
     levels,
     partition,
     spread,
     steady_state,
     tails,
     tukey,
-    wilson,
     within,
 )
 
@@ -119,32 +115,6 @@ def test_spreads() -> None:
     assert within([1.0]) is None
     assert between([1.0]) is None
     assert spread([]).within_ratio is None
-
-
-def test_lottery_is_seen_and_described() -> None:
-    medians = [1.0, 1.15, 1.01, 0.99, 1.16, 1.005, 0.995, 1.0]
-    found = launch_modes(medians)
-    assert found is not None
-    fast, slow = found
-    assert (fast.launches, slow.launches) == (6, 2)
-    assert (fast.value, slow.value) == pytest.approx((1.0, 1.155))
-    assert slow.share.low < 0.25 < slow.share.high
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 8), (2, 8), (8, 8), (30, 100)])
-def test_wilson_as_scipy(hits: int, n: int) -> None:
-    found, other = wilson(hits, n), scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-15)
-
-
-def test_first_slow_in_three_of_four_launches() -> None:
-    rng = np.random.default_rng(1)
-    steady = [100 + rng.normal(0, 1, 50) for _ in range(4)]
-    assert first_slow([300, 300, 300, 100], steady).slow
-    two = first_slow([300, 300, 100, 100], steady)
-    assert not two.slow
-    assert two.launches_slow == 2
-    assert len(two.z) == 4
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 40, 401])
