@@ -383,7 +383,7 @@ def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: G
 #
 # What was not measured has one row for each cell and way of failing, with the reason and the job's last words.
 
-CHECKS = frozenset({"checkup", "survey"})  # campaigns that ask whether a machine is healthy
+CHECKS = frozenset({"checkup", "panel"})  # campaigns that ask whether a machine is healthy
 
 
 def run_facts(results: Results) -> RunFacts:

@@ -135,8 +135,8 @@ def _cores(job: Job) -> str:
 # slowpath.mpi.guidelines.
 
 WORK = "collective_work_s"
-BRIEF = {"samples": "24", "time_limit_s": "0.006", "warmup_s": "0.001"}
-LENGTHS = ("8", "8192", "262144")
+BRIEF = {"samples": "12", "time_limit_s": "0.003", "warmup_s": "0.001"}
+LENGTHS = ("8", "8192", "65536")
 _PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 
@@ -214,7 +214,7 @@ WINDOWS = Part(
     "windows by length",
     {
         "pattern": ["window", "shared_window"],
-        "window_bytes": ["1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "32MiB"],
+        "window_bytes": ["512KiB", "1MiB", "2MiB", "4MiB", "8MiB"],
         "memory": ["library", "program"],
         "uses": "2",
     },
@@ -235,6 +235,13 @@ def parts(shipped: Sequence[Part] = ()) -> list[Part]:
 CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
 GROUPS = (
     CROWDED,
+    "barrier",
+    "long messages",
+    "last root",
+    "other starts",
+    "in place",
+    "own op",
+    "other collectives",
     "thread level",
     "ops",
     "starts",

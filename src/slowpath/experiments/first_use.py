@@ -155,7 +155,8 @@ class FirstUseCost:
 
     cell_s: float = 0.003
     use_s: float = 0.0004  # a communicator, a request; ranks that share cores take turns
-    call_s: float = 0.00008  # of pattern=call, the mean of all calls
+    called_s: float = 0.001  # a cell of pattern=call, and each of its uses
+    call_s: float = 0.00008
     release_s: float = 0.00005
     spawned_s: float = 0.3  # one process more
     pages_per_s: float = 0.4e6
@@ -171,7 +172,9 @@ def first_use_seconds(p: Parameters, ranks: int) -> float:
     pattern, uses = p["pattern"], int(p["uses"])
     if pattern == "init":
         return 0.0
-    each = (_COST.call_s if pattern == "call" else _COST.use_s) + _COST.release_s * ranks
+    if pattern == "call":
+        return _COST.called_s + uses * _COST.call_s
+    each = _COST.use_s + _COST.release_s * ranks
     if pattern == "peer":
         each *= max(1, ranks - 1)
     if pattern == "spawn":

@@ -58,7 +58,7 @@ class CampaignTable(msgspec.Struct, frozen=True):
 
 
 # Steps of other commands, and checks of Slowpath itself: they run by name, and no list shows them.
-INTERNAL = frozenset({"survey", "floors"})
+INTERNAL = frozenset({"panel", "floors"})
 
 
 def shipped() -> dict[str, Path]:

@@ -16,7 +16,7 @@ from slowpath.plan.campaign import load
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 MANY = 64  # ranks: with so many there is every group
-PAIRS = survey_campaign(load("survey"), 2)
+PAIRS = survey_campaign(load("panel"), 2)
 WHOLE = with_ranks(PAIRS, Job(MANY), parts(shipped_parts(load("coll"), ["default"])))
 
 

@@ -218,7 +218,7 @@ def test_what_is_no_diagnosis_is_refused(tmp_path: Path, content: str, message: 
         read_diagnosis(tmp_path)
 
 
-SURVEY = survey_campaign(load("survey"), 0)
+SURVEY = survey_campaign(load("panel"), 0)
 LONG = ProgramSpent(experiment="p2p", seconds=0.3, low_bytes=1 << 20, high_bytes=1 << 20)
 STRIDED = ProgramSpent(experiment="p2p", seconds=0.1, low_bytes=65536, high_bytes=65536, is_strided=True)
 ON_GPU = ProgramSpent(experiment="p2p", seconds=0.2, low_bytes=1 << 20, high_bytes=1 << 20, memory="device")

@@ -31,5 +31,5 @@ def test_the_line_has_each_first_use_next_to_later_ones() -> None:
 
 
 def test_the_survey_holds_what_the_line_says() -> None:
-    (group,) = [one for one in load("survey").cells if one.name == "start"]
+    (group,) = [one for one in load("panel").cells if one.name == "start"]
     assert group.parameters["pattern"] == ["init", "communicator", "collective"]

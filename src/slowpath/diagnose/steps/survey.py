@@ -40,9 +40,23 @@ LAST_ROUND = "a fifth round"
 SIDES = ("network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
 # Groups of cells, what costs least to miss first, where no side is left to leave out.
 GROUPS = (
+    "files",
+    "local calls",
+    "datatypes",
     "window info",
     "datatype of puts",
+    "operations by window",
+    "puts by window",
+    "long operations",
+    "one-sided operations",
+    "one-sided requests",
     "windows",
+    "two threads",
+    "completions",
+    "offsets",
+    "orders",
+    "other lengths between",
+    "pauses",
     "untouched",
     "live buffers",
 )
@@ -206,6 +220,12 @@ def _without_side(pairs: Campaign, side: str) -> Campaign:
         pairs,
         environments=[one for one in pairs.environments if one.name != side],
         placements=[one for one in pairs.placements if one.name != side],
+        cells=[
+            replace(one, environment=[name for name in one.environment if name != side])
+            if isinstance(one.environment, list)
+            else one
+            for one in pairs.cells
+        ],
         contrasts=contrasts,
     )
 
@@ -219,10 +239,10 @@ def _without_groups(pairs: Campaign, names: Sequence[str]) -> Campaign:
     )
 
 
-# Survey: campaigns/survey.toml, and what the user's variables and the GPUs of this machine add. The first step.
+# Survey: campaigns/panel.toml, and what the user's variables and the GPUs of this machine add. The first step.
 
 _FIRST_USE = "first_use"
-_START = "start"  # the group of campaigns/survey.toml
+_START = "start"  # the group of campaigns/panel.toml
 _ONCE = {
     "init": ("init_s", "MPI_Init"),
     "communicator": ("communicator_s", "the first communicator"),
@@ -268,7 +288,7 @@ def within_budget(state: State) -> Kept:
 
 
 def _pairs(state: State) -> Campaign:
-    return survey_campaign(campaign_named("survey"), state.gpus)
+    return survey_campaign(campaign_named("panel"), state.gpus)
 
 
 def apply_survey(before: StepConclusion, _: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
@@ -306,7 +326,7 @@ _REMEDIES = frozenset({None, *(one.name for one in ADVICE)})
 def survey_campaign(shipped: Campaign, gpus: int) -> Campaign:
     """The campaign of two ranks.
 
-    Args: shipped: campaigns/survey.toml.  gpus: devices that both ranks can take.
+    Args: shipped: campaigns/panel.toml.  gpus: devices that both ranks can take.
     """
     cells = list(shipped.cells)
     contrasts = [one if one.remedy in _REMEDIES else replace(one, remedy=None) for one in shipped.contrasts]
