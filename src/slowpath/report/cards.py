@@ -246,7 +246,6 @@ _ALONG: Mapping[str, tuple[str, ...]] = {
     "queue": ("queue",),
     "blocks": ("blocks",),
     "step": (*_ALLOCATIONS, "message_bytes"),
-    "saturates": (*_ALLOCATIONS, "message_bytes"),
     "threshold": _ALLOCATIONS,
 }
 _TITLES = {

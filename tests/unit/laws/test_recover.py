@@ -78,17 +78,6 @@ def by_blocks(seed: int) -> Sweep:
     return plant(seed, {"blocks": blocks, "message_bytes": bytes_}, times)
 
 
-def by_step(seed: int) -> Sweep:
-    lengths = [float(2**k) for k in range(20, 30)]
-    return plant(seed, {"allocation_bytes": lengths}, [2e-4 if n <= 32 * MIB else 9e-4 for n in lengths])
-
-
-def by_saturating(seed: int) -> Sweep:
-    """The head of a fresh buffer leaves the caches, the more the longer the buffer is, until all of it has."""
-    lengths = [float(n * MIB) for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)]
-    return plant(seed, {"allocation_bytes": lengths}, [2e-5 + 2.8e-5 * (1 - np.exp(-n / (12 * MIB))) for n in lengths])
-
-
 def by_threshold(seed: int) -> Sweep:
     """Two GPUs: clean lengths are free up to 384 MiB and constant from 512 MiB on; one byte more costs by the page."""
     clean = [float(n * MIB) for n in (64, 128, 256, 384, 512, 1024, 2048, 4096)]
@@ -106,8 +95,6 @@ PLANTS = {
     "granules": (by_granules, {"4 KiB granules": 19e-9, "64 KiB granules": 220e-9}),
     "live buffers": (by_live_buffers, {"constant": 2e-5, "miss": 7e-5}),
     "repetition": (by_repetition, {"constant": 2.5e-5, "before it opens": 1.5e-5}),
-    "step": (by_step, {"constant": 2e-4, "beyond the step": 7e-4}),
-    "saturates": (by_saturating, {"levels off": 2.8e-5}),
     "threshold": (by_threshold, {"constant": 2e-4, "beyond the threshold": 8.8e-3, "4 KiB granules": 28e-9}),
     "segments": (by_segments, {"constant 1": 1.2e-6, "transfer 1": 1 / 6e9, "transfer 2": 1 / 12e9}),
     "blocks": (by_blocks, {"blocks": 0.9e-6, "transfer": 1e-10}),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -597,8 +597,8 @@ class Teller:
         if any(b.above < place.get(b.covariate, b.above) < b.up_to for b in self.brackets):
             return None
         covariates = {name: np.array([float(value)]) for name, value in place.items()}
-        columns = _columns(self.fit, covariates)
-        time_s = float(columns[0, : self.fit.coefficients.size] @ self.fit.coefficients)
+        columns = design(self.fit.variant, covariates)
+        time_s = float(columns[0] @ self.fit.coefficients)
         if not time_s > 0:
             return None
         relative = columns[0] / time_s
@@ -616,7 +616,7 @@ class Teller:
 def teller(fit: Fit, centre: CentreCurve, sweep: Sweep) -> Teller:
     """Return the law of this fit, ready to predict.  Args: fit: of this sweep, whose centre curve is `centre`."""
     found = fit.centre
-    relative = _columns(found, sweep.covariates) / (centre.sigma_ratio * found.fitted_s)[:, None]
+    relative = design(found.variant, sweep.covariates) / (centre.sigma_ratio * found.fitted_s)[:, None]
     size = np.sqrt((relative**2).sum(axis=0))
     free = size > 0
     bound = np.flatnonzero(found.nonnegative & (found.coefficients <= 0))
@@ -628,14 +628,6 @@ def teller(fit: Fit, centre: CentreCurve, sweep: Sweep) -> Teller:
     scale = float(np.sqrt((PRIOR_DF + found.chi2) / (PRIOR_DF + left)))
     span_s = float(np.ptp(found.fitted_s)) if fit.name != "constant" else float(found.fitted_s[0])
     return Teller(found, fit.brackets, covariance, scale, PRIOR_DF + left, span_s)
-
-
-def _columns(fit: CentreFit, covariates: Mapping[str, Floats]) -> Floats:
-    """The law's columns, and one more for each continuous number of its shape: how time turns with its logarithm."""
-    matrix = design(fit.variant, covariates)
-    if fit.variant.turned is None:
-        return matrix
-    return np.column_stack([matrix, fit.coefficients[-1] * fit.variant.turned(covariates)])
 
 
 def predict(law: Teller, place: Place, variance_ratio: float, places: int) -> LawForecast | None:

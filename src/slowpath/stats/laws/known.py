@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from slowpath.core.errors import UsageError
 from slowpath.core.units import format_bytes
 from slowpath.stats.estimate import Floats
-from slowpath.stats.laws.fit import log_residuals, solve_times
 from slowpath.stats.laws.law import (
     BYTE,
     Bracket,
@@ -26,7 +25,6 @@ from slowpath.stats.laws.law import (
     intercept,
     missing,
     per_byte_of,
-    per_curve,
     per_one,
     per_page,
     single,
@@ -336,37 +334,8 @@ REPETITION = "repetition"
 REPETITIONS = _stepping("repetition", "t = a + b [repetition < n]", REPETITION, "before it opens", rising=False)
 
 
-# A step at some length: another path from a limit on, whose cost depends on nothing else.
 FEWEST = 5  # lengths: two constants, the step, and two that could contradict them
 FEWEST_BESIDE = 2  # lengths on each side: one could not show that the side is constant
-
-
-def _step_variants(covariates: Covariates) -> Sequence[Variant]:
-    found = [variant for name in sides(covariates) for variant in _along(covariates, name)]
-    found = with_transfer(found, covariates)
-    if varies(covariates, MESSAGE):
-        found += _along(covariates, MESSAGE)
-    return found
-
-
-def _along(covariates: Covariates, name: str) -> list[Variant]:
-    values = np.unique(covariates[name]).tolist()
-    gaps = gaps_between_groups(values, FEWEST_BESIDE) if count_of_groups(values) >= FEWEST else []
-    return [step(name, term, *gap, rising=rising) for gap in gaps for term, rising in _TERMS]
-
-
-_TERMS = (("beyond the step", True), ("up to the step", False))
-
-
-STEP = Law(
-    name="step",
-    formula="t = a + b [length > L]",
-    needs=lambda covariates: missing(covariates, *SIDES, MESSAGE),
-    variants=_step_variants,
-    shape_matters=False,
-    along=(*SIDES, MESSAGE),
-    fewest=FEWEST,
-)
 
 
 # Constants for well aligned allocations, with a step between them, and a cost by the page for all others.
@@ -441,85 +410,6 @@ THRESHOLD = Law(
     shape_matters=False,
     along=tuple(SIDES),
     fewest=6,
-)
-
-
-# Time that grows with a length and levels off: what a longer buffer has pushed out of the caches is out.
-#
-#     t = a + b (1 - exp(-length / c))
-#
-# c is searched where the times want it, but only where the levelling off was seen: the longest length is at least
-# SEEN times c. A curve that is still straight at its end is not distinguished from a line, and no law says where it
-# would end.
-
-SEEN = 2.0  # longest length over c: 86 % of the growth lies within the sweep
-_GRID_RATIO = 1.5  # between the values of c that are tried first
-_NARROWINGS = 4  # each divides the ratio between neighbours of c by 3
-_WORDS = {MESSAGE: "message", **SIDES}
-
-
-def _lengths(covariates: Covariates) -> dict[str, str]:
-    """Return the lengths that vary: covariate -> whose length it is."""
-    found = dict(sides(covariates))
-    if varies(covariates, MESSAGE):
-        found[MESSAGE] = _WORDS[MESSAGE]
-    return found
-
-
-def levelling(name: str, c_bytes: float) -> Variant:
-    """Return the variant whose length c is fixed."""
-    per = per_curve(f"(1 - exp(-{_WORDS[name]} / {format_bytes(round(c_bytes))}))")
-
-    def columns(covariates: Covariates) -> Sequence[Column]:
-        return [intercept(covariates), Column("levels off", per, -np.expm1(-covariates[name] / c_bytes))]
-
-    def turned(covariates: Covariates) -> Floats:
-        share = covariates[name] / c_bytes
-        slope: Floats = -share * np.exp(-share)  # of the last column by ln c
-        return slope
-
-    return Variant(f"levels off over {format_bytes(round(c_bytes))}", columns, searched=1, turned=turned)
-
-
-def placed(covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[Variant]:
-    """Return, for each length that varies, the variant whose c fits these times best; none where c would lie beyond
-    what was swept.
-    """
-    best = [_best(name, covariates, centre_s, sigma_ratio) for name in _lengths(covariates)]
-    return [variant for variant in best if variant is not None]
-
-
-def _best(name: str, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> Variant | None:
-    lengths = covariates[name]
-    low = max(1.0, float(lengths[lengths > 0].min()) / 2)
-    high = max(low, float(lengths.max()) / SEEN)
-
-    def misfit(c_bytes: float) -> float:
-        matrix = np.stack([column.values for column in levelling(name, c_bytes).columns(covariates)], axis=1)
-        found = solve_times(matrix, centre_s, sigma_ratio, np.array([True, True]))
-        if found is None:
-            return float("inf")
-        return float(((log_residuals(centre_s, matrix @ found) / sigma_ratio) ** 2).sum())
-
-    ratio = _GRID_RATIO
-    tried = np.append(np.exp(np.arange(np.log(low), np.log(high), np.log(ratio))), high)
-    for _ in range(_NARROWINGS):
-        best = float(tried[int(np.argmin([misfit(float(c)) for c in tried]))])
-        ratio **= 1 / 3
-        tried = np.clip(best * ratio ** np.arange(-2.0, 3.0), low, high)
-    best = float(tried[int(np.argmin([misfit(float(c)) for c in tried]))])
-    return levelling(name, best) if best < high else None
-
-
-SATURATES = Law(
-    name="saturates",
-    formula="t = a + b (1 - exp(-length / c))",
-    needs=lambda covariates: missing(covariates, *SIDES, MESSAGE),
-    variants=lambda covariates: [],
-    shape_matters=False,
-    placed=placed,
-    along=(*SIDES, MESSAGE),
-    fewest=5,
 )
 
 
@@ -699,8 +589,6 @@ LAWS: tuple[Law, ...] = (
     GRANULES,
     LIVE_BUFFERS,
     REPETITIONS,
-    STEP,
-    SATURATES,
     THRESHOLD,
     SEGMENTS,
     BY_BLOCK,

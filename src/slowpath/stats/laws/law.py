@@ -115,7 +115,6 @@ class Per:
     one: in words, as in "s per 4 KiB page".  many: what a formula multiplies by, "pages of 4 KiB".
     cost: what a cost is stated for.  scale: how many of `one` make one of `many` and of `cost`.
     page_bytes: length of the page that it is; None: it is none, or of no one length.
-    is_curve: `many` is a factor between 0 and 1, no count.
     """
 
     one: str
@@ -123,7 +122,6 @@ class Per:
     cost: str
     scale: int = 1
     page_bytes: int | None = None
-    is_curve: bool = False
 
 
 def per_one(one: str, many: str) -> Per:
@@ -140,11 +138,6 @@ def per_page(page_bytes: int) -> Per:
     """Return a page of this length."""
     size = format_bytes(page_bytes)
     return Per(f"{size} page", f"pages of {size}", f"{size} page", page_bytes=page_bytes)
-
-
-def per_curve(factor: str) -> Per:
-    """Return a factor that is written as it is."""
-    return Per(factor, factor, factor, is_curve=True)
 
 
 BYTE = Per("byte", "MiB of message", "MiB", _MIB)
@@ -309,7 +302,7 @@ def cost_words(law: FittedLaw) -> str:
 def _cost(coefficient: Coefficient) -> str:
     """`1.73 us [1.70, 1.76] per 4 KiB page`; bytes by the MiB."""
     per = coefficient.per
-    if per is None or per.is_curve:
+    if per is None:
         return _term(coefficient)
     return f"{_most(coefficient)}{_time(coefficient, per.scale)} per {per.cost}"
 
@@ -410,15 +403,13 @@ class Variant:
     """A law with its shape fixed: what is left are coefficients.
 
     searched: numbers of the shape that were chosen freely along the sweep (places of switches); they count as
-    parameters. turned: where such a number is continuous, the slope of the last column by its logarithm, shape
-    (points,): what is not known of it widens what the law predicts.
+    parameters.
     """
 
     label: str
     columns: Columns
     brackets: tuple[Bracket, ...] = ()
     searched: int = 0
-    turned: Callable[[Covariates], Floats] | None = None
 
 
 @dataclass(frozen=True)
