@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 @format_option("text", "json")
 @full_option()
 @json_option()
-@click.option(
-    "--html", type=click.Path(path_type=Path), help="Also write a page with the ratios of all cells to this file."
-)
 def compare_command(
     a: Path,
     b: Path,
@@ -44,7 +41,6 @@ def compare_command(
     format: str,
     full: bool,
     as_json: bool,
-    html: Path | None,
 ) -> int:
     """Compare two runs cell by cell.
 
@@ -60,12 +56,6 @@ def compare_command(
     from slowpath.compare.read import read_source
 
     found = compare(read_source(a), read_source(b), minimum_effect, metrics, phases_of(phase), by_parts=True)
-    if html is not None:
-        from slowpath.compare.views import render_comparison_html
-        from slowpath.core.files import write_atomically
-
-        write_atomically(html, render_comparison_html(found))
-        click.echo(f"page: {html}", err=True)
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:

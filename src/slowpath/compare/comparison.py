@@ -105,17 +105,14 @@ class ComparisonRow(msgspec.Struct, frozen=True):
     p_adjusted: float | None
     verdict: str  # faster | slower | same | undecided
     reason: str
-    more_launches: int | None  # on each side, where undecided
 
 
 class RunNote(msgspec.Struct, frozen=True):
     """The run on one side of a comparison."""
 
-    id: str
     path: str
     campaign: str
     started: str | None
-    status: str
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -135,7 +132,6 @@ class Comparison(msgspec.Struct, frozen=True):
     doubts: list[Doubt]  # differences between the runs that may explain a ratio
     uncompared: list[Uncompared]
     set_aside: int  # cells that were not to be compared: skipped in both runs, or without the chosen metrics
-    notes: list[str]
 
 
 def compare(
@@ -169,16 +165,14 @@ def compare(
         )
     factors = _factors(pairs, series, minimum_effect)
     rows = _judged(series, factors, minimum_effect)
-    skipped: dict[tuple[Side, int | None], str] = {("a", row.cell): row.reason for row in reversed(a.results.skipped)}
-    skipped |= {("b", row.cell): row.reason for row in reversed(b.results.skipped)}
-    uncompared, set_aside = _coverage(pairs, alone, skipped, metrics, phases)
+    uncompared, set_aside = _coverage(pairs, alone, metrics, phases)
     compared = [pair for pair in pairs if any(row.b_cell == pair.b.cell for row in rows)]
     facts = _facts(a.run, [pair.a for pair in compared]), _facts(b.run, [pair.b for pair in compared])
     return Comparison(
         schema=SCHEMA,
         kind="comparison",
-        a=_note(a),
-        b=_note(b),
+        a=RunNote(str(a.path), a.run.campaign, a.run.started),
+        b=RunNote(str(b.path), b.run.campaign, b.run.started),
         caution=f"Not interleaved: A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at another'}. "
         "The ratios, but not their intervals, include everything else that changed between the runs, such as drift.",
         minimum_effect=minimum_effect,
@@ -199,7 +193,6 @@ def compare(
         ],
         uncompared=uncompared,
         set_aside=set_aside,
-        notes=[*a.notes, *b.notes],
     )
 
 
@@ -212,11 +205,6 @@ def _require_two(a: RunSource, b: RunSource) -> None:
         raise UsageError(f"{b.path} is a copy of {a.path}: the same launches; name two runs")
 
 
-def _note(source: RunSource) -> RunNote:
-    run = source.run
-    return RunNote(run.id, str(source.path), run.campaign, run.started, run.status)
-
-
 # Which cells are the same.
 
 
@@ -227,7 +215,7 @@ class CellPair(NamedTuple):
     b: CellResult
 
 
-def match(a: Results, b: Results) -> tuple[list[CellPair], list[tuple[Side, CellResult]]]:
+def match(a: Results, b: Results) -> tuple[list[CellPair], list[Uncompared]]:
     """Return the pairs in the order of b's cells, and the cells without a partner.
 
     Cells match by their keys, else by what they are, first under the MPI of the same name, last without regard to how
@@ -239,7 +227,8 @@ def match(a: Results, b: Results) -> tuple[list[CellPair], list[tuple[Side, Cell
         pairs += [CellPair(mine[key], yours[key]) for key in mine.keys() & yours.keys()]
         taken = ({pair.a.cell for pair in pairs}, {pair.b.cell for pair in pairs})
         left, right = ([c for c in cells if c.cell not in t] for cells, t in zip((left, right), taken, strict=True))
-    alone: list[tuple[Side, CellResult]] = [*(("a", cell) for cell in left), *(("b", cell) for cell in right)]
+    why = "the other run has no such cell"
+    alone = [*(_left_out("a", cell, why) for cell in left), *(_left_out("b", cell, why) for cell in right)]
     return sorted(pairs, key=lambda pair: pair.b.cell), alone
 
 
@@ -280,29 +269,16 @@ def _why_no_pair(pair: CellPair, metric: str, phase: str) -> str | None:
 
 
 def _coverage(
-    pairs: Iterable[CellPair],
-    alone: Iterable[tuple[Side, CellResult]],
-    skipped: Mapping[tuple[Side, int | None], str],
-    metrics: Collection[str],
-    phases: Sequence[str],
+    pairs: Iterable[CellPair], alone: Iterable[Uncompared], metrics: Collection[str], phases: Sequence[str]
 ) -> tuple[list[Uncompared], int]:
-    """Return what was not compared, and the number of cells that were not to be.
-
-    Args: skipped: why the launches of a cell gave no value.
-    """
-    lacking: list[tuple[Side, CellResult, str]] = []
-    lacking += [(side, cell, "the other run has no such cell") for side, cell in alone if cell.status != "skipped"]
-    aside = sum(cell.status == "skipped" for _, cell in alone)
+    """Return what was not compared, and the number of cells that were not to be."""
+    lacking = [cell for cell in alone if cell.status != "skipped"]
+    aside = sum(cell.status == "skipped" for cell in alone)
     for pair in pairs:
         gaps = list(_gaps(pair, metrics, phases))
         lacking += gaps
         aside += not gaps and not any(_has(cell, *each) for cell in pair for each in _asked(pair, metrics, phases))
-    uncompared = []
-    for side, cell, why in lacking:
-        is_known = cell.status in ("failed", "skipped") and (side, cell.cell) in skipped
-        reason = f"{cell.status}: {skipped[side, cell.cell]}" if is_known else why
-        uncompared.append(Uncompared(side, cell.cell, cell.label, cell.status, reason))
-    return uncompared, aside
+    return lacking, aside
 
 
 def _asked(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> list[tuple[str, str]]:
@@ -314,7 +290,7 @@ def _has(cell: CellResult, metric: str, phase: str) -> bool:
     return metric in cell.metrics and phase in cell.metrics[metric].phases
 
 
-def _gaps(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> Iterator[tuple[Side, CellResult, str]]:
+def _gaps(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> Iterator[Uncompared]:
     """Yield what one side has, or should have, and the other lacks, and metrics that can't be compared."""
     sides: tuple[tuple[Side, CellResult], ...] = (("b", pair.b), ("a", pair.a))
     statuses = {cell.status for cell in pair}
@@ -322,23 +298,27 @@ def _gaps(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> It
         return
     if statuses & {"failed", "skipped"}:
         side, cell = next(each for each in sides if each[1].status in ("failed", "skipped"))
-        yield side, cell, f"{cell.status}: {cell.reason or 'see its report'}"
+        yield _left_out(side, cell, f"{cell.status}: {cell.reason or 'see its report'}")
         return
     asked = [each for each in _asked(pair, metrics, phases) if any(_has(cell, *each) for cell in pair)]
     for name, phase in asked:
         for side, cell in sides:
             if not _has(cell, name, phase):
                 why = cell.absent.get(name) or cell.reason or "see its report"
-                yield side, cell, f"has no value of {name}, {phase}, but the other run has one: {why}"
+                yield _left_out(side, cell, f"has no value of {name}, {phase}, but the other run has one: {why}")
         if all(_has(cell, name, phase) for cell in pair) and (reason := _why_no_pair(pair, name, phase)):
-            yield "b", pair.b, reason
+            yield _left_out("b", pair.b, reason)
     for side, cell in sides:
         if asked or cell.witnessed or (cell.metrics and metrics):
             continue
         others = dict.fromkeys(phase for metric in cell.metrics.values() for phase in metric.phases)
         words = f" of phase {' or '.join(phases)}, only of {' and '.join(others)}: use --phase all"
         why = next(iter(cell.absent.values()), cell.reason or "its launches hold no samples")
-        yield side, cell, f"has no value{words if others else f': {why}'}"
+        yield _left_out(side, cell, f"has no value{words if others else f': {why}'}")
+
+
+def _left_out(side: Side, cell: CellResult, reason: str) -> Uncompared:
+    return Uncompared(side, cell.cell, cell.label, cell.status, reason)
 
 
 # The verdict on each row.
@@ -416,28 +396,22 @@ def _judged(series: Sequence[_Series], factors: Sequence[SharedFactor], minimum_
         for one in series
     ]
     # Rows of too few launches for a verdict don't make the others' corrections larger.
-    tested = [
-        n
-        for n, estimate in enumerate(estimates)
-        if estimate is not None and estimate.p is not None and estimate.n >= FEWEST_LAUNCHES
-    ]
-    p_values = [p for n in tested if (estimate := estimates[n]) and (p := estimate.p) is not None]
-    adjusted = dict(zip(tested, map(float, benjamini_hochberg(p_values)), strict=True)) if tested else {}
+    p_values = {n: e.p for n, e in enumerate(estimates) if e and e.p is not None and e.n >= FEWEST_LAUNCHES}
+    adjusted = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True)) if p_values else {}
     return [
-        _row(one, estimate, adjusted.get(n), removed.get(one.size, 1.0))
+        _row(one, estimate, float(adjusted[n]) if n in adjusted else None, removed.get(one.size, 1.0))
         for n, (one, estimate) in enumerate(zip(series, estimates, strict=True))
     ]
 
 
 def _row(one: _Series, estimate: ContrastEstimate | None, p_adjusted: float | None, factor: float) -> ComparisonRow:
     in_a, in_b = (cell.metrics[one.metric] for cell in one.pair)
-    verdict, reason, more = "undecided", one.problem or "", None
-    if estimate is not None:
+    verdict, reason = "undecided", one.problem or ""
+    if estimate is not None and estimate.n < FEWEST_LAUNCHES:
+        reason = f"{estimate.n} launches on a side, at least {FEWEST_LAUNCHES} are needed"
+    elif estimate is not None:
         judged = judge(estimate, p_adjusted)
-        verdict, reason, more = judged.word, judged.reason, judged.more_pairs
-        if estimate.n < FEWEST_LAUNCHES:
-            verdict = "undecided"
-            reason = f"{estimate.n} launches on a side, at least {FEWEST_LAUNCHES} are needed"
+        verdict, reason = judged.word, judged.reason
     inner = estimate.equivalence if estimate else None
     return ComparisonRow(
         label=one.pair.b.label,
@@ -460,7 +434,6 @@ def _row(one: _Series, estimate: ContrastEstimate | None, p_adjusted: float | No
         p_adjusted=p_adjusted,
         verdict=verdict,
         reason=reason,
-        more_launches=more,
     )
 
 
@@ -581,24 +554,18 @@ def _doubts(a: _Facts, b: _Facts) -> Iterator[Doubt]:
 
 
 def _incomplete(name: str, results: Results, uncompared: Sequence[Uncompared]) -> Iterator[Doubt]:
-    count, cells = results.run.launches, results.cells
-    cut = [cell for cell in cells if cell.status == "partial"]
-    wrong = [cell for cell in cells if cell.wrong_bytes]
-    alone = [cell for cell in uncompared if cell.side == name.lower()]
-    if results.run.status in ("running", "interrupted"):
-        yield Doubt(INCOMPLETE, f"{name} is {results.run.status}: {count.done} of {count.planned} launches succeeded")
+    count, cells, status = results.run.launches, results.cells, results.run.status
+    of_cells = f"{len(cells)} cells of {name}"
+    if status in ("running", "interrupted"):
+        yield Doubt(INCOMPLETE, f"{name} is {status}: {count.done} of {count.planned} launches succeeded")
     elif count.done < count.planned:
         yield Doubt(INCOMPLETE, f"{name} lacks launches: {count.done} of {count.planned} succeeded")
-    elif cut:
-        yield Doubt(INCOMPLETE, f"{_counted(cut, name, results)} were not measured in every round: {_named(cut)}")
-    if wrong:
-        yield Doubt(INCOMPLETE, f"{_counted(wrong, name, results)} had messages with wrong bytes: {_named(wrong)}")
-    if alone:
-        yield Doubt(INCOMPLETE, f"{_counted(alone, name, results)} were not compared: {_named(alone)}")
-
-
-def _counted(some: Sequence[object], name: str, results: Results) -> str:
-    return f"{len(some)} of {len(results.cells)} cells of {name}"
+    elif cut := [cell for cell in cells if cell.status == "partial"]:
+        yield Doubt(INCOMPLETE, f"{len(cut)} of {of_cells} were not measured in every round: {_named(cut)}")
+    if wrong := [cell for cell in cells if cell.wrong_bytes]:
+        yield Doubt(INCOMPLETE, f"{len(wrong)} of {of_cells} had messages with wrong bytes: {_named(wrong)}")
+    if alone := [cell for cell in uncompared if cell.side == name.lower()]:
+        yield Doubt(INCOMPLETE, f"{len(alone)} of {of_cells} were not compared: {_named(alone)}")
 
 
 def _named(cells: Sequence[CellResult] | Sequence[Uncompared]) -> str:

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate: whether a run passes against its baseline, in three answers. Pure.
+"""The gate: whether a run passes against its baseline: pass, regression or undecided. Pure.
 
-regression  slower as in reports: interval above 1, ratio above 1 + minimum effect, adjusted p at most 0.05
-pass        8 launches or more on both sides, and the one-sided 95 % bound of the ratio lies below 1 + minimum effect
-undecided   everything else: a regression is not excluded
-
-No row is judged if machine, library, engine, placement or settings differ. If one side lacks launches or cells, a
-regression still counts, but a pass does not. The user can accept each of these kinds by name.
+What each means, and in what two runs must agree: docs/how-to/gate-in-ci.md.
 """
 
 from __future__ import annotations
@@ -88,7 +83,7 @@ def gate(
         outcome = "regression"
     elif "undecided" in outcomes or not rows or any(not doubt.accepted for doubt in doubts):
         outcome = "undecided"
-    notes = list(comparison.notes) if rows else [*comparison.notes, "nothing was compared"]
+    notes = [] if rows else ["nothing was compared"]
     if comparison.set_aside:
         notes.append(f"{comparison.set_aside} cells ignored: skipped in both runs, or without a value to compare")
     return Gate(SCHEMA, "gate", outcome, EXIT_CODES[outcome], comparison, rows, doubts, wrong, notes)

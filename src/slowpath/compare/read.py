@@ -14,19 +14,14 @@ from slowpath.core.files import is_diagnosis, step_folders
 from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult, Results, RunResult, nothing_measured
 
 READY = "results.json"
-_OTHER = "{} does not match its launches (older, edited, damaged or of another version) and was not used"
 
 
 class RunSource(msgspec.Struct, frozen=True):
-    """Results of a run and their origin.
-
-    Args: folder: the run folder, or None for a results.json on its own.  notes: remarks about the origin.
-    """
+    """Results of a run and their origin.  Args: folder: the run folder, or None for a results.json on its own."""
 
     path: Path
     results: Results
     folder: Path | None = None
-    notes: tuple[str, ...] = ()
 
     @property
     def run(self) -> RunResult:
@@ -89,14 +84,4 @@ def _analysed(path: Path, folder: Path) -> RunSource:
     """Analyse the record of a folder.  Args: path: the path that the user named."""
     from slowpath.analyse.build import build_results  # numpy and scipy: only where there are no results yet
 
-    results, ready = build_results(folder), folder / READY
-    notes = (_OTHER.format(ready),) if ready.exists() and not _agrees(ready, results) else ()
-    return RunSource(path, results, folder if (folder / "run.json").is_file() else None, notes)
-
-
-def _agrees(ready: Path, results: Results) -> bool:
-    """Return whether a results.json has the values that its launches give."""
-    try:
-        return read_results(ready).cells == results.cells
-    except RecordError:
-        return False
+    return RunSource(path, build_results(folder), folder if (folder / "run.json").is_file() else None)

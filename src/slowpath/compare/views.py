@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons and gates as text of at most 100 columns of ASCII, as a page, and gates as JUnit XML."""
+"""Comparisons and gates as text of at most 100 columns of ASCII, and gates as JUnit XML."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Literal
 from xml.etree import ElementTree
 
@@ -15,37 +15,13 @@ from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief
 from slowpath.experiments.registry import experiment_named
 from slowpath.report import format as fmt
-from slowpath.report.figure import (
-    Axis,
-    Block,
-    Cell,
-    Facts,
-    Fold,
-    Items,
-    Mark,
-    Page,
-    Quantity,
-    Row,
-    Rows,
-    Section,
-    Table,
-    Text,
-    grouped,
-    heading,
-)
-from slowpath.report.page import render
+from slowpath.report.figure import grouped, heading
 
 WIDTH = 100
-HEAD = ("verdict", "ratio", "interval", "B", "A", "cell")
-MOST_UNCOMPARED, MOST_DRAWN = 10, 60
+MOST_UNCOMPARED = 10
 ORDER = ("slower", "faster", "undecided", "same")
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
 _UNLIKE = "The runs differ in more than the code, and the ratios include it"
-
-
-def counts(found: Comparison) -> str:
-    """Return the number of rows by verdict, such as `2 slower, 3 same`."""
-    return ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count) or "nothing to compare"
 
 
 def answer(found: Comparison) -> str:
@@ -58,7 +34,8 @@ def answer(found: Comparison) -> str:
         return f"B is slower than A in {slower} of {rows} by more than {effect}{faster}."
     if found.verdicts["undecided"] == len(found.rows):
         return f"Undecided: none of {rows} shows whether B differs from A."
-    return f"B is not slower than A: {counts(found)} (within {effect}) of {rows}."
+    counts = ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count)
+    return f"B is not slower than A: {counts} (within {effect}) of {rows}."
 
 
 def factor_sentences(found: Comparison) -> list[str]:
@@ -104,7 +81,7 @@ def render_comparison_brief(found: Comparison) -> str:
         answer=plain(answer(found)),
         actions=tuple(plain(words) for words in [*found.shared, *(f"{row_words(row)}." for row in worst)]),
         undecided=plain(f"{', '.join(lacking)}.").capitalize() if lacking else None,
-        notes=(*map(plain, notes), "All rows: --full; as a page: --html FILE."),
+        notes=(*map(plain, notes), "All rows: --full."),
     )
     return "\n".join(brief.lines(WIDTH)) + "\n"
 
@@ -113,13 +90,13 @@ def render_comparison_brief(found: Comparison) -> str:
 def render_comparison(found: Comparison) -> str:
     """Return the text that `slowpath compare --full` prints, with a newline at the end."""
     head = [answer(found), *found.shared, *factor_sentences(found), *part_lines(found)]
+    rows = sorted(found.rows, key=lambda row: ORDER.index(row.verdict))
     doubts = [f"{_UNLIKE}:"] if found.doubts else []
     parts = [
         "\n".join(wrap(line) for line in head),
         _sides(found),
         "\n".join([*doubts, *(wrap(doubt.reason, f"  {doubt.kind:<11}") for doubt in found.doubts)]),
-        "\n".join(wrap(note, "note: ") for note in found.notes),
-        _table(found.rows),
+        "\n".join(wrap(row_words(row), f"  {row.verdict:<11}") for row in rows),
         "\n".join(wrap(words, "  uncompared ") for words in uncompared_words(found)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -201,17 +178,6 @@ def _sides(found: Comparison) -> str:
     return "\n".join([*lines, *(wrap(difference(differing), "  ") for differing in found.differences)])
 
 
-def _table(rows: Sequence[ComparisonRow]) -> str:
-    lines = [
-        [row.verdict, fmt.ratio(row.ratio, row.interval), fmt.ratio_interval(row.ratio, row.interval) or "no interval"]
-        + [fmt.quantity(value, row.unit) for value in (row.b_value, row.a_value)]
-        + [row_label(row)]
-        for row in sorted(rows, key=lambda row: ORDER.index(row.verdict))
-    ]
-    table = [list(map(plain, line)) for line in ([*HEAD], *lines)]
-    return "\n".join(f"  {line}" for line in fmt.aligned(table, left=len(HEAD))) if rows else ""
-
-
 # JUnit XML of a gate.
 
 _NOT_XML = re.compile(
@@ -254,23 +220,21 @@ def _cases(found: Gate, undecided: Undecided) -> Iterator[ElementTree.Element]:
     mark = marks[undecided]
     for judged in found.rows:
         row = judged.row
-        numbers = [f"{name}: {getattr(row, name)}" for name in _NUMBERS]
+        out = "\n".join(f"{name}: {getattr(row, name)}" for name in _NUMBERS)
         name = f"{row.label}: {row.metric}, {row.phase}"
         if judged.outcome == "regression":
-            yield _case(row.experiment, name, "failure", row_words(row), judged.reason, numbers)
+            yield _case(row.experiment, name, "failure", row_words(row), out, judged.reason)
         elif judged.outcome == "undecided":
-            yield _case(row.experiment, name, mark, f"undecided: {judged.reason}", None, numbers)
+            yield _case(row.experiment, name, mark, f"undecided: {judged.reason}", out)
         else:
-            yield _case(row.experiment, name, None, "", None, numbers)
+            yield _case(row.experiment, name, None, "", out)
     for cell in found.wrong:
         yield _case("record", f"{cell.label}: wrong bytes", "failure", cell.reason)
     for number, doubt in enumerate(found.doubts, start=1):
-        name = f"{doubt.kind} {number}"
-        if doubt.accepted:
-            yield _case("comparable", name, None, "", None, [f"accepted: {doubt.reason}"])
-        else:
-            yield _case("comparable", name, mark, f"undecided: {doubt.reason}")
-    lacking = "skipped" if INCOMPLETE not in found.open_kinds else mark
+        out = f"accepted: {doubt.reason}" if doubt.accepted else ""
+        words = f"undecided: {doubt.reason}"
+        yield _case("comparable", f"{doubt.kind} {number}", None if doubt.accepted else mark, words, out)
+    lacking = mark if INCOMPLETE in found.open_kinds else "skipped"
     for alone in found.comparison.uncompared:
         name = f"{'baseline' if alone.side == 'a' else 'run'}, cell {alone.cell}, {alone.label}: {alone.reason}"
         yield _case("compared", name, lacking, f"not compared: {alone.reason}")
@@ -282,66 +246,17 @@ _NUMBERS = ("a_value", "b_value", "unit", "factor", "ratio", "interval", "interv
 
 
 def _case(
-    part: str, name: str, mark: Outcome | None, message: str, reason: str | None = None, out: Iterable[str] = ()
+    part: str, name: str, mark: Outcome | None, message: str, out: str = "", reason: str = ""
 ) -> ElementTree.Element:
     case = ElementTree.Element("testcase", {"classname": _clean(f"slowpath.{part}"), "name": _clean(name)})
-    if mark == "skipped":
-        ElementTree.SubElement(case, mark, {"message": _clean(message)})
-    elif mark is not None:
-        kind = "undecided" if message.startswith(("undecided", "not compared")) else part
-        ElementTree.SubElement(case, mark, {"message": _clean(message), "type": kind}).text = _clean(reason or message)
-    if lines := list(out):
-        ElementTree.SubElement(case, "system-out").text = _clean("\n".join(lines))
+    if mark is not None:
+        # Only a skipped case has no type.
+        kind = {} if mark == "skipped" else {"type": part}
+        ElementTree.SubElement(case, mark, {"message": _clean(message), **kind}).text = _clean(reason)
+    if out:
+        ElementTree.SubElement(case, "system-out").text = _clean(out)
     return case
 
 
 def _clean(words: str) -> str:
     return _NOT_XML.sub("?", text(words))
-
-
-# A page with the ratio of every cell in one picture.
-
-
-def _picture(rows: Sequence[ComparisonRow]) -> Rows:
-    """Return B over A of each row, as a dot with its interval."""
-    drawn = []
-    for row in rows:
-        style = "slower" if row.verdict == "slower" else "later"
-        reach = [Mark("line", style, row.interval)] if row.interval else []
-        marks = [*reach, Mark("dot", style, (row.ratio or 1.0,))]
-        badge = "slower" if row.verdict == "slower" else ""
-        drawn.append(Row(row_label(row), marks, fmt.ratio(row.ratio, row.interval), words=row_words(row), badge=badge))
-    return Rows("", "", Axis("B over A", "×", ends=(0.5, 2.0)), drawn, height=22)
-
-
-def render_comparison_html(comparison: Comparison) -> str:
-    """Return the whole page."""
-    rows: list[list[Cell]] = [
-        [
-            row.verdict,
-            Quantity(row.ratio, "×", row.interval, row.interval_kind),
-            fmt.quantity(row.b_value, row.unit),
-            fmt.quantity(row.a_value, row.unit),
-            row_label(row),
-        ]
-        for row in sorted(comparison.rows, key=lambda row: ORDER.index(row.verdict))
-    ]
-    sides = (("A", comparison.a), ("B", comparison.b))
-    facts = [(name, f"{run.id}, {run.campaign}, {run.started or 'date not recorded'}") for name, run in sides]
-    facts += [(one.what, f"{one.a or 'not known'} → {one.b or 'not known'}") for one in comparison.differences]
-    sentences = [*comparison.shared, *factor_sentences(comparison), *part_lines(comparison)]
-    blocks: list[Block] = [Items(sentences)] if sentences else []
-    blocks += [Facts(facts), Text(comparison.caution, "sub")]
-    if comparison.doubts:
-        blocks += [Text(f"{_UNLIKE}:"), Items([f"{doubt.kind}: {doubt.reason}" for doubt in comparison.doubts])]
-    blocks += [Text(note, "sub") for note in comparison.notes]
-    drawn = sorted((row for row in comparison.rows if row.ratio), key=lambda row: ORDER.index(row.verdict))
-    pictures: list[Block] = [_picture(drawn[:MOST_DRAWN])]
-    if rest := drawn[MOST_DRAWN:]:
-        pictures.append(Fold(fmt.plural(len(rest), "more comparison"), [_picture(rest)]))
-    sections = [Section("ratios", "B over A", "", pictures)] if drawn else []
-    head = ["Verdict", "Ratio", "B", "A", "Cell"]
-    sections.append(Section("rows", "Every comparison", "", [Table("", head, rows, "Every comparison")]))
-    foot = "Intervals cover the launches of each run. Differences between the runs are listed at the top."
-    title = f"{comparison.b.id} against {comparison.a.id}"
-    return render(Page(title, "two runs compared", answer(comparison), foot, sections, blocks=blocks))

@@ -11,12 +11,11 @@ import planted_cannon as truth
 import planted_runs as planted
 import pytest
 from msgspec.structs import replace
-from planted_runs import cell, run_of, source, values
+from planted_runs import cell, values
 
-from slowpath.cli.main import main
 from slowpath.compare.comparison import Comparison, RunDifference, compare, match
 from slowpath.compare.read import RunSource, read_source
-from slowpath.compare.views import part_lines, render_comparison, render_comparison_brief, render_comparison_html
+from slowpath.compare.views import part_lines, render_comparison, render_comparison_brief
 from slowpath.core.cell_results import CellResult, Floor
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.results import MOST_LINES
@@ -248,44 +247,3 @@ def test_computation_stays_and_communication_is_slower(tmp_path: Path, monkeypat
     assert "slower" in by_metric["Exposed"]
     for text in (render_comparison(found), render_comparison_brief(found)):
         assert by_metric["Exposed"] in " ".join(text.split())
-
-
-# The page: a dot for each cell.
-
-
-def cannon(name: str, seed: int, slow: float = 1.0) -> RunSource:
-    """Two styles with three orders each."""
-    rng = np.random.default_rng(seed)
-    cells: list[CellResult] = []
-    for variant in ("sendrecv", "put_fence"):
-        for n in (128, 256, 512):
-            factor = (n / 128) ** 3 * (slow if variant == "put_fence" else 1.0)
-            made = cell(len(cells), values(rng, factor))
-            metrics = {"multiply_s": next(iter(made.metrics.values()))}
-            parameters = {"pattern": "multiply", "variant": variant, "n": str(n), "repetitions": str(4096 // n)}
-            cells.append(replace(made, experiment="cannon", parameters=parameters, metrics=metrics))
-    return source(name, cells)
-
-
-def test_the_page_has_every_row_and_what_differs() -> None:
-    a, b = cannon("before", 1), cannon("after", 2, slow=2.0)
-    b = RunSource(b.path, replace(b.results, run=replace(b.results.run, machine={"host": "n2"})))
-    page = render_comparison_html(compare(a, b, 0.03))
-    assert "slower than A in 3 of 6" in page
-    assert page.count("<svg") >= 1
-    assert "n1" in page
-    assert "n2" in page
-    assert "<li>hardware: B does not state the machine" in page
-    assert "://" not in page, "it opens without a network"
-
-
-def test_the_command_writes_the_page(tmp_path: Path) -> None:
-    for name, seed in (("a", 1), ("b", 2)):
-        (tmp_path / f"{name}.json").write_bytes(
-            msgspec.json.encode(run_of(np.random.default_rng(seed), name, 4).results)
-        )
-    page = tmp_path / "page.html"
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--html", str(page)])
-    assert ended.value.code == 0
-    assert "B over A" in page.read_text()
