@@ -214,6 +214,7 @@ def words_of(applies: AppliesTo) -> str:
 _ONE_READER: Mapping[str, str] = {
     "I_MPI_": "intelmpi",
     "OMPI_MCA_": "openmpi",
+    "MPIR_": "mpich",
     "MV2_": "mvapich",
     "MVP_": "mvapich",
     "PSP_": "parastation",
@@ -232,5 +233,5 @@ def of_another(name: str, library: str) -> str | None:
 
 
 def _reads(library: str, reader: str) -> bool:
-    base = next((mpi_library.base for mpi_library in MPI_LIBRARIES if mpi_library.name == library), "")
-    return library == "unknown" or reader in (library, base)
+    known = library_named(library)
+    return known is None or reader in (known.name, known.base) or known.abi.startswith(reader)
