@@ -40,8 +40,7 @@ from slowpath.diagnose.steps.settings import (
     WHY,
     path_campaign,
     paths_of,
-    with_own_state_first,
-    with_settings_without_effect,
+    with_own_settings,
     without_effect,
 )
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
@@ -190,12 +189,11 @@ class Session:
         idle = without_effect(self._measured, findings, self._bench.library.name)
         state = dataclasses.replace(self._state(), findings=findings)
         verdict = verdict_of(self._asked_for(state), self._measured, self.diagnosis.program, self._pace_of_survey())
-        verdict = with_own_state_first(verdict, of_own_state(findings, self._measured))
         panel = of_panel(self._measured, self._bench.healthy)
         return {
             "findings": findings,
             "forced": list(forced),
-            "verdict": with_settings_without_effect(verdict, idle),
+            "verdict": with_own_settings(verdict, of_own_state(findings, self._measured), idle),
             "paths": [path.words for path in paths_of(self._measured)],
             "own_settings": setting_lines(self._measured, self._bench.library.name),
             "alternatives": screened(self._measured),

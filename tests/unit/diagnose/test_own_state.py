@@ -18,7 +18,7 @@ from slowpath.diagnose.ranks import Job
 from slowpath.diagnose.session import verdict_of
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.steps.order import conclude, proposals
-from slowpath.diagnose.steps.settings import EVERYWHERE, STARTED, state_campaign, with_own_state_first
+from slowpath.diagnose.steps.settings import EVERYWHERE, STARTED, state_campaign, with_own_settings
 from slowpath.diagnose.tasks import SettingsTask, StateTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER
@@ -195,7 +195,7 @@ def test_a_handle_cache_that_is_off_is_the_first_sentence_of_the_verdict() -> No
     (found,) = conclude([first], []).findings
     verdict = verdict_of([found], [first])
     begins = "With UCX_CUDA_IPC_CACHE=n, 8 B messages from device memory are 33"
-    assert with_own_state_first(verdict, [found]).answer.startswith(begins)
+    assert with_own_settings(verdict, [found]).answer.startswith(begins)
     assert set_aside([found], [first]) == (off.name,)
     suspicion = replace(found, status="observed", cause=None, needs_cause=True)
-    assert with_own_state_first(verdict, [suspicion]) == verdict
+    assert with_own_settings(verdict, [suspicion]) == verdict

@@ -254,12 +254,6 @@ def _is_clear(finding: Finding) -> bool:
     return finding.ratio is None or (finding.interval is not None and finding.interval[0] >= CLEAR_RATIO)
 
 
-def with_own_state_first(verdict: Verdict, own: Sequence[Finding]) -> Verdict:
-    """The verdict with what the user's settings slow down as its first sentence: number and cost."""
-    first = next((one for one in own if is_about_settings(one) and group_of(one) == "fault"), None)
-    return verdict if first is None else replace(verdict, answer=f"{first.text} {verdict.answer}")
-
-
 def summary_own_state(task: StateTask, _: StepConclusion, after: StepConclusion) -> str:
     """`2 faults (SP048, SP035)`, whose sentences stand before it, or that nothing differs."""
     if after.findings:
@@ -361,11 +355,15 @@ def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding]
     return said
 
 
-def with_settings_without_effect(verdict: Verdict, said: Sequence[str]) -> Verdict:
-    """The verdict that names them. They cost nothing, so what does comes first, but one of few lines is theirs."""
-    if not said:
-        return verdict
-    return replace(verdict, actions=[*verdict.actions[: MOST_ACTIONS - 1], " ".join(said)])
+def with_own_settings(verdict: Verdict, own: Sequence[Finding], idle: Sequence[str] = ()) -> Verdict:
+    """The verdict with what the user's settings slow down as its first sentence: number and cost. Those without effect
+    cost nothing, so what does comes first, but one of few lines is theirs.
+
+    Args: own: findings of the first step.  idle: as of `without_effect`.
+    """
+    first = [one.text for one in own if is_about_settings(one) and group_of(one) == "fault"][:1]
+    actions = [*verdict.actions[: MOST_ACTIONS - 1], " ".join(idle)] if idle else verdict.actions
+    return replace(verdict, answer=" ".join([*first, verdict.answer]), actions=actions)
 
 
 # Settings: which of the user's own makes messages slower? Sets of them are taken away, in interleaved launches.
