@@ -155,8 +155,8 @@ class FirstUseCost:
 
     cell_s: float = 0.003
     use_s: float = 0.0004  # a communicator, a request; ranks that share cores take turns
-    called_s: float = 0.001  # a cell of pattern=call, and each of its uses
-    call_s: float = 0.00008
+    called_s: float = 0.0006  # a cell of pattern=call, and each of its uses
+    call_s: float = 0.00006
     release_s: float = 0.00005
     spawned_s: float = 0.3  # one process more
     pages_per_s: float = 0.4e6
