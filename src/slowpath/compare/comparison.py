@@ -240,6 +240,7 @@ def _without_effort(cell: CellResult) -> str:
 _NAMES: tuple[Callable[[CellResult], Hashable], ...] = (
     lambda cell: cell.key,
     lambda cell: (identity(cell), cell.copy, cell.mpi),
+    lambda cell: (identity(cell), cell.copy, cell.label.removeprefix(f"{cell.mpi}, ")),
     lambda cell: (identity(cell), cell.copy),
     lambda cell: (_without_effort(cell), cell.copy),
 )
@@ -362,14 +363,14 @@ _YARDSTICKS: Mapping[str, str] = {"short": "flag", "long": "copy_across"}
 
 
 def _factors(pairs: Sequence[CellPair], series: Sequence[_Series], minimum_effect: float) -> list[SharedFactor]:
-    """Return by what factor all short and all long cells changed, where that is more than the minimum effect.
+    """Return by what factor the steady times of all short and all long cells changed, if by the minimum effect.
 
     It is removed where work without MPI changed by at least half as much and at most half as much again, in logarithms.
     """
     factors = list[SharedFactor]()
     sizes: tuple[Literal["short", "long"], ...] = ("short", "long")
     for size in sizes:
-        here = [one for one in series if one.size == size and one.problem is None]
+        here = [one for one in series if (one.size, one.phase, one.problem) == (size, "steady", None)]
         if len(here) < FEWEST_CELLS:
             continue
         ratio = statistics.median(statistics.median(one.b) / statistics.median(one.a) for one in here)

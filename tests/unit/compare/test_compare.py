@@ -109,6 +109,14 @@ def test_cells_are_the_same_where_they_differ_in_effort_or_state_a_default(
     assert (len(pairs), len(alone)) == ((1, 0) if is_same else (0, 2))
 
 
+def test_the_same_cell_in_two_sweeps_is_matched_by_its_label() -> None:
+    cells = [planted.cell(1, [1e-5] * 8, cell=n, label=f"sweep {n}") for n in range(2)]
+    others = [replace(made, key=f"of another library {made.cell}", mpi="openmpi") for made in reversed(cells)]
+    pairs, alone = match(planted.results(cells), planted.results(others))
+    assert not alone
+    assert [pair.a.label for pair in pairs] == [pair.b.label for pair in pairs]
+
+
 def test_what_the_slower_cells_share_is_one_sentence() -> None:
     def run(name: str, seed: int, slow: float = 1.0) -> RunSource:
         rng = np.random.default_rng(seed)
