@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
@@ -18,10 +17,9 @@ from slowpath.diagnose.sides import Condition, placements_of
 from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import AttributeTask
 from slowpath.findings.finding import legs_missing
-from slowpath.findings.slow_path import EAGER, Remedy, SwitchTimes, modulefile_lines, shell_lines
+from slowpath.findings.slow_path import EAGER, Remedy, modulefile_lines, shell_lines
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.settings import SwitchVariable, variable_named
-from slowpath.slowpaths.registry import known
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.choose import next_values
 from slowpath.stats.laws.law import Bracket
@@ -74,11 +72,6 @@ def _of_mpi_t(name: str, library: str) -> SwitchVariable:
 def limits_of(finding: Finding) -> list[LimitBracket]:
     """Of its law; the first is the one that the finding is about."""
     return list(finding.law.brackets) if finding.law else []
-
-
-def urgent_limits(finding: Finding, state: State) -> list[LimitBracket]:
-    """The limit that the finding is about, and those that a variable of the user's may set."""
-    return [one for i, one in enumerate(limits_of(finding)) if i == 0 or maybe_set_by_user(one, state)]
 
 
 def maybe_set_by_user(limit: LimitBracket, state: State) -> bool:
@@ -320,8 +313,6 @@ class Attribution:
     def applied(self, finding: Finding) -> Finding:
         """The finding with its cause named, or with the variable ruled out; proven is what a trial makes it."""
         finding = self._at_limit(finding)
-        if not self.task.is_main_limit:
-            return finding
         seen = finding.legs.explained
         seen = replace(seen, evidence=[*seen.evidence, self.text])
         if not self.moved:
@@ -346,42 +337,6 @@ class Attribution:
         if not self.task.also:
             return f"{names} sets the length at which the library changes its protocol."
         return f"The library changes its protocol at the lower of the limits that {names} set; each moves it."
-
-    def own_finding(self, finding: Finding) -> Finding:
-        """A finding of this limit alone, where the one with which it was found is about another."""
-        if finding.law is None:
-            raise ValueError(f"{finding.id}: has no law, and so no limit")
-        task = self.task
-        slow_s, fast_s = max(self.before_s, self.after_s), min(self.before_s, self.after_s)
-        brackets = [bracket for bracket in finding.law.brackets if bracket.above == task.limit_bytes]
-        alone = replace(
-            finding,
-            id=own_id(finding, task.variable),
-            about=f"{finding.about}, {task.variable}",
-            text=self._switch_text(finding, f"{slow_s / fast_s:.2f}x"),
-            ratio=slow_s / fast_s,
-            interval=None,
-            excess_s=slow_s - fast_s,
-            law=replace(finding.law, brackets=brackets),
-            remedies=[],
-        )
-        return Attribution(
-            replace(task, is_main_limit=True), self.moved, self.text, self.before_s, self.after_s
-        ).applied(alone)
-
-    def _switch_text(self, finding: Finding, ratio: str) -> str:
-        path = known(finding.rule)
-        if path is None or path.switch_text is None:
-            return finding.text
-        times = SwitchTimes(
-            above=self.task.limit_bytes,
-            up_to=self.task.limit_bytes + 1,
-            metric=self.task.metric,
-            ratio=ratio,
-            before_s=self.before_s,
-            after_s=self.after_s,
-        )
-        return f"{path.switch_text(times)}."
 
     def _at_limit(self, finding: Finding) -> Finding:
         """The limit carries what moved it, and what was seen with each variable that was set to another value."""
@@ -415,12 +370,6 @@ class Attribution:
             reason=self.text,
             own_settings=list(remedy.unset),
         )
-
-
-def own_id(finding: Finding, variable: str) -> str:
-    """The id of the finding of one limit of this finding's law, the one that the variable sets."""
-    digest = hashlib.sha256(f"{finding.id}\n{variable}".encode()).hexdigest()[:8]
-    return f"{finding.rule}:{digest}"
 
 
 def attribution(task: AttributeTask, results: Results) -> Attribution | None:

@@ -143,9 +143,9 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
 
     Lowered, each of several limits that nearly coincide moves the switch; raised, it would only uncover the next one.
     effect: what the variable does, in words.  value_source: who states that it is value_bytes.  moved_bytes: the other
-    value.  rising: above the limit it takes longer.  is_main_limit: the finding is about this limit, and not about
-    another one of its law.  remedy_bytes: what a trial sets the variable to, so that the slow side gets fast; None:
-    moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets them to.
+    value.  rising: above the limit it takes longer.  remedy_bytes: what a trial sets the variable to, so that the slow
+    side gets fast; None: moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets
+    them to.
     """
 
     finding: Name
@@ -159,7 +159,6 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     rising: bool
     metric: Name
     phase: Name
-    is_main_limit: bool
     set_by_user: bool
     remedy_bytes: Whole | None = None
     also: dict[Name, Whole] = {}

@@ -72,7 +72,6 @@ def test_a_variable_that_moves_nothing_is_ruled_out(survey: Results) -> None:
     sides = sides_of(start, survey)
     assert sides is not None
     task = task_for(finding(law=law_of(limit)), limit, suspect, sides, set_by_user=False)
-    assert task.is_main_limit
     assert task.moved_bytes < task.value_bytes  # lowered, so that the slow length below the switch gets fast
     lengths = [float(v) for v in campaign_for(task, sides, 2).cells[0].parameters["message_bytes"]]
     stayed = attribution(task, times(lengths, LIMIT))

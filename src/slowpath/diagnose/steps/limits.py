@@ -24,14 +24,12 @@ from slowpath.diagnose.limits import (
     attribution,
     bracket_of,
     limits_of,
-    maybe_set_by_user,
     narrow,
     places,
     points_campaign,
     shortened,
     suspects,
     times_of,
-    urgent_limits,
 )
 from slowpath.diagnose.page import limit_words
 from slowpath.diagnose.sides import Sides, placements_of, sides_of
@@ -108,18 +106,14 @@ MOST_TRIES = 2  # to narrow the same bracket
 
 
 def propose_refine(finding: Finding, state: State) -> Iterator[Proposal]:
-    """The limit that the finding is about, and those that a variable of the user's may set."""
-    yield from _proposals(finding, state, urgent_limits(finding, state))
-
-
-def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:
-    """Limits that a variable of the user's may set go first: those can be explained."""
+    """The limit that the finding is about, until it is confirmed, unclear or attributed."""
     made = [task for task in state.tasks(RefineTask) if task.finding == finding.id]
     sides = sides_of(finding, state.seen_in(finding))
     if sides is None or len(made) >= MOST_REFINEMENTS:
         return
-    refined = [limit for limit in limits if limit.covariate in REFINED and limit.covariate in sides.slow.parameters]
-    for limit in sorted(refined, key=lambda one: not maybe_set_by_user(one, state)):
+    for limit in limits_of(finding)[:1]:
+        if limit.covariate not in REFINED or limit.covariate not in sides.slow.parameters:
+            continue
         if limit.unclear or limit.confirmed or limit.attributed_to:
             continue
         task = _task(finding, limit)
@@ -228,16 +222,12 @@ RAISED_RATIO, LOWERED_RATIO = 1.13, 0.89  # far enough to be seen, near enough t
 
 
 def propose_attribute(finding: Finding, state: State) -> Iterator[Proposal]:
-    """The limit that the finding is about, and those that a variable of the user's may set."""
-    yield from _attribute_proposals(finding, state, urgent_limits(finding, state))
-
-
-def _attribute_proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:
+    """Variables that may set the limit that the finding is about."""
     made = [task for task in state.tasks(AttributeTask) if task.finding == finding.id]
     tried = {task.variable for task in made}
     sides = sides_of(finding, state.seen_in(finding))
     library, environ, read = state.library, state.environ, state.control_variables
-    for limit in limits if sides is not None else ():
+    for limit in limits_of(finding)[:1] if sides is not None else ():
         if limit.covariate != "message_bytes" or not limit.confirmed:
             continue
         near = suspects(library.switches, limit.above, environ, read, library.name)[:MOST_SUSPECTS]
@@ -279,7 +269,6 @@ def task_for(
         rising=rising,
         metric=sides.metric,
         phase=sides.phase,
-        is_main_limit=limit == limits_of(finding)[0],
         set_by_user=set_by_user,
         remedy_bytes=raised,
     )
@@ -328,15 +317,11 @@ def lengths(task: AttributeTask) -> list[int]:
 
 
 def apply_attribute(before: StepConclusion, task: AttributeTask, results: Results, _: StepHistory) -> StepConclusion:
-    """The limit carries what was seen; a limit that the finding is not about gets a finding of its own."""
+    """The limit carries what was seen."""
     shown = attribution(task, results)
     if shown is None:
         return dataclasses.replace(before, shown=None)
-    after = dataclasses.replace(before.changed(task.finding, shown.applied), shown=shown.text)
-    changed = after.finding(task.finding)
-    if task.is_main_limit or not shown.moved or changed is None:
-        return after
-    return after.with_findings([shown.own_finding(changed)])
+    return dataclasses.replace(before.changed(task.finding, shown.applied), shown=shown.text)
 
 
 def summary_attribute(_task: AttributeTask, _before: StepConclusion, after: StepConclusion) -> str:
