@@ -135,8 +135,8 @@ def _cores(job: Job) -> str:
 # slowpath.mpi.guidelines.
 
 WORK = "collective_work_s"
-BRIEF = {"samples": "12", "time_limit_s": "0.003", "warmup_s": "0.001"}
-LENGTHS = ("8", "8192", "65536")
+BRIEF = {"samples": "24", "time_limit_s": "0.004", "warmup_s": "0.001"}
+LENGTHS = ("8", "8192", "262144")
 _PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 
@@ -236,7 +236,7 @@ CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they sha
 GROUPS = (
     CROWDED,
     "barrier",
-    "long messages",
+    "lengths between",
     "last root",
     "other starts",
     "in place",

@@ -246,12 +246,12 @@ _ONE_MESSAGE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")
 class CollCost:
     """Assumed speeds of a slow machine of 2 cores, as in `P2pCost`."""
 
-    cell_s: float = 0.004  # a fresh communicator, agreement, gathering, the record
+    cell_s: float = 0.0015  # a fresh communicator, agreement, gathering, the record
     communicator_s: float = 0.0005  # one more
     step_s: float = 5e-6  # a message between two ranks that run
     turn_s: float = 20e-6  # until a rank that shares a core runs again
     cores: int = 2
-    bytes_per_s: float = 1e9
+    bytes_per_s: float = 2e9
     released_s: float = 20e-6  # a barrier of our own, and waiting for the deadline
     check_s_per_byte: float = 2e-9
     fewest_samples: int = 8

@@ -155,11 +155,11 @@ class FirstUseCost:
 
     cell_s: float = 0.003
     use_s: float = 0.0004  # a communicator, a request; ranks that share cores take turns
-    called_s: float = 0.0006  # a cell of pattern=call, and each of its uses
-    call_s: float = 0.00006
+    called_s: float = 0.0005  # a cell of pattern=call, and each of its uses
+    call_s: float = 0.00004
     release_s: float = 0.00005
     spawned_s: float = 0.3  # one process more
-    pages_per_s: float = 0.4e6
+    pages_per_s: float = 0.8e6
     page_bytes: int = 4096
     checks: int = 2
 

@@ -237,7 +237,7 @@ Parameters = Mapping[str, str]
 class PutCost:
     """Assumed speeds of a slow machine, as in `P2pCost`."""
 
-    cell_s: float = 0.005  # the window, agreement, gathering, comparing
+    cell_s: float = 0.0015  # the window, agreement, gathering, comparing
     layer_s: float = 5e-9  # one put by a layer or a limit
     put_s: float = 60e-9  # one put of a library
     datatype_s: float = 300e-9  # added by blocks and gaps

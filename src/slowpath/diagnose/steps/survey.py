@@ -46,7 +46,6 @@ GROUPS = (
     "window info",
     "datatype of puts",
     "operations by window",
-    "puts by window",
     "long operations",
     "one-sided operations",
     "one-sided requests",
