@@ -113,7 +113,7 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     mpi: Mpi, engine: Engine, ranks: Ranks, blankless: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, own, gpus: decode(SURVEY, "survey")
+        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, gpus: decode(SURVEY, "survey")
     )
     monkeypatch.setattr("slowpath.diagnose.ranks.parts", lambda *_: [])
     (blankless / "slow.c").write_text(SLOW)
@@ -142,7 +142,7 @@ def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
     ways = {"collective": "bcast", "message_bytes": "8", "way": ["library", "scatter+allgather"]}
     timed = Part("bcast by other calls", ways, effort={"samples": "10", "time_limit_s": "0.002"})
     monkeypatch.setattr(
-        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey")
+        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, gpus: decode(CONTROL, "survey")
     )
     monkeypatch.setattr("slowpath.diagnose.ranks.parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=2)), BUDGET_S, tmp_path / "diagnosis", name_only=True).run()
@@ -167,7 +167,7 @@ def test_four_ranks_have_a_launch_of_their_own(
     ways = {"collective": "allreduce", "message_bytes": "8"}
     timed = Part("allreduce", ways, effort={"samples": "10", "time_limit_s": "0.002"})
     monkeypatch.setattr(
-        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey")
+        "slowpath.diagnose.steps.survey.survey_campaign", lambda shipped, gpus: decode(CONTROL, "survey")
     )
     monkeypatch.setattr("slowpath.diagnose.ranks.parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=None)), BUDGET_S, tmp_path / "diagnosis", name_only=True).run()

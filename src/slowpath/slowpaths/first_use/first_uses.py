@@ -6,7 +6,7 @@ Two rules name the same thing by its law, so it is looked at once, over allocati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +24,7 @@ from slowpath.findings.facts import (
     is_device,
     memory,
     once,
+    parameter,
     ratio_words,
     sizes,
     times_words,
@@ -48,30 +49,6 @@ class FirstUse(Difference):
     law: FittedLaw | None
     cells: tuple[CellResult, ...]
     contrasts: tuple[str, ...]
-
-
-TOUCH = "touch"
-
-TOUCHED = "write"
-
-UNTOUCHED = "none"
-
-
-def is_untouched(cell: CellResult) -> bool:
-    """Whether a side of it leaves its buffers as the system gives them."""
-    return UNTOUCHED in cell.parameters.get(TOUCH, TOUCHED).split(":")
-
-
-def with_touched_twin(cells: Iterable[CellResult]) -> frozenset[int]:
-    """Numbers of the untouched cells of which another one differs in nothing but that it is touched."""
-    every = list(cells)
-    touched = {_without_touch(cell) for cell in every if not is_untouched(cell)}
-    return frozenset(cell.cell for cell in every if is_untouched(cell) and _without_touch(cell) in touched)
-
-
-def _without_touch(cell: CellResult) -> Hashable:
-    rest = tuple(sorted((name, value) for name, value in cell.parameters.items() if name != TOUCH))
-    return cell.experiment, cell.mpi, cell.environment, cell.placement, rest
 
 
 PROBES = ("allocations", "device allocations")  # groups of the survey that show a first use
@@ -103,9 +80,8 @@ def payer(law: FittedLaw) -> Payer:
 @once
 def first_uses(facts: Facts) -> tuple[FirstUse, ...]:
     """Return each line of allocations whose first message depends on them, of cells whose buffers were written."""
-    left_out = with_touched_twin(facts.every_cell)
     lines = lines_along(facts, *ALLOCATIONS, phase="first", metrics=METRICS)
-    kept = (line for line in lines if not any(cell.cell in left_out for cell in line.cells))
+    kept = (line for line in lines if not any("none" in parameter(cell, "touch") for cell in line.cells))
     return tuple(found for line in kept if (found := _over_allocations(facts, line)) is not None)
 
 
