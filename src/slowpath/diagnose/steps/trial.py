@@ -168,10 +168,6 @@ def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | Non
     return sides
 
 
-# Patterns whose slow and fast side lie in one cell; the run in which it was found has tried the remedies itself.
-NUMBERED = ("counted", "communicators")
-
-
 def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     """The remedies of the table for its rule, and for the axis in which its sides differ."""
     sides = sides_of(finding, state.seen_in(finding))
@@ -234,7 +230,7 @@ def cannot_help(state: State) -> Iterator[LeftOut]:
 def _proposals(finding: Finding, state: State, remedy: Remedy, seen: Sides) -> Iterator[Proposal]:
     """The trial of one remedy, where it was not made yet and can help here."""
     tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
-    if finding.status == "proven" or remedy.name in tried or seen.slow.parameters.get("pattern") in NUMBERED:
+    if finding.status == "proven" or remedy.name in tried:
         return
     sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
     if isinstance(sides, str):
