@@ -5,40 +5,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from msgspec import structs
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
-from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.facts import Difference, Facts, number, once, parameter, ratio_of, ratio_words, times_words
+from slowpath.findings.facts import Difference, Facts, number, parameter, ratio_of, ratio_words, times_words
 from slowpath.findings.laws import length_law
 from slowpath.findings.slow_path import WAITING, Observation, Parameters, Remedy, SlowPath, Support, observed, set_to
 from slowpath.findings.witness import ROLES, cost_witness, of, sides
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.stats.laws.law import BYTE, Coefficient, FittedLaw, per_byte_of, with_words
-
-
-@dataclass(frozen=True, kw_only=True)
-class WindowPages(Difference):
-    """What making windows of one kind costs beyond the same memory without MPI, at the longest one measured.
-
-    law: of the excess over lengths, one that grows.  per_page_s: of each PAGE_BYTES of a rank's part.  longest_bytes:
-    that was measured.  example_bytes, example_s: a longer window by the law, which nothing was measured at.
-    cells: all of the library's, by length.
-    """
-
-    law: FittedLaw
-    per_page_s: float
-    per_page_interval: Interval | None
-    longest_bytes: float
-    example_bytes: float
-    example_s: tuple[float, Interval | None]
-    cells: tuple[CellResult, ...]
-
 
 EXPERIMENT = "first_use"
 
@@ -49,26 +29,13 @@ PHASE = "steady"  # windows that are made later: the first one holds what is set
 
 FEWEST_LENGTHS = 5  # a law that has to predict one of them
 
-EXAMPLE_BYTES = 8.0 * 2**30
+EXAMPLE_BYTES = 8 * 2**30  # of a longer window by the law, at which nothing was measured
 
 _GROWS = "bytes"
 
 _PER = per_byte_of("window")
 
 Key = tuple[object, ...]
-
-
-@once
-def window_pages(facts: Facts) -> list[WindowPages]:
-    """One for each kind of window and place whose excess grows with the length."""
-    found = []
-    for library, program in _pairs(facts.cells_of(EXPERIMENT)):
-        lengths = sorted(library.keys() & program.keys())
-        if len(lengths) >= FEWEST_LENGTHS:
-            found += _grown(
-                [library[length] for length in lengths], [program[length] for length in lengths], facts.minimum_effect
-            )
-    return found
 
 
 def _pairs(cells: Iterable[CellResult]) -> Iterable[tuple[dict[float, CellResult], dict[float, CellResult]]]:
@@ -83,45 +50,6 @@ def _pairs(cells: Iterable[CellResult]) -> Iterable[tuple[dict[float, CellResult
     return ((both["library"], both["program"]) for both in groups.values())
 
 
-def _grown(library: Sequence[CellResult], program: Sequence[CellResult], effect: float) -> list[WindowPages]:
-    metric = METRICS[parameter(library[0], "pattern")]
-    rows = [(cell, *_launches(cell, other, metric)) for cell, other in zip(library, program, strict=True)]
-    lengths = {number(cell, "window_bytes") or 0.0: (ours, theirs) for cell, ours, theirs in rows if ours}
-    law = length_law({one: (np.array(a) - np.array(b)).tolist() for one, (a, b) in lengths.items()}, effect)
-    if law is None or law.fits != _GROWS or not (each := _term(law)) or not each.interval or each.interval[0] <= 0:
-        return []
-    longest = max(lengths)
-    ours, theirs = lengths[longest]
-    slow, fast = library[-1], program[-1]
-    return [
-        WindowPages(
-            slow=slow,
-            fast=fast,
-            metric=metric,
-            slow_s=float(np.median(ours)),
-            fast_s=float(np.median(theirs)),
-            ratio=ratio_of(ours, theirs, effect),
-            law=replace(
-                law,
-                coefficients=tuple(
-                    replace(coefficient, per=_PER) if coefficient.per == BYTE else coefficient
-                    for coefficient in law.coefficients
-                ),
-                forecasts=tuple(
-                    with_words(structs.replace(forecast, place=_place(forecast.place))) for forecast in law.forecasts
-                ),
-                drawn=tuple(structs.replace(point, place=_place(point.place)) for point in law.drawn),
-            ),
-            per_page_s=each.value * PAGE_BYTES,
-            per_page_interval=_times(each.interval, PAGE_BYTES),
-            longest_bytes=longest,
-            example_bytes=EXAMPLE_BYTES,
-            example_s=(each.value * EXAMPLE_BYTES, _times(each.interval, EXAMPLE_BYTES)),
-            cells=tuple(library),
-        )
-    ]
-
-
 def _launches(cell: CellResult, other: CellResult, metric: str) -> tuple[Sequence[float], Sequence[float]]:
     """Of both, launch by launch; empty where they were not measured in the same launches."""
     ours, theirs = cell.estimate(metric, PHASE), other.estimate(metric, PHASE)
@@ -134,52 +62,82 @@ def _term(law: FittedLaw) -> Coefficient | None:
     return next((coefficient for coefficient in law.coefficients if coefficient.per == BYTE), None)
 
 
-def _place(place: Mapping[str, float]) -> dict[str, float]:
-    return {"window_bytes" if name == "message_bytes" else name: value for name, value in place.items()}
+def _of_windows(law: FittedLaw) -> FittedLaw:
+    """The law over lengths of messages as one over lengths of windows."""
+
+    def place(there: Mapping[str, float]) -> dict[str, float]:
+        return {"window_bytes" if name == "message_bytes" else name: value for name, value in there.items()}
+
+    terms = [replace(one, per=_PER) if one.per == BYTE else one for one in law.coefficients]
+    forecasts = [with_words(structs.replace(one, place=place(one.place))) for one in law.forecasts]
+    drawn = [structs.replace(point, place=place(point.place)) for point in law.drawn]
+    return replace(law, coefficients=tuple(terms), forecasts=tuple(forecasts), drawn=tuple(drawn))
 
 
-def _times(interval: Interval | None, factor: float) -> Interval | None:
-    return None if interval is None else (interval[0] * factor, interval[1] * factor)
-
-
-_CALLS = {"window": {"allocate": "MPI_Win_allocate", "create": "MPI_Win_create"}}
+_CALLS = {"create": "MPI_Win_create"}
 
 _SAME_FAULTS = 0.1
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Kinds of windows whose excess over the same memory without MPI is a line over the length."""
-    return [_observation(facts, page) for page in window_pages(facts) if page.ratio.beyond]
+    found = (_observation(facts, library, program) for library, program in _pairs(facts.cells_of(EXPERIMENT)))
+    return [observation for observation in found if observation is not None]
 
 
-def _observation(facts: Facts, one: WindowPages) -> Observation:
+def _observation(
+    facts: Facts, library: Mapping[float, CellResult], program: Mapping[float, CellResult]
+) -> Observation | None:
+    """Args: library, program: cells of windows and of the same memory without MPI, by length."""
+    metric = METRICS[parameter(next(iter(library.values())), "pattern")] if library else ""
+    times = {one: _launches(library[one], program[one], metric) for one in sorted(library.keys() & program.keys())}
+    lengths = [one for one, (ours, _) in times.items() if ours]
+    if len(lengths) < FEWEST_LENGTHS:
+        return None
+    excess_s = {one: (np.array(times[one][0]) - np.array(times[one][1])).tolist() for one in lengths}
+    law = length_law(excess_s, facts.minimum_effect)
+    each = _term(law) if law is not None and law.fits == _GROWS else None
+    if law is None or each is None or not each.interval or each.interval[0] <= 0:
+        return None
+    longest, (ours, theirs) = lengths[-1], times[lengths[-1]]
+    one = Difference(
+        slow=library[longest],
+        fast=program[longest],
+        metric=metric,
+        slow_s=float(np.median(ours)),
+        fast_s=float(np.median(theirs)),
+        ratio=ratio_of(ours, theirs, facts.minimum_effect),
+    )
+    if not one.ratio.beyond:
+        return None
     info = parameter(one.slow, "window_info", "none")
-    call = _call(one) + (f" with {info}" if info != "none" else "")
-    page = f"{format_time(one.per_page_s)}{_words(one.per_page_interval)}"
-    example_s, example_interval = one.example_s
+    call = _call(one.slow) + (f" with {info}" if info != "none" else "")
+    cells = [library[length] for length in sorted(library)]
     return observed(
         one,
         about=call,
-        place=facts.place(one.cells, ["windows"]),
-        text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to the cost of mapping and "
-        f"touching that memory without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
-        f"{ratio_words(one.ratio)}. A part of {format_bytes(int(one.example_bytes))} would take "
-        f"{format_time(example_s)}{_words(example_interval)} longer (extrapolated).",
+        place=facts.place(cells, ["windows"]),
+        text=f"{call} adds {_words(each, PAGE_BYTES)} for each {format_bytes(PAGE_BYTES)} of a rank's part to the cost "
+        f"of mapping and touching that memory without MPI: {times_words(one)} at {format_bytes(int(longest))}, "
+        f"{ratio_words(one.ratio)}. A part of {format_bytes(EXAMPLE_BYTES)} would take {_words(each, EXAMPLE_BYTES)} "
+        "longer (extrapolated).",
         affects_default=facts.is_default(one.slow) and info == "none",
-        cells=tuple(cell.cell for cell in one.cells),
+        cells=tuple(cell.cell for cell in cells),
         axis="window_info" if info != "none" else "memory",
-        law=one.law,
+        law=_of_windows(law),
     )
 
 
-def _call(one: WindowPages) -> str:
-    if parameter(one.slow, "pattern") == "shared_window":
+def _call(cell: CellResult) -> str:
+    if parameter(cell, "pattern") == "shared_window":
         return "MPI_Win_allocate_shared"
-    return _CALLS["window"].get(parameter(one.slow, "window", "allocate"), "MPI_Win_allocate")
+    return _CALLS.get(parameter(cell, "window", "allocate"), "MPI_Win_allocate")
 
 
-def _words(interval: tuple[float, float] | None) -> str:
-    return f" [{format_time(interval[0])}, {format_time(interval[1])}]" if interval else ""
+def _words(each: Coefficient, count: int) -> str:
+    """`1.2 us [1.1, 1.3]`: what so many bytes cost."""
+    interval = f" [{', '.join(format_time(end * count) for end in each.interval)}]" if each.interval else ""
+    return f"{format_time(each.value * count)}{interval}"
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
