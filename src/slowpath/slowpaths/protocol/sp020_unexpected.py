@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,22 +27,6 @@ from slowpath.findings.slow_path import Observation, Remedy, SlowPath, Support, 
 from slowpath.findings.witness import cost_witness, sides, single_copy_bytes
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER
 from slowpath.stats.estimate import Floats
-from slowpath.stats.laws.law import FittedLaw
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnexpectedReceive(Difference):
-    """A late receive (slow) against one that was posted before, with what the calls themselves differ by taken off.
-
-    calls_s: that difference, late minus early, at the shortest message of `shortest_bytes`.  law: of the excess over
-    lengths; None: too few of them.  cells: all points.
-    """
-
-    calls_s: float
-    shortest_bytes: int
-    law: FittedLaw | None
-    cells: tuple[CellResult, ...]
-
 
 RECEIVE = "receive_s"
 
@@ -52,12 +35,6 @@ _POSTED = "posted"
 _LENGTH = "message_bytes"
 
 Sides = Mapping[str, CellResult]  # posted -> its cell
-
-
-def unexpected_receives(facts: Facts) -> list[UnexpectedReceive]:
-    """Of each kind of cells the length at which a late receive loses most, over those where it loses."""
-    found = (_of_group(group, facts.minimum_effect) for group in _groups(facts.every_cell).values())
-    return [one for one in found if one is not None]
 
 
 def _groups(cells: Iterable[CellResult]) -> dict[tuple[object, ...], dict[float, dict[str, CellResult]]]:
@@ -78,48 +55,6 @@ def _times(cell: CellResult) -> Floats:
     return np.array(estimate.launch_values if estimate else [], dtype=np.float64)
 
 
-def _of_group(group: Mapping[float, Sides], minimum_effect: float) -> UnexpectedReceive | None:
-    both = {length: sides for length, sides in sorted(group.items()) if len(sides) == 2}
-    lengths = list(both)
-    if len(lengths) < 2:
-        return None
-    shortest = both[lengths[0]]
-    calls_s = _difference(shortest)
-    if calls_s is None:
-        return None
-    excess: dict[float, Sequence[float]] = {}
-    slower: list[UnexpectedReceive] = []
-    for length in lengths[1:]:
-        difference_s = _difference(both[length])
-        if difference_s is None or difference_s.size != calls_s.size:
-            continue
-        excess[length] = (difference_s - calls_s).tolist()
-        late_s = _times(both[length]["after"])
-        expected_s = late_s - (difference_s - calls_s)
-        if (expected_s <= 0).any():
-            continue
-        ratio = ratio_of(late_s, expected_s, minimum_effect)
-        if ratio.beyond and ratio.least >= LAW_RATIO:
-            slower.append(
-                UnexpectedReceive(
-                    slow=both[length]["after"],
-                    fast=both[length]["before"],
-                    metric=RECEIVE,
-                    slow_s=float(np.median(late_s)),
-                    fast_s=float(np.median(expected_s)),
-                    ratio=ratio,
-                    calls_s=float(np.median(calls_s)),
-                    shortest_bytes=int(lengths[0]),
-                    cells=tuple(cell for sides in both.values() for cell in sides.values()),
-                    law=None,
-                )
-            )
-    if not slower:
-        return None
-    top = max(slower, key=lambda one: one.excess_s)
-    return UnexpectedReceive(**{**vars(top), "law": length_law(excess, minimum_effect)})
-
-
 def _difference(sides: Sides) -> Floats | None:
     """After minus before, launch by launch; None: not of the same launches."""
     before, after = _times(sides["before"]), _times(sides["after"])
@@ -128,21 +63,57 @@ def _difference(sides: Sides) -> Floats | None:
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Late receives that cost more than their calls differ by; that early ones cost more is no slow path."""
-    return [_observation(facts, receive) for receive in unexpected_receives(facts)]
+    found = (_observation(facts, group) for group in _groups(facts.every_cell).values())
+    return [observation for observation in found if observation is not None]
 
 
-def _observation(facts: Facts, one: UnexpectedReceive) -> Observation:
-    calls = f"{'more' if one.calls_s > 0 else 'less'} at {format_bytes(one.shortest_bytes)}, which is taken off"
+def _observation(facts: Facts, group: Mapping[float, Sides]) -> Observation | None:
+    """Of the length at which a late receive loses most against one that was posted before, with what the calls
+    themselves differ by, late minus early at the shortest message, taken off.
+    """
+    both = {length: sides for length, sides in sorted(group.items()) if len(sides) == 2}
+    shortest, *lengths = both or [0.0]
+    calls_s = _difference(both[shortest]) if lengths else None
+    if calls_s is None:
+        return None
+    excess: dict[float, Sequence[float]] = {}
+    slower: list[Difference] = []
+    for length in lengths:
+        difference_s, late_s = _difference(both[length]), _times(both[length]["after"])
+        if difference_s is None or difference_s.size != calls_s.size:
+            continue
+        excess[length] = (difference_s - calls_s).tolist()
+        expected_s = late_s - (difference_s - calls_s)
+        if (expected_s <= 0).any():
+            continue
+        ratio = ratio_of(late_s, expected_s, facts.minimum_effect)
+        if ratio.beyond and ratio.least >= LAW_RATIO:
+            slower.append(
+                Difference(
+                    slow=both[length]["after"],
+                    fast=both[length]["before"],
+                    metric=RECEIVE,
+                    slow_s=float(np.median(late_s)),
+                    fast_s=float(np.median(expected_s)),
+                    ratio=ratio,
+                )
+            )
+    if not slower:
+        return None
+    one = max(slower, key=lambda difference: difference.excess_s)
+    cells = [cell for sides in both.values() for cell in sides.values()]
+    apart_s = float(np.median(calls_s))
+    calls = f"{'more' if apart_s > 0 else 'less'} at {format_bytes(int(shortest))}, which is taken off"
     return observed(
         one,
         about="unexpected",
-        place=facts.place(one.cells, where_words(one.cells)),
+        place=facts.place(cells, where_words(cells)),
         text=f"Receives of unexpected {sizes([one.slow])} messages are {ratio_words(one.ratio)} slower than "
         f"receives posted before: {times_words(one)}.",
         affects_default=None,
-        cells=tuple(cell.cell for cell in one.cells),
-        law=one.law,
-        evidence=(f"the calls themselves take {format_time(abs(one.calls_s))} {calls}",),
+        cells=tuple(cell.cell for cell in cells),
+        law=length_law(excess, facts.minimum_effect),
+        evidence=(f"the calls themselves take {format_time(abs(apart_s))} {calls}",),
     )
 
 
