@@ -23,19 +23,22 @@ from numpy.typing import NDArray
 from slowpath.analyse.reference import END, MEAN, SLOWEST, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
-from slowpath.core.units import format_bytes, format_time, whole_number
+from slowpath.core.units import format_bytes, format_time, listed, whole_number
 from slowpath.slowpaths.outside import OUTSIDE
 
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
-Form = Literal["constant", "per byte", "per block"]
-FORMS: tuple[Form, ...] = ("constant", "per byte", "per block")
+Form = Literal["constant", "per byte", "per block", "in proportion"]
+# Each with what it has to be ahead of the others by, as a spread of logarithms: what agrees as well is said simply.
+FORMS: dict[Form, float] = {"constant": 0.0, "per byte": 0.05, "per block": 0.05, "in proportion": 0.15}
 
 MOST_GROUPS = 6
 _BEAM = 12
 _MOST_CONDITIONS = 3
 _PRICE = 1.0  # of a condition, in times that it has to explain
+_APART = 3.0  # times another: two costs, and not one
 _ALIKE = 1.3  # costs of two groups that are the same cost
+_SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.25  # of the deviating times, that a condition has to hold for
 _GRANULES = (64, 4096, 8192, 65536)
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
@@ -67,7 +70,7 @@ _SYNCHRONISATIONS = {
     "flush_all": ("MPI_Win_flush",),
     "flush_local": ("MPI_Win_flush_local",),
     "fence": ("MPI_Win_fence",),
-    "pscw": ("MPI_Win_start", "MPI_Win_complete"),
+    "pscw": ("MPI_Win_start", "MPI_Win_complete", "MPI_Win_post", "MPI_Win_wait"),
     "lock": ("MPI_Win_lock", "MPI_Win_unlock"),
 }
 _EAGER_BYTES = 65536  # beyond, a send is taken to wait for its receive
@@ -177,6 +180,7 @@ _WORDS: Mapping[tuple[str, str], str] = {
     ("phase", "steady"): "after the first use",
     ("placement", "unbound"): "of ranks that are not bound",
     ("experiment", "p2p"): "of messages",
+    ("experiment", "first_use"): "timed one by one",
     ("experiment", "put"): "of one-sided calls",
     ("experiment", "coll"): "of collectives",
     ("direction", "reverse"): "from the last rank to the first",
@@ -195,15 +199,17 @@ _WORDS: Mapping[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What the deviating cells cost more: so much each time, each byte or each block. coefficient: seconds per unit."""
+    """What the deviating cells cost more: so much each time, each byte or each block, seconds; or so many times what
+    they take in healthy runs.
+    """
 
     form: Form
     coefficient_s: float
     interval: Interval
 
-    def at(self, item: Item) -> float:
-        """Seconds that an item should take longer."""
-        return self.coefficient_s * _units(item, self.form)
+    def at(self, judged: Judged) -> float:
+        """Seconds that a time should be longer."""
+        return self.coefficient_s * _units(judged, self.form)
 
     @property
     def words(self) -> str:
@@ -222,8 +228,9 @@ class Cost:
 class Shared:
     """A group of deviating times and what they share.
 
-    slow: items that deviate and fulfil it.  among: those that fulfil it and would show the cost.  elsewhere: deviating
-    ones that do not fulfil it.  rivals: conditions that explain these cells as well.
+    slow: items that deviate and fulfil it.  among: cells that fulfil it and would show the cost.  others: deviating
+    cells that are not in it.  total: all cells.  rivals: conditions that explain these cells as well.  calls: that
+    stand together in all of these cells.
     """
 
     conditions: tuple[Condition, ...]
@@ -233,6 +240,7 @@ class Shared:
     total: int
     cost: Cost
     rivals: tuple[tuple[Condition, ...], ...] = ()
+    calls: tuple[str, ...] = ()
 
     @property
     def cells(self) -> frozenset[int]:
@@ -247,9 +255,8 @@ class Shared:
     @property
     def subject(self) -> str:
         """The condition in words, calls first."""
-        calls = [c.words for c in self.conditions if c.relation == "calls"]
         rest = [c.words for c in self.conditions if c.relation != "calls"]
-        return " ".join([calls[0] if calls else _subject(self.slow), *rest])
+        return " ".join([listed(self.calls[:_MOST_CALLS], "or") if self.calls else _subject(self.slow), *rest])
 
     @property
     def text(self) -> str:
@@ -271,7 +278,11 @@ class Shared:
             else ""
         )
         takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
-        longer = f"{self.cost.words} than {baseline} ({self.ratio:.3g} times as long)"
+        if self.cost.form == "in proportion":
+            value, low, high = (1 + number for number in (self.cost.coefficient_s, *self.cost.interval))
+            longer = f"{value:.3g} times [{low:.3g}, {high:.3g}] as long as {baseline}"
+        else:
+            longer = f"{self.cost.words} than {baseline} ({self.ratio:.3g} times as long)"
         return f"{prefix}{self.subject} {takes} {longer}: {counted}"
 
     @property
@@ -298,7 +309,10 @@ def _subject(slow: Sequence[Judged]) -> str:
     return words.get(next(iter(experiments)), "Calls") if len(experiments) == 1 else "Calls"
 
 
-def _units(item: Item, form: Form) -> float:
+def _units(judged: Judged, form: Form) -> float:
+    item = judged.item
+    if form == "in proportion":
+        return judged.reference.median
     if form == "per byte":
         return float(whole_number(item.traits.get("message_bytes", "")) or 0)
     if form == "per block":
@@ -309,7 +323,7 @@ def _units(item: Item, form: Form) -> float:
 
 def _cost(slow: Sequence[Judged], form: Form) -> Cost:
     """Median over cells, with 95 % by resampling them; of fewer than five, the cells' own ends."""
-    units = [_units(one.item, form) for one in slow]
+    units = [_units(one, form) for one in slow]
     each = [one.extra_s / count for one, count in zip(slow, units, strict=True)]
     return Cost(form, statistics.median(each), _interval_of(slow, units, each))
 
@@ -325,6 +339,7 @@ def _interval_of(slow: Sequence[Judged], units: Sequence[float], each: Sequence[
 
 
 MOST_FINDINGS = 4
+_MOST_CALLS = 4  # in a sentence
 MANY = 8  # cells that no chance makes slow together
 
 
@@ -410,14 +425,14 @@ class _Table:
         self.slow = np.array([one.side == "slower" for one in judged])
         self.extra_s = np.array([one.extra_s for one in judged])
         self.room_s = np.array([one.item.interval[1] - one.reference.low for one in judged])
-        self.units = {form: np.array([_units(one.item, form) for one in judged]) for form in FORMS}
+        self.units = {form: np.array([_units(one, form) for one in judged]) for form in FORMS}
         self.holds = _conditions(judged)
 
     def cost(self, hits: Mask) -> tuple[Form, float]:
         """The form whose coefficients agree best over some deviating times, and the coefficient, seconds per unit."""
         lengths, which = np.unique(self.units["per byte"][hits], return_inverse=True)
         known: list[tuple[float, Form, float]] = []
-        for form in FORMS:
+        for form, ahead in FORMS.items():
             units = self.units[form][hits]
             if units.min() <= 0 or (form != "constant" and units.min() == units.max()):
                 continue
@@ -426,18 +441,20 @@ class _Table:
             by_length = np.array([np.median(each[which == n]) for n in range(lengths.size)])
             centre = float(np.median(by_length))
             spread = float(np.mean(np.abs(np.log(np.maximum(by_length, 1e-15) / centre))))
-            known.append((spread - (0.05 if form == "constant" else 0.0), form, float(np.median(each))))
+            known.append((spread + ahead, form, float(np.median(each))))
         return min(known)[1:]
 
-    def loss(self, where: Mask, left: Mask) -> tuple[float, Mask]:
+    def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask]:
         """Deviating times that a condition leaves out, plus times that fulfil it and would show the cost but do not.
 
-        Returns: it, and which times speak against the condition.
+        Returns: it, which times speak against the condition, and which it explains: those that cost about as much.
         """
         hits = where & left
         form, coefficient_s = self.cost(hits)
-        against = where & ~self.slow & (self.room_s < 0.5 * coefficient_s * self.units[form])
-        return float(left.sum() - hits.sum() + against.sum()), against
+        expected_s = coefficient_s * self.units[form]
+        against = where & ~self.slow & (self.room_s < 0.5 * expected_s)
+        explained = hits & (self.extra_s < _APART * expected_s) & (_APART * self.extra_s > expected_s)
+        return float(left.sum() - explained.sum() + against.sum()), against, explained
 
 
 def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
@@ -515,6 +532,7 @@ class _Candidate:
     conditions: tuple[Condition, ...]
     where: Mask
     against: Mask
+    explained: Mask
 
     @property
     def rank(self) -> tuple[float, int, tuple[Condition, ...]]:
@@ -538,7 +556,8 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
             for condition, more in useful.items():
                 where = narrow.where & more
                 hits = (where & left).sum()
-                if hits < fewest or (narrow.against & ~more).sum() == 0:
+                unlike = narrow.against | (narrow.where & left & ~narrow.explained)
+                if hits < fewest or not (unlike & ~more).any():
                     continue
                 candidate = _candidate(table, left, (*narrow.conditions, condition), where)
                 known = wider.get(name := where.tobytes())
@@ -548,7 +567,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
         kept += beam
     kept.sort(key=_rank)
     best = kept[0]
-    covered = best.where & left
+    covered = best.explained
     hits = [table.judged[int(n)] for n in np.flatnonzero(covered)]
     form, _ = table.cost(covered)
     rivals = tuple(
@@ -565,9 +584,25 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
             total=len({one.item.cell for one in table.judged}),
             cost=_cost(hits, form),
             rivals=rivals[:3],
+            calls=_inseparable(table, left, best),
         ),
         covered,
     )
+
+
+def _inseparable(table: _Table, left: Mask, best: _Candidate) -> tuple[str, ...]:
+    """Calls of which any one explains as much: no cell has one of them without the others."""
+    own = next((c for c in best.conditions if c.relation == "calls"), None)
+    if own is None:
+        return ()
+    rest = [table.holds[c] for c in best.conditions if c != own]
+    alike = []
+    for condition, where in table.holds.items():
+        if condition.relation == "calls" and condition != own and not (best.explained & ~where).any():
+            both = np.logical_and.reduce([where, *rest])
+            if _candidate(table, left, best.conditions, both).loss <= best.loss + _SAME_LOSS:
+                alike.append(condition.value)
+    return (own.value, *sorted(alike))
 
 
 def _cells(table: _Table, where: Mask) -> set[int]:
@@ -575,9 +610,9 @@ def _cells(table: _Table, where: Mask) -> set[int]:
 
 
 def _candidate(table: _Table, left: Mask, conditions: tuple[Condition, ...], where: Mask) -> _Candidate:
-    loss, against = table.loss(where, left)
+    loss, against, explained = table.loss(where, left)
     price = sum(_PRICE + _reluctance(condition) for condition in conditions)
-    return _Candidate(loss + price, conditions, where, against)
+    return _Candidate(loss + price, conditions, where, against, explained)
 
 
 def _rank(candidate: _Candidate) -> tuple[float, int, tuple[Condition, ...]]:

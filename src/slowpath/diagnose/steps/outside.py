@@ -27,6 +27,7 @@ ROUNDS = 5
 MOST_STEPS = 2  # the second narrows a limit that the first bracketed
 _MOST_AGAIN = 6  # cells of a group
 _BETWEEN = 5  # lengths between the longest that is not slow and the shortest that is
+_CLEAR = 1.15  # times the limit: where one cell alone is slow
 _CLOSE = 1.03  # a limit is known where the two lie so close
 _LATER = 1_000_000  # numbers of cells of later steps, apart from the survey's
 
@@ -118,7 +119,10 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
 
     def is_sure(group: Shared) -> bool:
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
-        return is_again and (not loaded or len(group.cells) >= MANY)
+        if loaded:
+            return is_again and len(group.cells) >= MANY
+        clear = any(one.item.interval[0] > _CLEAR * one.limit for one in group.slow)
+        return is_again and (clear or len(group.cells) > 1)
 
     return findings_outside(survey_of(measured).results, panel, is_sure) if panel else []
 
@@ -181,7 +185,7 @@ def _lengths_between(group: Shared, panel: Sequence[Judged]) -> dict[int, list[i
         if not inside or inside[0].item.phase == "first":
             continue
         first = inside[0]
-        below = [one for one in line if _bytes(one) < _bytes(first) and group.cost.at(one.item) > one.reference.low]
+        below = [one for one in line if _bytes(one) < _bytes(first) and group.cost.at(one) > one.reference.low]
         if not below or any(one.side == "slower" for one in below):
             continue
         low, high = max(map(_bytes, below)), _bytes(first)
