@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "first_use/uses.hpp"
@@ -118,6 +119,12 @@ std::vector<Row> sendings() {
             .opened(init_sends, free_sends)
             .of(most_messages)
             .around(STEP(post(s, most_messages))),
+        sends("start_ssend", STEP(MPI_Start(&s.persistent), MPI_Wait(&s.persistent, &s.status)))
+            .opened(STEP(MPI_Ssend_init(OUT, TO, &s.persistent)), free_persistent),
+        sends("start_rsend", STEP(MPI_Start(&s.persistent), MPI_Wait(&s.persistent, &s.status)))
+            .opened(STEP(MPI_Rsend_init(OUT, TO, &s.persistent)), free_persistent),
+        Row{"buffer_attach", attach}.around(nothing, detach),
+        Row{"buffer_detach", detach}.around(attach),
         Row{"send_init", STEP(MPI_Send_init(OUT, TO, &s.persistent), MPI_Request_free(&s.persistent))}.times(
             many),
         Row{"recv_init",
@@ -150,6 +157,8 @@ std::vector<Row> receptions() {
         receives(
             "iprobe",
             STEP(until(s, [&] { return MPI_Iprobe(0, call_tag, s.world, &s.flag, &s.status); }), receive(s))),
+        receives("imrecv", STEP(MPI_Mprobe(0, call_tag, s.world, &s.message, &s.status),
+                                MPI_Imrecv(IN, &s.message, REQUESTS), wait(s))),
         receives("mprobe", STEP(MPI_Mprobe(0, call_tag, s.world, &s.message, &s.status), receive_matched(s))),
         receives(
             "improbe",
@@ -161,7 +170,8 @@ std::vector<Row> receptions() {
 std::vector<Row> completions() {
     return {
         completes("waitall", STEP(MPI_Waitall(EIGHT, MPI_STATUSES_IGNORE))),
-        completes("waitany", STEP(eight(s, [&] { return MPI_Waitany(EIGHT, &s.length, &s.status); }))),
+        completes("waitany", STEP(eight(s, [&] { return MPI_Waitany(EIGHT, &s.length, &s.status); })))
+            .holding(most_messages),
         completes(
             "waitsome",
             STEP(eight(
@@ -173,7 +183,8 @@ std::vector<Row> completions() {
                                             return until(s, [&] {
                                                 return MPI_Testany(EIGHT, &s.length, &s.flag, &s.status);
                                             });
-                                        }))),
+                                        })))
+            .holding(most_messages),
         completes(
             "testsome",
             STEP(eight(
@@ -220,6 +231,15 @@ int close_window(Stage& s) {
     return first_of({MPI_Win_unlock_all(s.window), MPI_Win_free(&s.window)});
 }
 
+int open_window_with_key(Stage& s) {
+    return first_of({open_window(s),
+                     MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &s.key, nullptr)});
+}
+
+int close_window_with_key(Stage& s) {
+    return first_of({close_window(s), MPI_Win_free_keyval(&s.key)});
+}
+
 int put(Stage& s) {
     if (!s.is_first) return MPI_SUCCESS;
     return MPI_Put(OUT, TARGET, s.window);
@@ -253,6 +273,18 @@ std::vector<Row> accesses() {
                   STEP(MPI_Win_get_group(s.window, &s.made_group), MPI_Group_free(&s.made_group)))
             .by(Who::all)
             .times(many),
+        on_window("win_set_attr", STEP(MPI_Win_set_attr(s.window, s.key, &s)))
+            .by(Who::all)
+            .opened(open_window_with_key, close_window_with_key)
+            .times(many),
+        on_window("win_get_attr",
+                  [](Stage& s) {
+                      void* value = nullptr;
+                      return MPI_Win_get_attr(s.window, MPI_WIN_BASE, static_cast<void*>(&value), &s.flag);
+                  })
+            .by(Who::all)
+            .times(many),
+        on_window("win_set_name", STEP(MPI_Win_set_name(s.window, "calls"))).by(Who::all).times(many),
         Row{"win_lock_all", STEP(MPI_Win_lock_all(0, s.window), MPI_Win_unlock_all(s.window))}
             .by(Who::first)
             .opened(allocate_window, free_window)
@@ -270,6 +302,9 @@ std::vector<Row> windows() {
                                                   static_cast<void*>(&s.memory), &s.window))),
         makes_window("win_create_dynamic", STEP(MPI_Win_create_dynamic(MPI_INFO_NULL, s.world, &s.window))),
         Row{"win_free", free_window}.around(allocate_window),
+        Row{"win_detach", STEP(MPI_Win_detach(s.window, s.in.data()))}
+            .opened(STEP(MPI_Win_create_dynamic(MPI_INFO_NULL, s.world, &s.window)), free_window)
+            .around(STEP(MPI_Win_attach(s.window, s.in.data(), s.bytes()))),
         Row{"win_attach",
             STEP(MPI_Win_attach(s.window, s.in.data(), s.bytes()), MPI_Win_detach(s.window, s.in.data()))}
             .opened(STEP(MPI_Win_create_dynamic(MPI_INFO_NULL, s.world, &s.window)), free_window)
@@ -298,6 +333,8 @@ class CallUse final : public Use {
         : name_(config.call),
           row_(row_of(name_)),
           control_(context.session.control()),
+          clock_(context.clock),
+          idle_ns_(std::llround(config.idle_s * 1e9)),
           validate_(config.validate),
           stage_{.rank = context.session.rank(),
                  .size = context.session.size(),
@@ -353,14 +390,17 @@ class CallUse final : public Use {
             stage_.out[static_cast<std::size_t>(i)] = adds_nothing ? 0 : content(stage_.rank, number_, i);
         std::ranges::fill(stage_.in, -1);
         mpi::check(row_->before(stage_), "what precedes the call");
+        const std::int64_t end_ns = clock_.now_ns() + idle_ns_;
+        while (idle_ns_ > 0 && clock_.now_ns() < end_ns) {
+        }
     }
 
-    int batch() const override { return number_ == 1 ? 1 : row_->batch; }
+    int batch() const override { return times() * row_->calls; }
 
     int use(Marks&) override {
         if (!takes_part()) return MPI_SUCCESS;
         int code = MPI_SUCCESS;
-        for (int i = batch(); i > 0 && code == MPI_SUCCESS; --i) code = row_->timed(stage_);
+        for (int i = times(); i > 0 && code == MPI_SUCCESS; --i) code = row_->timed(stage_);
         note(code);
         return MPI_SUCCESS;
     }
@@ -385,6 +425,8 @@ class CallUse final : public Use {
     }
 
   private:
+    int times() const { return number_ == 1 ? 1 : row_->batch; }
+
     bool takes_part() const {
         const Who who = row_->who;
         return who == Who::all || (who != Who::last && stage_.is_first) ||
@@ -416,6 +458,8 @@ class CallUse final : public Use {
     std::string name_;
     const Row* row_;
     MPI_Comm control_;
+    MonotonicClock clock_;
+    std::int64_t idle_ns_;
     bool validate_, is_open_ = false;
     Stage stage_;
     std::optional<std::string> refusal_;

@@ -92,6 +92,7 @@ struct Row {
     Step before = nothing, after = nothing;  ///< each use, all ranks
     Step open = nothing, close = nothing;    ///< the cell, all ranks; open: collective
     int batch = 1;                           ///< of the later uses
+    int calls = 1;                           ///< of the name, in what is timed once
     int messages = 1;
     int most_ranks = INT_MAX;
     Arrives arrives = Arrives::nowhere;
@@ -111,6 +112,7 @@ struct Row {
     }
     Row by(Who ranks) const { return with(&Row::who, ranks); }
     Row times(int calls) const { return with(&Row::batch, calls); }
+    Row holding(int number) const { return with(&Row::calls, number); }
     Row of(int number) const { return with(&Row::messages, number); }
     Row arriving(Arrives where) const { return with(&Row::arrives, where); }
 };

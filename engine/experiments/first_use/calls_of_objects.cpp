@@ -12,6 +12,14 @@
 #pragma weak MPI_File_write_at
 #pragma weak MPI_File_read_at
 #pragma weak MPI_File_iwrite_at
+#pragma weak MPI_File_write
+#pragma weak MPI_File_read
+#pragma weak MPI_File_write_all
+#pragma weak MPI_File_read_all
+#pragma weak MPI_File_iwrite
+#pragma weak MPI_File_iread
+#pragma weak MPI_File_preallocate
+#pragma weak MPI_File_set_size
 #pragma weak MPI_File_write_at_all
 #pragma weak MPI_File_read_at_all
 #pragma weak MPI_File_set_view
@@ -115,6 +123,8 @@ std::vector<Row> groups() {
                                         MPI_Group_free(&s.made_group))),
         makes_group("group_intersection", STEP(MPI_Group_intersection(s.group, s.other_group, &s.made_group),
                                                MPI_Group_free(&s.made_group))),
+        makes_group("group_difference", STEP(MPI_Group_difference(s.group, s.other_group, &s.made_group),
+                                             MPI_Group_free(&s.made_group))),
         makes_group("group_translate_ranks",
                     [](Stage& s) {
                         const int zero = 0;
@@ -127,6 +137,10 @@ std::vector<Row> groups() {
         local("dist_graph_neighbors", STEP(MPI_Dist_graph_neighbors(s.made, 1, &s.number, MPI_UNWEIGHTED, 1,
                                                                     &s.length, MPI_UNWEIGHTED)))
             .opened(adjacent, free_made),
+        local("cart_get", STEP(MPI_Cart_get(s.made, 1, &s.number, &s.length, &s.position)))
+            .opened(ring, free_made),
+        local("topo_test", STEP(MPI_Topo_test(s.made, &s.number))).opened(ring, free_made),
+        local("comm_set_info", STEP(MPI_Comm_set_info(s.world, MPI_INFO_NULL))).times(10),
         local("dims_create",
               [](Stage& s) {
                   std::array<int, 3> dims{};
@@ -214,6 +228,9 @@ std::vector<Row> datatypes() {
                    }),
         makes_type("type_resized", MADE(MPI_Type_create_resized(MPI_INT64_T, 0, 16, &s.made_type))),
         of_type("type_dup", STEP(MPI_Type_dup(s.type, &s.made_type), MPI_Type_free(&s.made_type))).times(20),
+        of_type("type_commit", STEP(MPI_Type_commit(&s.type))),
+        of_type("type_get_true_extent", STEP(MPI_Type_get_true_extent(s.type, &s.place, &s.extent))),
+        of_type("type_set_name", STEP(MPI_Type_set_name(s.type, "calls"))),
         of_type("type_size", STEP(MPI_Type_size(s.type, &s.number))),
         of_type("type_get_extent", STEP(MPI_Type_get_extent(s.type, &s.place, &s.extent))),
         of_type("type_get_envelope",
@@ -362,6 +379,10 @@ int write(Stage& s) {
     return MPI_File_write_at(s.file, part(s), OUT, &s.status);
 }
 
+int to_begin(Stage& s) {
+    return MPI_File_seek(s.file, part(s), MPI_SEEK_SET);
+}
+
 Row on_file(const char* name, Step timed) {
     return Row{name, timed}
         .opened(open_file, close_file)
@@ -377,6 +398,14 @@ std::vector<Row> files() {
         on_file("file_read_at", STEP(MPI_File_read_at(s.file, part(s), IN, &s.status)))
             .around(write)
             .arriving(Arrives::at_itself),
+        on_file("file_write", STEP(MPI_File_write(s.file, OUT, &s.status))).around(to_begin),
+        on_file("file_read", STEP(MPI_File_read(s.file, IN, &s.status))).around(to_begin),
+        on_file("file_write_all", STEP(MPI_File_write_all(s.file, OUT, &s.status))).around(to_begin),
+        on_file("file_read_all", STEP(MPI_File_read_all(s.file, IN, &s.status))).around(to_begin),
+        on_file("file_iwrite", STEP(MPI_File_iwrite(s.file, OUT, REQUESTS), wait(s))).around(to_begin),
+        on_file("file_iread", STEP(MPI_File_iread(s.file, IN, REQUESTS), wait(s))).around(to_begin),
+        on_file("file_preallocate", STEP(MPI_File_preallocate(s.file, 65536))),
+        on_file("file_set_size", STEP(MPI_File_set_size(s.file, 65536))),
         on_file("file_write_at_all", STEP(MPI_File_write_at_all(s.file, part(s), OUT, &s.status))),
         on_file("file_read_at_all", STEP(MPI_File_read_at_all(s.file, part(s), IN, &s.status)))
             .around(write)

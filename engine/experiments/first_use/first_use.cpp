@@ -220,6 +220,7 @@ Config configure(const Assignment& assignment) {
         .window_info = assignment.text("window_info"),
         .persistent = assignment.chosen<Persistent>("persistent"),
         .call = assignment.text("call"),
+        .idle_s = assignment.seconds("idle_s"),
         .message_bytes = assignment.integer("message_bytes"),
         .window_bytes = assignment.integer("window_bytes"),
         .processes = assignment.integer("processes"),

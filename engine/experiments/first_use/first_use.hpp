@@ -61,6 +61,7 @@ struct Config {
     std::string window_info;  ///< a key, or "none"
     Persistent persistent;
     std::string call;  ///< by its name in calls.cpp
+    double idle_s;     ///< outside of MPI before each call
     std::int64_t message_bytes;
     std::int64_t window_bytes;
     std::int64_t processes;  ///< of one spawn

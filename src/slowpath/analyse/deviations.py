@@ -87,6 +87,8 @@ _CALLS = {
     "recv_any_source": "MPI_Recv",
     "recv_any_tag": "MPI_Recv",
     "start_recv": "MPI_Start",
+    "start_rsend": "MPI_Start",
+    "start_ssend": "MPI_Start",
     "psend": "MPI_Pready",
     "type_hvector": "MPI_Type_create_hvector",
     "type_hindexed": "MPI_Type_create_hindexed",

@@ -173,7 +173,7 @@ def first_use_seconds(p: Parameters, ranks: int) -> float:
     if pattern == "init":
         return 0.0
     if pattern == "call":
-        return _COST.called_s + uses * _COST.call_s
+        return _COST.called_s + uses * (_COST.call_s + float(p.get("idle_s", "0")))
     each = _COST.use_s + _COST.release_s * ranks
     if pattern == "peer":
         each *= max(1, ranks - 1)
