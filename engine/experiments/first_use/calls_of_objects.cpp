@@ -31,6 +31,14 @@
 namespace slowpath::first_use {
 namespace {
 
+int make_info(Stage& s) {
+    return first_of({MPI_Info_create(&s.info), MPI_Info_set(s.info, "slowpath", "calls")});
+}
+
+int free_info(Stage& s) {
+    return MPI_Info_free(&s.info);
+}
+
 // Communicators, groups and topologies. What a use makes is freed after it.
 
 int free_made(Stage& s) {
@@ -140,7 +148,9 @@ std::vector<Row> groups() {
         local("cart_get", STEP(MPI_Cart_get(s.made, 1, &s.number, &s.length, &s.position)))
             .opened(ring, free_made),
         local("topo_test", STEP(MPI_Topo_test(s.made, &s.number))).opened(ring, free_made),
-        local("comm_set_info", STEP(MPI_Comm_set_info(s.world, MPI_INFO_NULL))).times(10),
+        local("comm_set_info", STEP(MPI_Comm_set_info(s.world, s.info)))
+            .opened(make_info, free_info)
+            .times(10),
         local("dims_create",
               [](Stage& s) {
                   std::array<int, 3> dims{};
@@ -289,14 +299,6 @@ int free_key(Stage& s) {
     return first_of({MPI_Comm_delete_attr(s.world, s.key), MPI_Comm_free_keyval(&s.key)});
 }
 
-int make_info(Stage& s) {
-    return first_of({MPI_Info_create(&s.info), MPI_Info_set(s.info, "slowpath", "calls")});
-}
-
-int free_info(Stage& s) {
-    return MPI_Info_free(&s.info);
-}
-
 int complete_generalised(Stage& s) {
     const auto query = [](void*, MPI_Status* status) {
         MPI_Status_set_elements(status, MPI_BYTE, 0);
@@ -399,11 +401,13 @@ std::vector<Row> files() {
             .around(write)
             .arriving(Arrives::at_itself),
         on_file("file_write", STEP(MPI_File_write(s.file, OUT, &s.status))).around(to_begin),
-        on_file("file_read", STEP(MPI_File_read(s.file, IN, &s.status))).around(to_begin),
+        on_file("file_read", STEP(MPI_File_read(s.file, IN, &s.status))).around(STEP(write(s), to_begin(s))),
         on_file("file_write_all", STEP(MPI_File_write_all(s.file, OUT, &s.status))).around(to_begin),
-        on_file("file_read_all", STEP(MPI_File_read_all(s.file, IN, &s.status))).around(to_begin),
+        on_file("file_read_all", STEP(MPI_File_read_all(s.file, IN, &s.status)))
+            .around(STEP(write(s), to_begin(s))),
         on_file("file_iwrite", STEP(MPI_File_iwrite(s.file, OUT, REQUESTS), wait(s))).around(to_begin),
-        on_file("file_iread", STEP(MPI_File_iread(s.file, IN, REQUESTS), wait(s))).around(to_begin),
+        on_file("file_iread", STEP(MPI_File_iread(s.file, IN, REQUESTS), wait(s)))
+            .around(STEP(write(s), to_begin(s))),
         on_file("file_preallocate", STEP(MPI_File_preallocate(s.file, 65536))),
         on_file("file_set_size", STEP(MPI_File_set_size(s.file, 65536))),
         on_file("file_write_at_all", STEP(MPI_File_write_at_all(s.file, part(s), OUT, &s.status))),
