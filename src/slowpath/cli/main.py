@@ -168,11 +168,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("compare", "slowpath.cli.baselines", "Compare two runs cell by cell."),
             ("gate", "slowpath.cli.baselines", "Pass or fail a run against a baseline."),
             ("nodes", "slowpath.cli.nodes", "Find the slow node or link of an allocation."),
-            (
-                "reference",
-                "slowpath.cli.baselines",
-                "Compare a run with earlier good runs on the same kind of machine.",
-            ),
+            ("reference", "slowpath.cli.baselines", "Keep healthy runs as references for diagnoses."),
         ),
     ),
     (
