@@ -9,7 +9,6 @@ inline constexpr int decision = 2;
 inline constexpr int gather = 3;
 inline constexpr int wake = 4;
 inline constexpr int first_peers = 5;
-inline constexpr int known = 6;
-inline constexpr int clock = 7;
+inline constexpr int clock = 6;
 
 }  // namespace slowpath::mpi::tag

@@ -26,30 +26,6 @@ struct slowpath_witness_number {
  * kinds there are, which may be more. Thread-safe and async-signal-safe. */
 size_t slowpath_witness_read(struct slowpath_witness_number* numbers, size_t room);
 
-/* What the log of messages holds, in the order in which it happened in this process. */
-enum {
-    SLOWPATH_WITNESS_SENT = 0,     /* a call that put bytes into a socket */
-    SLOWPATH_WITNESS_RECEIVED = 1, /* one that took bytes from a socket */
-    SLOWPATH_WITNESS_BEGIN = 2,    /* marks of the program: one call of its own begins, */
-    SLOWPATH_WITNESS_END = 3       /* and has ended */
-};
-
-struct slowpath_witness_message {
-    uint32_t what;
-    int32_t file;   /* the socket; -1 of a mark */
-    uint64_t from;  /* bytes that went the same way through the socket before; of a mark: its number */
-    uint64_t bytes; /* that this call moved; 0 of a mark */
-};
-
-/* Empty the log and record from now on. */
-void slowpath_witness_messages_start(void);
-/* what: one of the two marks. */
-void slowpath_witness_messages_mark(uint32_t what, uint64_t number);
-/* Record no more. Returns how many entries there were, which may be more than slowpath_witness_messages_room:
- * the last ones are missing then. *log is valid until the next start. */
-size_t slowpath_witness_messages_stop(const struct slowpath_witness_message** log);
-size_t slowpath_witness_messages_room(void);
-
 #ifdef __cplusplus
 }
 #endif

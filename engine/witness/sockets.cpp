@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "witness/counters.hpp"
-#include "witness/messages.hpp"
 #include "witness/original.hpp"
 
 namespace slowpath::witness {
@@ -31,33 +30,18 @@ constinit Original real_send{"send"}, real_sendto{"sendto"}, real_sendmsg{"sendm
 constinit Original real_recv{"recv"}, real_recvfrom{"recvfrom"}, real_recvmsg{"recvmsg"},
     real_recvmmsg{"recvmmsg"};
 constinit Original real_write{"write"}, real_writev{"writev"}, real_read{"read"}, real_readv{"readv"};
-constinit Original real_close{"close"};
 
 [[gnu::constructor]] void look_all_up() {
     look_up({&real_send, &real_sendto, &real_sendmsg, &real_sendmmsg, &real_recv, &real_recvfrom,
-             &real_recvmsg, &real_recvmmsg, &real_write, &real_writev, &real_read, &real_readv, &real_close});
+             &real_recvmsg, &real_recvmmsg, &real_write, &real_writev, &real_read, &real_readv});
 }
 
-void note_moved(Call kind, int file, ssize_t moved) {
-    note(kind, moved < 0, static_cast<std::uint64_t>(moved));
-    if (moved <= 0) return;
-    if (kind == Call::socket_send)
-        note_sent(file, static_cast<std::uint64_t>(moved));
-    else
-        note_received(file, static_cast<std::uint64_t>(moved));
-}
-
-/// Of a function of sockets.  @param flags MSG_PEEK takes nothing out of the stream.  @param make Makes the
-/// call; returns bytes, or -1.
+/// Of a function of sockets.  @param make Makes the call; returns bytes, or -1.
 template <class Make>
-ssize_t counted(Call kind, int file, int flags, Make make) {
+ssize_t counted(Call kind, Make make) {
     const Scope scope;
     const ssize_t moved = make();
-    if (!scope.outermost()) return moved;
-    if ((flags & MSG_PEEK) != 0)
-        note(kind, moved < 0, static_cast<std::uint64_t>(moved));
-    else
-        note_moved(kind, file, moved);
+    if (scope.outermost()) note(kind, moved < 0, static_cast<std::uint64_t>(moved));
     return moved;
 }
 
@@ -66,18 +50,18 @@ template <class Make>
 ssize_t counted_if_socket(Call kind, int file, Make make) {
     const Scope scope;
     const ssize_t moved = make();
-    if (scope.outermost() && is_socket(file)) note_moved(kind, file, moved);
+    if (scope.outermost() && is_socket(file)) note(kind, moved < 0, static_cast<std::uint64_t>(moved));
     return moved;
 }
 
 /// Of one that moves several messages and returns how many.
 template <class Make>
-int counted_messages(Call kind, int file, const mmsghdr* messages, Make make) {
+int counted_messages(Call kind, const mmsghdr* messages, Make make) {
     const Scope scope;
     const int moved = make();
     std::uint64_t bytes = 0;
     for (int i = 0; i < moved; ++i) bytes += messages[i].msg_len;
-    if (scope.outermost()) note_moved(kind, file, moved < 0 ? moved : static_cast<ssize_t>(bytes));
+    if (scope.outermost()) note(kind, moved < 0, bytes);
     return moved;
 }
 
@@ -98,28 +82,25 @@ ssize_t __recvfrom_chk(int file, void* to, size_t bytes, size_t room, int flags,
 extern "C" {
 
 ssize_t send(int file, const void* from, size_t bytes, int flags) {
-    return counted(Call::socket_send, file, flags,
-                   [&] { return call(real_send, &send, file, from, bytes, flags); });
+    return counted(Call::socket_send, [&] { return call(real_send, &send, file, from, bytes, flags); });
 }
 
 ssize_t sendto(int file, const void* from, size_t bytes, int flags, const sockaddr* to, socklen_t length) {
-    return counted(Call::socket_send, file, flags,
+    return counted(Call::socket_send,
                    [&] { return call(real_sendto, &sendto, file, from, bytes, flags, to, length); });
 }
 
 ssize_t sendmsg(int file, const msghdr* message, int flags) {
-    return counted(Call::socket_send, file, flags,
-                   [&] { return call(real_sendmsg, &sendmsg, file, message, flags); });
+    return counted(Call::socket_send, [&] { return call(real_sendmsg, &sendmsg, file, message, flags); });
 }
 
 int sendmmsg(int file, mmsghdr* messages, unsigned int number, int flags) {
-    return counted_messages(Call::socket_send, file, messages,
+    return counted_messages(Call::socket_send, messages,
                             [&] { return call(real_sendmmsg, &sendmmsg, file, messages, number, flags); });
 }
 
 ssize_t recv(int file, void* to, size_t bytes, int flags) {
-    return counted(Call::socket_receive, file, flags,
-                   [&] { return call(real_recv, &recv, file, to, bytes, flags); });
+    return counted(Call::socket_receive, [&] { return call(real_recv, &recv, file, to, bytes, flags); });
 }
 
 ssize_t __recv_chk(int file, void* to, size_t bytes, size_t room, int flags) {
@@ -128,7 +109,7 @@ ssize_t __recv_chk(int file, void* to, size_t bytes, size_t room, int flags) {
 }
 
 ssize_t recvfrom(int file, void* to, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
-    return counted(Call::socket_receive, file, flags,
+    return counted(Call::socket_receive,
                    [&] { return call(real_recvfrom, &recvfrom, file, to, bytes, flags, from, length); });
 }
 
@@ -139,12 +120,11 @@ ssize_t __recvfrom_chk(int file, void* to, size_t bytes, size_t room, int flags,
 }
 
 ssize_t recvmsg(int file, msghdr* message, int flags) {
-    return counted(Call::socket_receive, file, flags,
-                   [&] { return call(real_recvmsg, &recvmsg, file, message, flags); });
+    return counted(Call::socket_receive, [&] { return call(real_recvmsg, &recvmsg, file, message, flags); });
 }
 
 int recvmmsg(int file, mmsghdr* messages, unsigned int number, int flags, timespec* patience) {
-    return counted_messages(Call::socket_receive, file, messages, [&] {
+    return counted_messages(Call::socket_receive, messages, [&] {
         return call(real_recvmmsg, &recvmmsg, file, messages, number, flags, patience);
     });
 }
@@ -167,11 +147,6 @@ ssize_t read(int file, void* to, size_t bytes) {
 ssize_t __read_chk(int file, void* to, size_t bytes, size_t room) {
     if (bytes > room) __builtin_trap();
     return read(file, to, bytes);
-}
-
-int close(int file) {
-    forget(file);  // before: another thread may get the number as soon as it is free
-    return call(real_close, &close, file);
 }
 
 ssize_t readv(int file, const iovec* to, int number) {

@@ -114,7 +114,6 @@ def a_cell(number: int = 0, **changes: Any) -> CellResult:
         repetitions_reason="experiment p2p does not report disturbed repetitions",
         over_floor_reason="the launches measured nothing without MPI",
         calls_reason="no witnessed launch of this cell in the run",
-        messages_reason="only pattern=messages of coll counts messages",
     )
     return replace(cell, **changes)
 

@@ -43,16 +43,11 @@ class Measurement {
     std::optional<std::string> run_calls();
     std::optional<std::string> run_counted();
     std::optional<std::string> run_communicators();
-    /// messages.cpp
-    std::optional<std::string> run_messages();
     /// loop.cpp: the same of a pattern in which calls follow each other.
     std::int64_t time_in_loop(Call& call, std::int64_t count, std::int64_t fewest, double limit_s);
     /// overlap.cpp
     void time_overlap(Call& call, std::int64_t steps);
     std::int64_t overlap_steps();
-    std::int64_t shortest_ns(Call& call);
-    void log_known(MessageLog& log);
-    void log_calls(MessageLog& log, Call& call, std::int64_t late_ns);
     /// Communicators before the measured one.
     std::optional<std::string> make_duplicates();
     /// The next calls are on a communicator of their own.

@@ -103,13 +103,6 @@ void check_overlap(const Config& config) {
         refuse("pattern=overlap computes while the call is under way: start=nonblocking or persistent");
 }
 
-void check_messages(const Config& config) {
-    if (config.pattern != Pattern::messages) return;
-    if (config.group == Group::halves || config.group == Group::strided)
-        refuse("pattern=messages looks at one communicator: communicator=world or duplicate");
-    if (config.members == 1) refuse("pattern=messages needs 2 ranks that call: members=2 or more");
-}
-
 }  // namespace
 
 std::span<const Traits> collectives() {
@@ -166,7 +159,6 @@ Config configure(const Assignment& assignment) {
     check_way(config, *collective);
     check_arrival(config);
     check_overlap(config);
-    check_messages(config);
     return config;
 }
 

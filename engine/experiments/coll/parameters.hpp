@@ -28,7 +28,7 @@ struct Traits {
 std::span<const Traits> collectives();
 const Traits& traits(Collective collective);
 
-enum class Pattern { calls, counted, communicators, messages, overlap, after_barrier, back_to_back };
+enum class Pattern { calls, counted, communicators, overlap, after_barrier, back_to_back };
 enum class Start { blocking, nonblocking, persistent };
 enum class Element { byte, integer, real };
 enum class Op { sum, user, user_ordered };

@@ -162,42 +162,6 @@ static void waits(void) {
     counted("ioctl", 1, 0, 0);
 }
 
-/* Two messages in one read, a pipe that is none, a socket that gets an old number. */
-static void messages(void) {
-    void (*start)(void);
-    void (*mark)(uint32_t, uint64_t);
-    size_t (*stop)(const struct slowpath_witness_message**);
-    void* found = dlsym(RTLD_DEFAULT, "slowpath_witness_messages_start");
-    memcpy(&start, &found, sizeof start);
-    found = dlsym(RTLD_DEFAULT, "slowpath_witness_messages_mark");
-    memcpy(&mark, &found, sizeof mark);
-    found = dlsym(RTLD_DEFAULT, "slowpath_witness_messages_stop");
-    memcpy(&stop, &found, sizeof stop);
-    int ends[2], pipes[2];
-    char data[64] = "data";
-    expect(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && pipe(pipes) == 0, "made", "messages");
-    expect(send(ends[0], data, 3, 0) == 3, "result", "send");
-    start();
-    mark(SLOWPATH_WITNESS_BEGIN, 7);
-    expect(write(ends[0], data, 10) == 10 && write(pipes[1], data, 5) == 5, "result", "write");
-    expect(recv(ends[1], data, 64, MSG_PEEK) == 13 && read(ends[1], data, 64) == 13, "result", "read");
-    mark(SLOWPATH_WITNESS_END, 7);
-    const int old = ends[0];
-    expect(close(ends[0]) == 0 && close(ends[1]) == 0, "result", "close");
-    expect(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && ends[0] == old, "made", "messages");
-    expect(send(ends[0], data, 4, 0) == 4, "result", "send");
-    const struct slowpath_witness_message* log;
-    const size_t entries = stop(&log);
-    const struct slowpath_witness_message expected[] = {
-        {SLOWPATH_WITNESS_BEGIN, -1, 7, 0},          {SLOWPATH_WITNESS_SENT, old, 3, 10},
-        {SLOWPATH_WITNESS_RECEIVED, ends[1], 0, 13}, {SLOWPATH_WITNESS_END, -1, 7, 0},
-        {SLOWPATH_WITNESS_SENT, old, 0, 4},
-    };
-    expect(entries == 5 && memcmp(log, expected, sizeof expected) == 0, "order and places", "messages");
-    send(ends[0], data, 4, 0);
-    expect(stop(&log) == 5, "nothing is logged unasked", "messages");
-}
-
 int main(void) {
     void* const found = dlsym(RTLD_DEFAULT, "slowpath_witness_read");
     expect(found != NULL, "the library is there", "dlsym");
@@ -207,7 +171,6 @@ int main(void) {
     mappings();
     waits();
     waiting_time();
-    messages();
     puts("witness: ok");
     return 0;
 }

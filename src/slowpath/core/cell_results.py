@@ -294,30 +294,6 @@ class OverFloor(Result, frozen=True, kw_only=True):
     launches: Annotated[AtLeastOne, means("that measured both")]
 
 
-class MessageCounts(Result, frozen=True, kw_only=True):
-    """What one call of a collective sends, counted where bytes enter sockets; pattern=messages of coll."""
-
-    ranks: Annotated[AtLeastOne, means("in the communicator")]
-    sent: Annotated[list[Count], means("messages that each rank sends")]
-    received: Annotated[list[Count], means("messages that each rank receives")]
-    sent_bytes: Annotated[list[Count] | None, means("of the user's data, by each rank; null: lengths do not tell")]
-    chain: Annotated[Count, means("messages in the longest chain in which each waits for the one before")]
-    rounds: Annotated[Count, means("needed if a rank sends at most one message and receives at most one in each")]
-    settled: Annotated[bool, means("half of the calls give the same chain; else it may be shorter")]
-    to_self: Annotated[Count, means("messages of ranks to themselves; in no other number")]
-    acknowledgements: Annotated[Count, means("answers to synchronous sends; in no other number")]
-    header_bytes: Annotated[Count, means("what a message adds on the socket, from messages of known length")]
-    calls: Annotated[AtLeastOne, means("that moved just these messages")]
-    launches: Annotated[AtLeastOne, means("that counted, all alike")]
-    of_calls: Annotated[AtLeastOne, means("that were looked at, over all launches")]
-    algorithms: Annotated[list[Name], means("known algorithms that send exactly these messages; empty: none does")]
-    growths: Annotated[list[Name], means("how rounds of these algorithms grow: p, log p")]
-    exact: Annotated[
-        bool, means("the same messages between the same ranks; false: as many by each rank, in chains as long")
-    ]
-    text: Annotated[Text, means("one sentence")]
-
-
 class CellResult(Result, frozen=True, kw_only=True):
     """One experiment at one point."""
 
@@ -349,10 +325,6 @@ class CellResult(Result, frozen=True, kw_only=True):
     ] = None
     witnessed: Annotated[bool, means("its launches counted calls and took no times; it has no timed twin")] = False
     calls_reason: Annotated[str | None, means("why no role of witness has calls")] = None
-    messages: Annotated[
-        MessageCounts | None, means("of one call; pattern=messages of coll; null: see messages_reason")
-    ] = None
-    messages_reason: Annotated[str | None, means("why messages is null")] = None
     floors: Annotated[list[Floor], means("what the same bytes cost without MPI, by each way")] = []  # noqa: RUF012
     over_floor: Annotated[OverFloor | None, means("message over floor; null: see over_floor_reason")] = None
     over_floor_reason: Annotated[str | None, means("why over_floor is null")] = None
@@ -365,7 +337,7 @@ class CellResult(Result, frozen=True, kw_only=True):
     @property
     def is_measured(self) -> bool:
         """Whether any launch gave a time or a count."""
-        return bool(self.metrics or self.instructions or self.messages or (self.witnessed and self.witness))
+        return bool(self.metrics or self.instructions or (self.witnessed and self.witness))
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
         """Return the estimate of a metric and phase; None if the cell has none."""

@@ -262,9 +262,6 @@ class CollCost:
     crossing_s: float = 60e-6  # a message between two nodes, over TCP
     crossing_bytes_per_s: float = 1e9
     agreements: int = 10  # of all ranks, around the calls of a cell
-    counted_s: float = 0.03  # of a cell of counted messages: known messages, the log
-    late_s: float = 0.009  # of each of its calls: one rank sleeps, and all others get a core before it is back
-    late_by_rank: int = 2  # such calls
 
 
 _COST = CollCost()
@@ -287,8 +284,6 @@ def _cell_s(p: Parameters, ranks: int, nodes: int) -> float:
     agreed_s = _COST.agreements * _crossings(nodes) * _COST.crossing_s
     made_s = _COST.communicator_s + 2 * _crossings(nodes) * _COST.crossing_s
     around_s = _COST.cell_s + agreed_s + checked_s + int(p["duplicates"]) * (made_s + _COST.fewest_warmup * one_s)
-    if p["pattern"] == "messages":
-        return around_s + _COST.counted_s + _COST.late_by_rank * size * (_COST.late_s + one_s)
     limit_s, calls = float(p["time_limit_s"]), int(p["calls"])
     if p["pattern"] == "counted":
         return around_s + _limited_s(one_s, calls, _COST.fewest_counted, limit_s)
@@ -400,7 +395,6 @@ COLL = Experiment(
         Pattern("calls", call_by_call, timed(EXPERIMENT, "calls")),
         Pattern("counted", call_by_call, timed(EXPERIMENT, "counted")),
         Pattern("communicators", by_communicator, timed(EXPERIMENT, "communicators")),
-        Pattern("messages", lambda parameters, blocks, launch: {}, ()),
         Pattern("overlap", overlap, timed(EXPERIMENT, "overlap")),
         Pattern("after_barrier", in_loop, timed(EXPERIMENT, "after_barrier")),
         Pattern("back_to_back", in_loop, timed(EXPERIMENT, "back_to_back")),

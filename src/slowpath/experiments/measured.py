@@ -28,7 +28,6 @@ from slowpath.record.events import (
     Rank,
     Release,
     Repetitions,
-    SocketMessages,
     Yardstick,
     read_events,
 )
@@ -289,14 +288,11 @@ class LaunchRecord:
         return {note.cell: note.text for note in self.events.of(Note) if note.cell is not None}
 
     def measured_cells(self) -> list[int]:
-        """Cells that this launch brought to a good end, ascending: with samples, or with logged messages alone.
-        An imported log has no engine that says so.
-        """
+        """Cells that this launch brought to a good end, ascending. An imported log has no engine that says so."""
         if self.blocks is None:
             return []
         ends = self.events.cell_ends
-        logged = {event.cell for event in self.events.of(SocketMessages)}
-        present = sorted({int(cell) for cell in self.blocks.headers["cell"]} | logged)
+        present = sorted({int(cell) for cell in self.blocks.headers["cell"]})
         return [cell for cell in present if not ends or (cell in ends and ends[cell].status == "ok")]
 
     def cell_blocks(self, cells: Sequence[int]) -> dict[int, list[SampleBlock]]:

@@ -319,23 +319,6 @@ class WitnessedCalls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"
     counts: dict[Name, WitnessedCallCount]
 
 
-class SocketMessages(msgspec.Struct, frozen=True, tag_field="event", tag="messages"):
-    """What went through a rank's sockets during the marked calls of a cell, in the rank's own order.
-
-    known_calls: the first calls, each one message of the cell's length from the first rank to the second.  sockets: own
-    and other address.  log: (socket, -1: a mark; kind as mpi/message_log has it; bytes before it, or the call's number;
-    bytes).  lost: entries for which there was no room, the last ones.
-    """
-
-    t_ns: Whole
-    cell: CellNumber
-    rank: RankNumber
-    known_calls: Count
-    lost: Count
-    sockets: tuple[tuple[Name, Name], ...]
-    log: tuple[tuple[Whole, Count, Count, Count], ...]
-
-
 class CellBegin(msgspec.Struct, frozen=True, tag_field="event", tag="cell_begin"):
     """The engine starts a cell."""
 
@@ -445,7 +428,6 @@ __all__ = [
     "Rank",
     "Release",
     "Repetitions",
-    "SocketMessages",
     "ThreadLevel",
     "WitnessedCallCount",
     "WitnessedCalls",
@@ -462,7 +444,6 @@ Event: TypeAlias = (
     | Allocation
     | Instructions
     | WitnessedCalls
-    | SocketMessages
     | Intervals
     | Repetitions
     | Release
@@ -481,7 +462,6 @@ _Kind = TypeVar(
     Allocation,
     Instructions,
     WitnessedCalls,
-    SocketMessages,
     Intervals,
     Repetitions,
     Release,
@@ -519,9 +499,7 @@ class LaunchEvents:
         """Return the events that belong to one cell each, by type and cell."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
-            if isinstance(
-                event, (Allocation, Instructions, WitnessedCalls, SocketMessages, Intervals, Repetitions, Release)
-            ):
+            if isinstance(event, (Allocation, Instructions, WitnessedCalls, Intervals, Repetitions, Release)):
                 found.setdefault((type(event), event.cell), []).append(event)
         return found
 
@@ -558,10 +536,6 @@ class LaunchEvents:
     def calls(self, cell: int) -> list[WitnessedCalls]:
         """Return what the ranks of a witnessed launch called in one cell, all ranks and phases."""
         return self._of_cell(WitnessedCalls, cell)
-
-    def messages(self, cell: int) -> list[SocketMessages]:
-        """Return what went through the sockets of the ranks of a witnessed launch in one cell's marked calls."""
-        return self._of_cell(SocketMessages, cell)
 
     def intervals(self, cell: int) -> list[Intervals]:
         """Steps of the intervals of one cell, all ranks and parts."""

@@ -7,21 +7,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 import pytest
 import slower_broadcast
 from collective_plants import PLANTS
 from planted_results import KIB, Planted
 
-from moved import logs_of
-from slowpath.analyse.cells import messages
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.mpi import algorithms
-from slowpath.mpi.algorithms import Schedule
-from slowpath.record.events import SocketMessages
 from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
 from slowpath.slowpaths.evaluate import findings
 from support.results import a_cell, a_metric, an_estimate
@@ -157,56 +151,3 @@ def test_three_rounds_prove_nothing() -> None:
             )
         )
     assert judged(cells, 1.05) == []
-
-
-KNOWN = 8
-
-
-def prefix_chain(ranks: int) -> Schedule:
-    return algorithms.down(ranks, algorithms.before)
-
-
-def events(schedule: Schedule, ranks: int, block_bytes: int = 8) -> list[SocketMessages]:
-    logs = logs_of(schedule, ranks, block_bytes, KNOWN)
-    return [
-        SocketMessages(
-            t_ns=0,
-            cell=0,
-            rank=rank,
-            known_calls=KNOWN,
-            lost=0,
-            sockets=tuple(log.sockets),
-            log=tuple((one.socket, one.what, one.begin, one.size) for one in log.entries),
-        )
-        for rank, log in enumerate(logs)
-    ]
-
-
-def asked(collective: str) -> Mapping[str, str]:
-    return {"pattern": "messages", "collective": collective, "message_bytes": "8"}
-
-
-def test_a_call_is_counted_and_its_algorithm_named() -> None:
-    found, reason = messages(asked("scan"), [events(prefix_chain(8), 8)] * 2)
-    assert reason is None
-    assert found is not None
-    assert (found.rounds, found.chain, found.launches, found.calls) == (7, 7, 2, 32)
-    assert found.sent == [1] * 7 + [0]
-    assert found.sent_bytes == [8] * 7 + [0]
-    assert (found.algorithms, found.exact, found.header_bytes, found.settled) == (["linear chain"], True, 22, True)
-    assert "8 ranks send 7 messages" in found.text
-
-
-def test_what_was_not_counted_is_missing_with_a_reason() -> None:
-    assert messages({"pattern": "calls"}, [[]]) == (None, "only pattern=messages of coll counts messages")
-    found, reason = messages(asked("scan"), [[]])
-    assert found is None
-    assert "witness = true" in str(reason)
-    silent = [msgspec.structs.replace(one, sockets=(), log=()) for one in events(prefix_chain(4), 4)]
-    assert messages(asked("scan"), [silent])[0] is None
-    lost = [msgspec.structs.replace(one, lost=3) for one in events(prefix_chain(4), 4)]
-    assert "3 more are lost" in str(messages(asked("scan"), [lost])[1])
-    twice = [*events(prefix_chain(4), 4), events(prefix_chain(4), 4)[0]]
-    assert "once" in str(messages(asked("scan"), [twice])[1])
-    different = [events(prefix_chain(4), 4), events(algorithms.prefix_doubling(4), 4)]
-    assert messages(asked("scan"), different) == (None, "launches moved different messages")
