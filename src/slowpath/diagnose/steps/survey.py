@@ -42,6 +42,7 @@ SIDES = ("network path", "unbound", "no single copy")  # of the survey, what cos
 GROUPS = (
     "files",
     "local calls",
+    "calls after a pause",
     "datatypes",
     "window info",
     "datatype of puts",
