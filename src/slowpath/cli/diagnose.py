@@ -85,9 +85,9 @@ def diagnose_command(
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
-    Your own settings and processors are held against a clean state, then a broad, cheap survey is made. The rest of the
-    budget follows the evidence: limits are refined to the byte, remedies are tried in interleaved
-    pairs. Your own environment variables are examined too.
+    Your own settings and processors are compared with a clean state. Then a survey measures a panel of MPI calls and
+    compares each with healthy runs. The rest of the budget follows the evidence: limits are refined to the byte,
+    remedies are tried in interleaved pairs.
     With --only, the survey covers that question alone, and the whole budget goes there.
     With --for, it covers the calls, lengths and memory of a watched program, and what costs that program most is first.
     """
