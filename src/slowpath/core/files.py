@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import pwd
 import secrets
@@ -33,7 +32,7 @@ def data_folder(name: str) -> Path:
 
 
 FILE_LIMIT_BYTES = 256 * 2**20  # of a file that is read whole; the largest plan.json on record has 9 MB
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL)
+
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a FIFO"),
@@ -91,50 +90,6 @@ def _is_special(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def create_once(path: Path, content: bytes) -> bool:
-    """Make a file whole or not at all, unless it is there: of several that try at once, on any node, one succeeds.
-
-    Over NFS the answer to a link may be lost although the link was made: the count of links tells (open(2), O_EXCL).
-    Returns: whether this call made it.  Raises: EnvironmentFailure: the disk refuses.
-    """
-    unique = path.with_name(f".take-{secrets.token_hex(16)}")
-    try:
-        with unique.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(unique, path)
-        except FileExistsError:
-            return unique.stat().st_nlink == 2
-        except OSError as error:
-            if unique.stat().st_nlink == 2:
-                return True
-            if error.errno not in _NO_LINKS:
-                raise
-            return _create_exclusively(path, content)
-        return True
-    except OSError as error:
-        raise cannot("write", path, error) from error
-    finally:
-        _drop(unique)
-
-
-def _create_exclusively(path: Path, content: bytes) -> bool:
-    """Where a file system has no hard links. Another may see half of it for a moment."""
-    try:
-        file = path.open("xb")
-    except FileExistsError:
-        return False
-    try:
-        with file:
-            file.write(content)
-    except OSError:
-        _drop(path)
-        raise
-    return True
 
 
 def append_at_once(path: Path, text: str) -> None:

@@ -38,10 +38,6 @@ def first_pages(run: Planted, slow: bool) -> None:
     allocations(run, lambda length: granule_cost_s(length, COSTS) if slow else 0.0)
 
 
-def first_allocation(run: Planted, slow: bool) -> None:
-    allocations(run, lambda length: 1e-12 * length if slow else 0.0)
-
-
 def device_allocation(run: Planted, slow: bool) -> None:
     allocations(run, lambda length: 1e-12 * length if slow else 0.0, memory="device")
 
