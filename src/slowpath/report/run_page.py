@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a run, and what its page and its text say of the whole run: head, profile, environment, commands."""
+"""The page of a run, and what its page and its text say of the whole run: head, environment, commands."""
 
 from __future__ import annotations
 
