@@ -9,6 +9,7 @@ message of 1 ms.
 from __future__ import annotations
 
 import hashlib
+import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -99,6 +100,36 @@ _CALLS = {
 }
 
 
+# What a cell of one call holds besides: what frees or completes what the call made.
+_FREES_TYPE = ("MPI_Type_commit", "MPI_Type_free")
+_HELD: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"comm_group|win_get_group|group_(incl|excl|union|intersection|difference)", ("MPI_Group_free",)),
+    (r"type_(contiguous|h?vector|h?indexed|indexed_block|struct|subarray|resized)", _FREES_TYPE),
+    (r"type_dup", ("MPI_Type_free",)),
+    (r"i(s|r|b)?send|irecv|start(_.+)?|psend|r(get|accumulate|get_accumulate)|comm_idup|file_i.+", ("MPI_Wait",)),
+    (r"imrecv", ("MPI_Mprobe", "MPI_Wait")),
+    (r"grequest_start", ("MPI_Grequest_complete", "MPI_Wait")),
+    (r"startall", ("MPI_Waitall",)),
+    (r"(send|recv)_init", ("MPI_Request_free",)),
+    (r"get_accumulate|raccumulate", ("MPI_Win_flush",)),
+    (r"win_lock_all", ("MPI_Win_unlock_all",)),
+    (r"win_attach", ("MPI_Win_detach",)),
+    (r"op_create", ("MPI_Op_free",)),
+    (r"info_(create|dup)", ("MPI_Info_free",)),
+    (r"comm_get_errhandler", ("MPI_Errhandler_free",)),
+    (r"comm_create_keyval", ("MPI_Comm_free_keyval",)),
+    (r"i?probe", ("MPI_Recv",)),
+    (r"(m|im)probe", ("MPI_Mrecv",)),
+)
+
+
+@cache
+def calls_of_row(name: str) -> frozenset[str]:
+    """The calls of a cell of pattern `call`, its own and what it holds besides."""
+    held = (call for pattern, calls in _HELD if re.fullmatch(pattern, name) for call in calls)
+    return frozenset((_CALLS.get(name, mpi_name(name)), *held))
+
+
 def mpi_name(word: str) -> str:
     """`MPI_Comm_dup` of `comm_dup`."""
     return "MPI_" + word[0].upper() + word[1:]
@@ -120,7 +151,7 @@ def calls_of(item: Item) -> frozenset[str]:
         return frozenset((f"MPI_I{collective}" if traits.get("start") == "nonblocking" else mpi_name(collective),))
     if experiment == "first_use":
         if "call" in traits and pattern == "call":
-            return frozenset((_CALLS.get(traits["call"], mpi_name(traits["call"])),))
+            return calls_of_row(traits["call"])
         named = {
             "init": {"init_s": "MPI_Init", "first_duplicate_s": "MPI_Comm_dup", "first_split_s": "MPI_Comm_split_type"},
             "communicator": {"communicator_s": _MADE_BY.get(traits.get("made_by", ""), "")},
@@ -171,7 +202,7 @@ class Condition:
         thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
         if self.relation == "multiple of":
             return f"{thing} a multiple of {value} long".strip() if thing else f"whose length is a multiple of {value}"
-        more = " and more" if self.relation == "from" else ""
+        more = {"from": " and more", "up to": " and less"}.get(self.relation, "")
         usual = f"of {value}{more}" if not thing else f"with {thing}{value}{more}"
         return _WORDS.get((self.name, self.value), usual) if self.relation == "is" else usual
 
@@ -395,7 +426,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
         affects_default=True,
         ratio=group.ratio,
         interval=(float(low), float(high)),
-        excess_s=statistics.median(one.extra_s for one in group.slow),
+        excess_s=statistics.median(one.item.interval[0] - one.reference.high for one in group.slow),
         metric=worst.item.metric,
         phase=worst.item.phase,
         law=None,
@@ -432,7 +463,8 @@ class _Table:
 
     def cost(self, hits: Mask) -> tuple[Form, float]:
         """The form whose coefficients agree best over some deviating times, and the coefficient, seconds per unit."""
-        lengths, which = np.unique(self.units["per byte"][hits], return_inverse=True)
+        places = np.stack([self.units["per byte"][hits], self.units["per block"][hits]])
+        kinds, which = np.unique(places, axis=1, return_inverse=True)
         known: list[tuple[float, Form, float]] = []
         for form, ahead in FORMS.items():
             units = self.units[form][hits]
@@ -440,7 +472,7 @@ class _Table:
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.
-            by_length = np.array([np.median(each[which == n]) for n in range(lengths.size)])
+            by_length = np.array([np.median(each[which == n]) for n in range(kinds.shape[1])])
             centre = float(np.median(by_length))
             spread = float(np.mean(np.abs(np.log(np.maximum(by_length, 1e-15) / centre))))
             known.append((spread + ahead, form, float(np.median(each))))
@@ -470,6 +502,7 @@ def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
         known = numbers[numbers > 0]
         for limit in np.unique(known):
             holds[Condition(name, "from", str(limit))] = numbers >= limit
+            holds[Condition(name, "up to", str(limit))] = (numbers > 0) & (numbers <= limit)
         for granule in _GRANULES if name.endswith("_bytes") else ():
             holds[Condition(name, "multiple of", str(granule))] = (numbers > 0) & (numbers % granule == 0)
     return {condition: where for condition, where in holds.items() if where.any() and not where.all()}
@@ -572,6 +605,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     covered = best.explained
     hits = [table.judged[int(n)] for n in np.flatnonzero(covered)]
     form, _ = table.cost(covered)
+    conditions = tuple(_tightened(condition, hits) for condition in best.conditions)
     rivals = tuple(
         other.conditions
         for other in kept[1:]
@@ -579,7 +613,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     )
     return (
         Shared(
-            conditions=best.conditions,
+            conditions=conditions,
             slow=tuple(hits),
             among=len(_cells(table, best.where & (covered | best.against))),
             others=0,
@@ -590,6 +624,15 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
         ),
         covered,
     )
+
+
+def _tightened(condition: Condition, hits: Sequence[Judged]) -> Condition:
+    """A limit as the cells themselves have it: the shortest length that is slow, or the longest."""
+    ends = {"from": min, "up to": max}
+    if condition.relation not in ends:
+        return condition
+    numbers = [whole_number(one.item.traits.get(condition.name, "")) or 0 for one in hits]
+    return replace(condition, value=str(ends[condition.relation](numbers)))
 
 
 def _inseparable(table: _Table, left: Mask, best: _Candidate) -> tuple[str, ...]:
@@ -626,7 +669,11 @@ def _reluctance(condition: Condition) -> float:
     if condition.relation == "calls":
         return 0.0
     is_default = condition.relation == "is" and condition.value in _usual(condition.name)
-    return 1.0 if is_default else {"message_bytes": 0.2, "experiment": 0.6, "pattern": 0.6}.get(condition.name, 0.4)
+    if is_default and condition.name not in _LENGTHS:
+        return 1.0
+    name = {"message_bytes": 0.2, "experiment": 0.6, "pattern": 0.6}.get(condition.name, 0.4)
+    # The longest that was measured stands for longer ones, and the shortest for shorter ones.
+    return name + {"from": 0.0, "up to": 0.05, "is": 0.1}.get(condition.relation, 0.1)
 
 
 @cache
