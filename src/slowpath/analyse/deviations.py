@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.reference import END, MEAN, SLOWEST, Item, Judged
+from slowpath.analyse.reference import END, MEAN, SLOWEST, THIS_KIND, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_time, listed, whole_number
@@ -276,6 +276,11 @@ class Shared:
     calls: tuple[str, ...] = ()
 
     @property
+    def is_of_this_kind(self) -> bool:
+        """Whether healthy runs on this kind of machine say so: another kind may simply be slower at some calls."""
+        return all(one.reference.source == THIS_KIND for one in self.slow)
+
+    @property
     def cells(self) -> frozenset[int]:
         """Their numbers."""
         return frozenset(one.item.cell for one in self.slow)
@@ -383,7 +388,10 @@ def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callabl
     """
     numbers = {cell.cell for cell in results.cells}
     mpi = results.run.mpi.mpi if len(results.run.mpis) > 1 else None
-    return [_finding(group, mpi, numbers, is_sure(group)) for group in shared(panel)[:MOST_FINDINGS]]
+    return [
+        _finding(group, mpi, numbers, group.is_of_this_kind and is_sure(group))
+        for group in shared(panel)[:MOST_FINDINGS]
+    ]
 
 
 def with_outside(findings: Sequence[Finding], outside: Sequence[Finding]) -> list[Finding]:

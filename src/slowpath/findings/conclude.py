@@ -314,7 +314,8 @@ class Tally:
             parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
         if self.suspicions:
             are = "is a fault" if len(self.suspicions) == 1 else "are faults"
-            parts.append(f"whether {_codes(self.suspicions)} {are}")
+            first = self.suspicions[0].text.rstrip(".")
+            parts.append(f"whether {_codes(self.suspicions)} {are}: {first}")
         if self.run.is_check and self.candidates:
             parts.append(helps)
         return f"Undecided: {'; '.join(parts)}." if parts else None

@@ -47,13 +47,13 @@ def _measured(draw: random.Random, extra_s=lambda traits: 0.0, speed: float = 1.
 
 
 def _healthy(draw: random.Random, count: int = 5):
-    runs = [(HealthyRun(f"h{n}", "mpich 5", "host", 2, {"flag": 1.0}), _measured(draw)) for n in range(count)]
+    runs = [(HealthyRun(f"h{n}", "mpich 5", "host", 2), _measured(draw)) for n in range(count)]
     return joined([(run, {item.key: item.value for item in items}) for run, items in runs])
 
 
 def _judged(draw: random.Random, extra_s, machine: str = "host", speed: float = 1.0) -> list[Judged]:
     items = _measured(draw, extra_s, speed)
-    here = HealthyRun("here", "mpich 5", machine, 2, {"flag": speed})
+    here = HealthyRun("here", "mpich 5", machine, 2)
     known = references(items, _healthy(draw), here)
     return [Judged(item, *known[item.key]) for item in items]
 
@@ -92,7 +92,7 @@ def test_healthy_runs_deviate_nowhere_on_this_machine_or_a_slower_one() -> None:
         assert shared(_judged(draw, lambda traits: 0.0, "another host", speed=draw.uniform(0.3, 4.0))) == []
 
 
-def test_a_class_that_is_slow_as_a_whole_is_held_against_the_yardstick() -> None:
+def test_a_class_that_is_slow_as_a_whole_is_held_against_the_others() -> None:
     groups = shared(_judged(random.Random(3), lambda t: 20e-6 if t["experiment"] == "coll" else 0.0, "another host"))
     assert groups[0].subject.startswith("Collectives")
     assert groups[0].cost.coefficient_s == pytest.approx(20e-6, rel=0.25)
@@ -101,7 +101,7 @@ def test_a_class_that_is_slow_as_a_whole_is_held_against_the_yardstick() -> None
 def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
     draw = random.Random(4)
     items = _measured(draw)
-    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2, {}))
+    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2))
     late = []
     for item in items:
         one = Judged(item, *known[item.key])
@@ -121,7 +121,7 @@ def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
 def test_a_few_cells_in_which_one_launch_was_slow_are_chance() -> None:
     draw = random.Random(5)
     items = _measured(draw)
-    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2, {}))
+    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2))
 
     def with_slow_launch(count: int) -> list[Judged]:
         slow = [replace(i, value=9 * i.value, interval=(9 * i.value,) * 2, kind=SLOWEST) for i in items[:count]]

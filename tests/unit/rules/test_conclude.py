@@ -146,7 +146,7 @@ def test_a_small_effect_without_cause_or_remedy_is_no_fault() -> None:
     small = a_finding("SP009", ratio=1.06, interval=(1.04, 1.08), contrasts=[])
     verdict = conclude([contrast("x", 1.0, "same")], [small], CHECK).verdict
     assert (verdict.faults, verdict.actions) == (0, [])
-    assert verdict.still_open == "Undecided: whether SP009 is a fault."
+    assert verdict.still_open == "Undecided: whether SP009 is a fault: The first message takes 2.0 times as long."
     stalls = a_finding("SP010", ratio=3.0, interval=(2.5, 3.5), needs_cause=True, contrasts=[])
     assert conclude([], [stalls], CHECK).verdict.faults == 0
     assert conclude([], [replace(stalls, status="explained")], CHECK).verdict.faults == 1
