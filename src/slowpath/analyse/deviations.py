@@ -148,7 +148,11 @@ def calls_of(item: Item) -> frozenset[str]:
         return frozenset(parts.get(metric, (*operation, *synchronisation)))
     if experiment == "coll":
         collective = traits.get("collective", "")
-        return frozenset((f"MPI_I{collective}" if traits.get("start") == "nonblocking" else mpi_name(collective),))
+        started = {
+            "nonblocking": (f"MPI_I{collective}", "MPI_Wait"),
+            "persistent": (f"{mpi_name(collective)}_init", "MPI_Start", "MPI_Wait"),
+        }
+        return frozenset(started.get(traits.get("start", ""), (mpi_name(collective),)))
     if experiment == "first_use":
         if "call" in traits and pattern == "call":
             return calls_of_row(traits["call"])
