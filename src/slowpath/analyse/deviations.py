@@ -43,7 +43,7 @@ _SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.25  # of the deviating times, that a condition has to hold for
 _GRANULES = (64, 4096, 8192, 65536)
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
-_NOT_TRAITS = frozenset(
+NOT_TRAITS = frozenset(
     ("messages", "allocations", "samples", "time_limit_s", "warmup_s", "validate", "puts", "uses", "instructions")
 )
 
@@ -150,7 +150,7 @@ def calls_of(item: Item) -> frozenset[str]:
         collective = traits.get("collective", "")
         started = {
             "nonblocking": (f"MPI_I{collective}", "MPI_Wait"),
-            "persistent": (f"{mpi_name(collective)}_init", "MPI_Start", "MPI_Wait"),
+            "persistent": ("MPI_Start", "MPI_Wait"),
         }
         return frozenset(started.get(traits.get("start", ""), (mpi_name(collective),)))
     if experiment == "first_use":
@@ -203,6 +203,10 @@ class Condition:
             return self.value
         number = whole_number(self.value)
         value = format_bytes(number) if number is not None and self.name.endswith("_bytes") else self.value
+        if self.name == "collective":
+            return f"of {mpi_name(self.value)}"
+        if self.name == "idle_s":
+            return f"after {format_time(float(self.value))} without MPI"
         thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
         if self.relation == "multiple of":
             return f"{thing} a multiple of {value} long".strip() if thing else f"whose length is a multiple of {value}"
@@ -218,6 +222,7 @@ _WORDS: Mapping[tuple[str, str], str] = {
     ("placement", "unbound"): "of ranks that are not bound",
     ("experiment", "p2p"): "of messages",
     ("experiment", "first_use"): "timed one by one",
+    ("pattern", "call"): "timed one by one",
     ("experiment", "put"): "of one-sided calls",
     ("experiment", "coll"): "of collectives",
     ("direction", "reverse"): "from the last rank to the first",
@@ -250,15 +255,13 @@ class Cost:
 
     @property
     def words(self) -> str:
-        """`7.1 us [6.8, 7.4] longer`."""
+        """`7.10 us [6.80 us, 7.40 us] longer`."""
         if self.form == "per byte":
             value, low, high = (1e9 * number for number in (self.coefficient_s, *self.interval))
             return f"{value:.3g} ns [{low:.3g}, {high:.3g}] longer for each byte"
         each = " for each block" if self.form == "per block" else ""
-        unit = format_time(self.coefficient_s)
-        scale = self.coefficient_s / float(unit.split()[0])
-        low, high = (end / scale for end in self.interval)
-        return f"{unit} [{low:.3g}, {high:.3g}] longer{each}"
+        ends = ", ".join(format_time(max(end, 0.0)) for end in self.interval)
+        return f"{format_time(self.coefficient_s)} [{ends}] longer{each}"
 
 
 @dataclass(frozen=True)
@@ -329,12 +332,14 @@ class Shared:
 
     @property
     def _stalls(self) -> str:
-        """`Every 64th MPI_Send takes 900 us longer`; `2.1 % of MPI_Send take 40 us longer`."""
+        """`1 in 64 operations of MPI_Send, regularly, takes 900 us longer`; `2.1% of the operations ...`."""
         periods = Counter(one.item.period for one in self.slow)
         period, agreeing = periods.most_common(1)[0]
         means_s = statistics.median(one.extra_s for one in self.slow)
         if period is not None and 2 * agreeing > len(self.slow):
-            return f"Every {period}th operation of {self.subject} takes {format_time(means_s * period)} longer"
+            return (
+                f"One in {period} operations of {self.subject}, regularly, takes {format_time(means_s * period)} longer"
+            )
         share = statistics.median(one.item.far_share for one in self.slow)
         return f"{share:.1%} of the operations of {self.subject} take {format_time(means_s / share)} longer"
 
@@ -420,7 +425,8 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
     worst = max(group.slow, key=lambda one: one.item.interval[0] / one.reference.high)
     about = group.subject
     cells = [number for number in dict.fromkeys(one.item.cell for one in group.slow) if number in survey_cells]
-    low, high = np.quantile([one.ratio for one in group.slow], [0.1, 0.9])
+    low = statistics.median(one.item.interval[0] / one.reference.high for one in group.slow)
+    high = statistics.median(one.item.interval[1] / one.reference.low for one in group.slow)
     seen = Leg(state="shown", text="outside of what healthy runs show", evidence=[group.text])
     missing = Leg(state="missing", text="the cause is not known", evidence=[])
     untried = Leg(state="missing", text="no remedy is known", evidence=[], untried=True)
@@ -437,8 +443,8 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
         status="observed",
         affects_default=True,
         ratio=group.ratio,
-        interval=(float(low), float(high)),
-        excess_s=statistics.median(one.item.interval[0] - one.reference.high for one in group.slow),
+        interval=(low, high),
+        excess_s=statistics.median(one.extra_s for one in group.slow),
         metric=worst.item.metric,
         phase=worst.item.phase,
         law=None,
@@ -451,7 +457,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
         slow_cells=cells,
         fast_cells=[],
         merged=[],
-        doubts=[f"the same cells are slow {' '.join(c.words for c in other)}" for other in group.rivals],
+        doubts=[f"these cells also share: {', '.join(c.words for c in other)}" for other in group.rivals],
         remedies=[],
         next=[],
         kind="fault",
@@ -524,7 +530,7 @@ def _of_one(item: Item) -> Iterator[Condition]:
     yield from (Condition("call", "calls", call) for call in calls_of(item))
     if item.traits.get("call") == "recv_any_source":
         yield Condition("source", "is", "any")
-    names = item.traits.keys() - _NOT_TRAITS - ({"call"} if item.traits["experiment"] == "first_use" else set())
+    names = item.traits.keys() - NOT_TRAITS - ({"call"} if item.traits["experiment"] == "first_use" else set())
     yield from (Condition(name, "is", item.traits[name]) for name in names)
 
 

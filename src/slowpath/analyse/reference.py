@@ -24,7 +24,9 @@ from slowpath.core.results import Results
 from slowpath.core.units import whole_number
 
 SAME_KIND_MARGIN = 1.25  # 18 healthy runs of one host, each judged by the others: no cell of 400 deviates
-FIRST_MARGIN = 1.6  # of first uses, which take what the kernel has ready: of 36 runs 5 had cells above 1.25, none 1.6
+# Of first uses, which take what the kernel has ready. Of 36 healthy runs of one host 10 had times outside with 1.25 for
+# all, 5 with this, and 3 where the spread of healthy runs counts as well: a cell each, not slow when measured again.
+FIRST_MARGIN = 1.6
 # Two cores of one vendor against sixteen of another, scaled: 0 to 97 of 3,900 times lie above 4, and up to 276 above 2.
 OTHER_KIND_MARGIN = 4.0
 FEWEST_RUNS = 3  # that make a range; fewer say what is usual, not how it varies
@@ -96,7 +98,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Judged:
-    """An item and its reference. ratio: to the median; low_ratio: of its low end to the limit."""
+    """An item, its reference, and the limit above which it is slow."""
 
     item: Item
     reference: Reference
@@ -143,22 +145,17 @@ def _defaults(experiment: str) -> Mapping[str, str]:
 _EFFORT = frozenset(("samples", "time_limit_s", "warmup_s", "validate", "instructions"))
 
 
-def identity(cell: CellResult) -> str:
-    """What a cell is, over libraries and versions of the engine: what has its default or states effort is left out."""
-    defaults = _defaults(cell.experiment)
-    stated = sorted(
-        f"{name}={value}"
-        for name, value in cell.parameters.items()
-        if name not in _EFFORT and value != defaults.get(name, "")
-    )
-    where = [part for part in (cell.environment, cell.placement) if part not in ("default", "bound")]
-    return " ".join([cell.experiment, *(f"@{part}" for part in where), *stated])
-
-
 def stated(cell: CellResult) -> dict[str, str]:
     """Parameters of a cell that differ from their defaults, effort included."""
     defaults = _defaults(cell.experiment)
     return {name: value for name, value in cell.parameters.items() if value != defaults.get(name, "")}
+
+
+def identity(cell: CellResult) -> str:
+    """What a cell is, over libraries and versions of the engine: what has its default or states effort is left out."""
+    parameters = sorted(f"{name}={value}" for name, value in stated(cell).items() if name not in _EFFORT)
+    where = [part for part in (cell.environment, cell.placement) if part not in ("default", "bound")]
+    return " ".join([cell.experiment, *(f"@{part}" for part in where), *parameters])
 
 
 def items(cells: Iterable[CellResult]) -> Iterator[Item]:
@@ -231,8 +228,8 @@ def _short(value: float | None) -> float | None:
 def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun) -> dict[Key, tuple[Reference, float]]:
     """Reference and limit of each item that has one.
 
-    Runs of the same library go before those of another one, and runs on the same kind of machine before others. A
-    range needs FEWEST_RUNS runs.
+    Runs of the same library with as many ranks count: those on the same kind of machine, or where these are fewer than
+    FEWEST_RUNS all of them.
     """
     tables = [_scaled(measured, healthy, number, here) for number in range(len(healthy.runs))]
     names = [run.mpi.split(" ")[0] for run in healthy.runs]

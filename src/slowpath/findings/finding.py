@@ -44,13 +44,18 @@ _AFFECTED = {True: 2, None: 1, False: 0}
 
 
 def cost(finding: Finding) -> tuple[int, float]:
-    """What it costs the user: larger is worse. Seconds of the user's program, or of an operation times the ratio."""
+    """What it costs the user at least: larger is worse. Seconds of the user's program, or of an operation times the
+    ratio, at the lower end of its interval: a cost that may be nearly nothing does not speak first.
+    """
     affected = _AFFECTED[finding.affects_default]
     if finding.program_s is not None:
         return affected, finding.program_s
     if finding.ratio is None or finding.excess_s is None:
         return affected, float("inf")
-    return affected, finding.excess_s * finding.ratio
+    if finding.interval is None or finding.ratio <= 1:
+        return affected, finding.excess_s * finding.ratio
+    least = max(finding.interval[0], 1.0)
+    return affected, finding.excess_s * (least - 1) / (finding.ratio - 1) * least
 
 
 def by_cost(findings: Iterable[Finding]) -> list[Finding]:

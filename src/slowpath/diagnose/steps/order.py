@@ -91,10 +91,10 @@ def _applied(before: StepConclusion, one: MeasuredStep, history: StepHistory) ->
 
 # What to measure next, the most valuable first. Pure: what is known in, proposals out.
 #
-# What costs most and has a remedy is tried first, so that a default diagnosis proves something in its first minute. A
-# finding of the user's own goes before one of a state that nobody chose, what may be a
-# fault or an opportunity before a property of the library, and of these the one that costs most. Of one finding, the
-# limit is refined before it is attributed, and attributed before further remedies are tried.
+# What lies outside of healthy runs is measured again first. Then what costs most and has a remedy is tried, so that a
+# default diagnosis proves something in its first minute. A finding of the user's own goes before one of a state that
+# nobody chose, what may be a fault or an opportunity before a property of the library, and of these the one that costs
+# most. Of one finding, the limit is refined before it is attributed, and attributed before further remedies are tried.
 
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 

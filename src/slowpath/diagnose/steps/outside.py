@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from slowpath.analyse.deviations import MANY, MOST_FINDINGS, Shared, findings_outside, shared
+from slowpath.analyse.deviations import MANY, MOST_FINDINGS, NOT_TRAITS, Shared, findings_outside, shared
 from slowpath.analyse.reference import HealthyRuns, Item, Judged, Reference, items, judged, stated
 from slowpath.core.campaign import Campaign, CellsTable, Values
 from slowpath.core.cell_results import CellResult
@@ -71,11 +71,8 @@ def _is_refuted(group: Shared, anew: Mapping[object, Judged]) -> bool:
 
 def _line(item: Item) -> Line:
     """What a cell is but for its length."""
-    others = sorted(f"{k}={v}" for k, v in item.traits.items() if k not in ("message_bytes", *_EFFORT))
+    others = sorted(f"{k}={v}" for k, v in item.traits.items() if k != "message_bytes" and k not in NOT_TRAITS)
     return (item.metric, *others)
-
-
-_EFFORT = ("samples", "time_limit_s", "warmup_s", "allocations", "messages", "uses", "puts")
 
 
 def _lines(panel: Sequence[Judged]) -> dict[Line, list[Judged]]:
@@ -114,15 +111,18 @@ def _between(line: Sequence[Judged], item: Item) -> Judged | None:
 def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Finding]:
     """A finding for each group of times that lie outside, the one that explains most first."""
     panel = of_panel(measured, healthy)
-    is_again = any(isinstance(one.step.task, OutsideTask) for one in measured)
+    again = {
+        item.key for one in measured if isinstance(one.step.task, OutsideTask) for item in items(one.results.cells)
+    }
     loaded = any(isinstance(one.step.task, StateTask) and one.step.task.others is not None for one in measured)
 
     def is_sure(group: Shared) -> bool:
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
+        if not any(one.item.key in again for one in group.slow):
+            return False  # it came up behind a group that was a disturbance, and was measured once
         if loaded:
-            return is_again and len(group.cells) >= MANY
-        clear = any(one.item.interval[0] > _CLEAR * one.limit for one in group.slow)
-        return is_again and (clear or len(group.cells) > 1)
+            return len(group.cells) >= MANY
+        return len(group.cells) > 1 or any(one.item.interval[0] > _CLEAR * one.limit for one in group.slow)
 
     return findings_outside(survey_of(measured).results, panel, is_sure) if panel else []
 
@@ -227,7 +227,7 @@ def _table(name: str, cell: CellResult, lengths: Sequence[int], environment: str
 def _summary(_: OutsideTask, __: StepConclusion, after: StepConclusion) -> str:
     """The first of what stays."""
     texts = [finding.text for finding in after.findings if finding.rule == SLOW_PATH.code]
-    return texts[0] if texts else "nothing is slow any more"
+    return texts[0] if texts else "not slow when measured again"
 
 
 OUTSIDE = StepKind(OutsideTask, unchanged, _summary)

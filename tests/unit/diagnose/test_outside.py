@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies outside of healthy runs is measured again, with lengths between, before it is called a fault."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from made_results import cell, results, step
+
+from slowpath.analyse.reference import HealthyRuns, healthy_run, joined
+from slowpath.core.results import Results
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.steps.outside import of_panel, outside, propose_outside
+from slowpath.diagnose.tasks import OutsideTask, SurveyTask
+
+LENGTHS = [8 << n for n in range(18)]
+Extra = Callable[[Mapping[str, str]], float]
+
+
+def none(_: Mapping[str, str]) -> float:
+    return 0.0
+
+
+def above_10000(parameters: Mapping[str, str]) -> float:
+    length = int(parameters["message_bytes"])
+    return 2e-9 * length if length > 10000 else 0.0
+
+
+def panel(ping_pong: Mapping[str, str], extra_s: Extra, seed: int, lengths: list[int] = LENGTHS) -> Results:
+    draw = np.random.default_rng(seed)
+    cells = []
+    for number, length in enumerate(lengths):
+        parameters = {**ping_pong, "message_bytes": str(length)}
+        value_s = 1e-6 + 0.2e-9 * length + extra_s(parameters)
+        cells.append(cell(number, parameters, value_s * draw.normal(1, 0.01, 5)))
+    return results(cells)
+
+
+def healthy(ping_pong: Mapping[str, str]) -> HealthyRuns:
+    return joined([healthy_run(panel(ping_pong, none, seed), "shipped", f"run {seed}") for seed in range(4)])
+
+
+def surveyed(made: Results) -> list[MeasuredStep]:
+    return [MeasuredStep(step(1, SurveyTask()), made)]
+
+
+def again(made: Results) -> MeasuredStep:
+    return MeasuredStep(step(2, OutsideTask()), made)
+
+
+def test_a_cost_is_a_suspicion_until_it_was_measured_again(ping_pong: dict[str, str]) -> None:
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
+    (suspected,) = outside(measured, known)
+    assert suspected.needs_cause
+    (sure,) = outside([*measured, again(panel(ping_pong, above_10000, 11))], known)
+    assert not sure.needs_cause
+    assert "longer for each byte" in sure.text
+
+
+def test_a_disturbance_is_not_slow_when_measured_again(ping_pong: dict[str, str]) -> None:
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
+    assert outside([*measured, again(panel(ping_pong, none, 12))], known) == []
+
+
+def test_what_was_not_measured_again_is_no_fault_though_something_else_was(ping_pong: dict[str, str]) -> None:
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
+    (only,) = outside([*measured, again(panel(ping_pong, none, 13, lengths=[8, 64]))], known)
+    assert only.needs_cause
+
+
+def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping_pong: dict[str, str]) -> None:
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
+    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
+    (proposal,) = propose_outside(state)
+    lengths = sorted({int(n) for table in proposal.campaign.cells for n in table.parameters["message_bytes"]})
+    between = [length for length in lengths if 8192 < length < 16384]
+    assert len(between) == 5
+
+    narrowed = [*measured, again(panel(ping_pong, above_10000, 14, lengths=lengths))]
+    assert len(of_panel(narrowed, known)) == len(LENGTHS) + len(between)
+    (finding,) = outside(narrowed, known)
+    first = min(length for length in between if length > 10000)
+    assert any(str(first) in words for words in (finding.text.replace(",", ""), finding.about))
+
+
+def test_a_healthy_panel_proposes_nothing(ping_pong: dict[str, str]) -> None:
+    state = State(
+        [], surveyed(panel(ping_pong, none, 20)), LibraryFacts("mpich", "5.0.2"), {}, healthy=healthy(ping_pong)
+    )
+    assert list(propose_outside(state)) == []
