@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from slowpath.core.finding_results import RemedyResult, Snippet
+from slowpath.slowpaths.registry import find
 from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness
 from slowpath.watch.results import (
     WATCH_SCHEMA,
@@ -170,7 +171,8 @@ def a_finding(**changes: Any) -> WatchFinding:
         "change": None,
         "status": "priced",
     }
-    return WatchFinding(**(fields | changes))
+    fields |= changes
+    return WatchFinding(**({"name": find(fields["rule"]).name} | fields))
 
 
 def findings() -> tuple[WatchFinding, ...]:

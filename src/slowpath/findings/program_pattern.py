@@ -259,9 +259,9 @@ class ProgramCalls:
 class SeenPattern:
     """One pattern at one place.
 
-    sites: indices, the most costly first.  count: of what `text` counts.  text: one sentence, without what it costs;
-    {place} stands for the first site, {other} for the second.  change: what to write instead.  basis: what the estimate
-    rests on.
+    name: a few words; empty: the slow path's.  sites: indices, the most costly first.  count: of what `text` counts.
+    text: one sentence, without what it costs; {place} stands for the first site, {other} for the second.
+    change: what to write instead.  basis: what the estimate rests on.
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
     more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.
     reported: it is worth a line whatever it costs.  outside: what it saves is outside of MPI, too.
@@ -282,6 +282,7 @@ class SeenPattern:
     freed: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     least_share: float = 1.0
     waited_s: float = 0.0
+    name: str = ""
 
 
 SeePatterns = Callable[[ProgramCalls], Sequence[SeenPattern]]

@@ -218,6 +218,7 @@ def collective_finding(
     return WatchFinding(
         id=_id(priced, [sites[place] for place in places[:1]]),
         rule=RULE,
+        name=PATH.name if PATH else "",
         title=PATH.title if PATH else "",
         text=_text(priced, [sites[place] for place in places]),
         seconds=priced.seconds,

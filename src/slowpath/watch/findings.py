@@ -87,6 +87,7 @@ def finding_of(
     return WatchFinding(
         id=_id(cost.row, sites[places[0]] if places else None),
         rule=cost.row.rule,
+        name=find(cost.row.rule).name,
         title=find(cost.row.rule).title,
         text=_text(cost, [sites[place] for place in places]),
         seconds=cost.seconds,

@@ -345,8 +345,9 @@ def _finding(
     counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size
     basis = f" Estimated: {one.basis}." if counted_s else ""
     return WatchFinding(
-        id=f"{path.code}:{_digest(path, places)}",
+        id=f"{path.code}:{_digest(one.name or path.name, places)}",
         rule=path.code,
+        name=one.name or path.name,
         title=path.title,
         text=f"{one.text.format(place=where, other=other)}.{basis}",
         seconds=seconds[0],
@@ -388,10 +389,10 @@ def _with_own_ids(findings: Sequence[WatchFinding]) -> list[WatchFinding]:
     return found
 
 
-def _digest(path: SlowPath, places: Sequence[CallSite]) -> str:
+def _digest(name: str, places: Sequence[CallSite]) -> str:
     """Lines move when the program changes, functions less so."""
     place = f"{places[0].object}:{places[0].function or hex(places[0].offset)}:{places[0].line}" if places else ""
-    return hashlib.sha256("\n".join((path.name, place)).encode()).hexdigest()[:8]
+    return hashlib.sha256("\n".join((name, place)).encode()).hexdigest()[:8]
 
 
 LEAST_CUT: Final = 0.05  # of all calls: fewer, from between two collectives, can't stand for the rest

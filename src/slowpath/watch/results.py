@@ -253,6 +253,7 @@ class WatchFinding(Result, frozen=True, kw_only=True):
 
     id: Annotated[Text, means("stable over watches of one program: rule and place")]
     rule: Annotated[str, means("SP...; as in `slowpath explain`")]
+    name: Annotated[Text, means("a few words: of the rule, or of what it sees here")]
     title: Annotated[Text, means("of the rule")]
     text: Annotated[Text, means("one sentence with numbers")]
     seconds: Annotated[Number, means("added up over its messages, a rank")]

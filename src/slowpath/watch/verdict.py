@@ -21,7 +21,7 @@ from slowpath.core.result import Interval
 from slowpath.core.results import Brief
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
 from slowpath.findings.program_pattern import ProgramSlowPath
-from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find, known
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES, known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.proof import Proof
 from slowpath.watch.results import (
@@ -160,7 +160,7 @@ def _gain(results: WatchResults, watch: str) -> str:
 
 def _finding(finding: WatchFinding, watch: str) -> list[str]:
     value = finding.seconds if finding.saved_s is None else finding.saved_s
-    lines = [_row(finding.rule, find(finding.rule).name, seconds(value), finding.text)]
+    lines = [_row(finding.rule, finding.name, seconds(value), finding.text)]
     if finding.status == "proven":
         lines.append(f"{' ' * (_CODE + 3)}proven on this program")
     elif finding.status == "no effect":
@@ -477,20 +477,18 @@ def _ends(finding: WatchFinding) -> tuple[float, float]:
 
 
 def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Change:
-    path = known(finding.rule)
-    name = path.name if path else finding.title
     value = finding.seconds if finding.saved_s is None else finding.saved_s
     low, high = _ends(finding)
     what = finding.change.splitlines()[0] if finding.change else finding.text
     if finding.prove is not None:
-        what = f"{name}: slowpath prove {watch} {finding.prove}"
+        what = f"{finding.name}: slowpath prove {watch} {finding.prove}"
     elif finding.sites and finding.change and (where := place_words(results.sites[finding.sites[0]])) not in what:
         first = results.sites[finding.sites[0]]
         what = what if first.file else f"{where}: {what}"
     how = _HOW.get(finding.status, finding.status)
     of = "" if finding.saved_s is not None else " a rank"
     saves = f"saves {_amount(value, low, high)}{of} ({how})" if value > 0 else "no time was seen to be lost"
-    return _Change(value, high, name, f"{saves[0].upper()}{saves[1:]}. {what}")
+    return _Change(value, high, finding.name, f"{saves[0].upper()}{saves[1:]}. {what}")
 
 
 def _is_listed(wait: Wait, results: WatchResults) -> bool:
