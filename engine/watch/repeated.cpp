@@ -14,10 +14,13 @@ namespace {
 
 constinit std::uint32_t generation = 1;
 
-Repeated& place_of(Lane& lane, const Observed& call) {
+/// The first of the two places where a call of a site, partner and tag may be kept; the other is beside it.
+/// With one place alone, a send and a receive of a loop that share it would push each other out in every
+/// round.
+std::size_t first_place(const Lane& lane, const Observed& call) {
     const auto slot = static_cast<std::uint64_t>(call.slot - lane.sites);
     const std::uint64_t key = slot << 48 ^ call.arguments[3] << 32 ^ call.arguments[4];
-    return lane.repeated[scatter(key) % Lane::repeated_slots];
+    return scatter(key) % Lane::repeated_slots;
 }
 
 Word argument(const Observed& call, const Plan& plan, Role role) {
@@ -42,6 +45,11 @@ bool is_same(const Repeated& known, const Word* arguments) {
     for (std::size_t at = 0; at < sizeof known.arguments / sizeof(Word); ++at)
         is_other |= known.arguments[at] != arguments[at];
     return !is_other;
+}
+
+bool is_earlier(const Repeated& known, const Observed& call) {
+    return known.generation == generation && known.event.call == call.call &&
+           known.event.site == call.slot->site && is_same(known, call.arguments + 1);
 }
 
 /// As post_request does it, but for the event.
@@ -75,11 +83,13 @@ void find_repeated(Lane& lane, Observed& call) {
     if (lane.is_shared) return;
     // A loop that sends the parts of an array has another address in each call: the address does not matter.
     call.slot = &find_site(lane, call);
-    Repeated& known = place_of(lane, call);
-    if (known.generation == generation && known.event.call == call.call &&
-        known.event.site == call.slot->site && is_same(known, call.arguments + 1) &&
-        !is_no_address(call.arguments[0]))
-        call.repeated = &known;
+    const std::size_t at = first_place(lane, call);
+    if (is_no_address(call.arguments[0])) return;
+    for (Repeated* const known : {&lane.repeated[at], &lane.repeated[at ^ 1]})
+        if (is_earlier(*known, call)) {
+            call.repeated = known;
+            return;
+        }
 }
 
 void leave_untimed(Lane& lane, Observed& call) {
@@ -102,7 +112,9 @@ void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& 
         seen.call.slot == nullptr || stream.communicator == layout::no_row || stream.peer < 0 ||
         stream.tag < 0 || is_no_address(seen.call.arguments[0]))
         return;
-    Repeated& known = place_of(seen.lane, seen.call);
+    const std::size_t at = first_place(seen.lane, seen.call);
+    const bool is_free = seen.lane.repeated[at].generation != generation;
+    Repeated& known = seen.lane.repeated[is_free ? at : at ^ 1];
     std::memcpy(known.arguments, seen.call.arguments + 1, sizeof known.arguments);
     known.event = event;
     known.event.kind &= static_cast<std::uint16_t>(~layout::first);
