@@ -243,15 +243,12 @@ def verdict_lines(folder: Path, much: Much = "brief") -> list[str]:
     """
     from slowpath.watch.folder import read_watch
     from slowpath.watch.report.write import rebuild
-    from slowpath.watch.verdict import brief_of, site_lines
+    from slowpath.watch.verdict import full_lines, screen_lines, site_lines
 
     info = read_watch(folder)
     results, page = rebuild(folder), str(folder / "report.html")
-    if much == "full":
-        lines = [*results.verdict, f"report: {page}"]
-    else:
-        lines = brief_of(results, str(folder), page).lines()
-        lines += site_lines(results) if much == "sites" else []
+    lines = screen_lines(results.verdict, page)
+    lines += {"full": full_lines, "sites": site_lines}[much](results) if much != "brief" else []
     if info.hung:
         lines.append(
             f"stopped, because nothing moved for {info.hang_after_s:g} s: the report covers the time until then"

@@ -81,8 +81,8 @@ def _summary(prepared: PreparedRun) -> list[str]:
 
 def _show(watch: Path) -> int:
     """Rebuild the results and the report of the watch, and print its verdict."""
-    from slowpath.watch.report.write import rebuild
+    from slowpath.cli.options import verdict_lines
 
-    for line in rebuild(watch).verdict:
+    for line in verdict_lines(watch):
         click.echo(line)
     return 0

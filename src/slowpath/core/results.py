@@ -230,21 +230,22 @@ class Brief:
 
     def lines(self, width: int = 100) -> list[str]:
         """At most MOST_LINES lines; notes give way first, then actions beyond MOST_ACTIONS."""
-        head = _cut(self.answer, width) + (_cut(self.account, width) if self.account else [])
-        head += [line for sentence in self.measured for line in _cut(sentence, width)]
+        head = cut(self.answer, width) + (cut(self.account, width) if self.account else [])
+        head += [line for sentence in self.measured for line in cut(sentence, width)]
         for number, action in enumerate(self.actions[:MOST_ACTIONS], 1):
-            head += _cut(action, width, f"  {number}. ")
-        tail = _cut(self.undecided, width) if self.undecided else []
+            head += cut(action, width, f"  {number}. ")
+        tail = cut(self.undecided, width) if self.undecided else []
         tail += [f"Report: {self.report}"] if self.report else []
         notes: list[str] = []
         for note in self.notes:
-            wrapped = _cut(note, width)
+            wrapped = cut(note, width)
             if len(head) + len(notes) + len(wrapped) + len(tail) <= MOST_LINES:
                 notes += wrapped
         return [*head, *notes, *tail]
 
 
-def _cut(sentence: str, width: int, first: str = "") -> list[str]:
+def cut(sentence: str, width: int, first: str = "") -> list[str]:
+    """Return a sentence in at most LINES_EACH lines.  Args: first: what the first line begins with."""
     return textwrap.wrap(
         sentence,
         max(width, 40),

@@ -118,5 +118,5 @@ def _share(results: WatchResults) -> str:
     mpi_s = sum(rank.mpi_s for rank in results.ranks)
     whole_s = sum(rank.span_s for rank in results.ranks)
     share = f"{100 * mpi_s / whole_s:.0f} % of the time is MPI" if whole_s > 0 else "no call has returned yet"
-    words = account_words(results.accounts)
+    words = account_words(results.accounts, whole_s / len(results.ranks))
     return f"{share}. {words}" if words else share

@@ -301,7 +301,7 @@ def coverage_of(
         contradictions=found.contradictions,
         kept_share=_kept_share(found, seconds),
         clock_error_s=None if np.isinf(error_s) else error_s,
-        own_cost_s=_own_cost_s(found),
+        own_cost_s=_own_cost_s(found, seconds),
         notes=(*notes, *_notes(found), *_other_threads(found, seconds)),
     )
 
@@ -368,11 +368,12 @@ def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
     return min(kept / total, 1.0) if total > 0 else 1.0
 
 
-def _own_cost_s(found: Attributed) -> float:
+def _own_cost_s(found: Attributed, seconds: CallSeconds) -> float:
     """The library's own work, a rank, and recorded calls times the cost of one, which each rank measured as it began.
 
     A call that completes several requests is as many events; one without an event counts as one with it. A loop that
-    waits by polling ends no later for what its polls cost.
+    waits by polling ends no later for what its polls cost. A rank's cost is no more than its time outside MPI: the
+    library works before it notes the entry of a call and after it noted the return.
     """
     world = found.world
     total = 0.0
@@ -380,7 +381,10 @@ def _own_cost_s(found: Attributed) -> float:
         calls = float(np.maximum(record.lanes["calls"], record.lanes["events_seen"]).sum(dtype=float))
         calls = max(calls - (world.polls[i] if world.polls else 0.0), 0.0)
         own = clock.duration_s(record.lanes["own_ticks"].sum(dtype=float))
-        total += calls * int(record.header["call_cost_ns"]) * 1e-9 + own
+        cost_s = calls * int(record.header["call_cost_ns"]) * 1e-9 + own
+        in_mpi_s = sum(float(seconds[i, lane].sum()) for lane in range(record.lanes.size))
+        outside_s = max(_span_s(record, clock) * max(record.lanes.size, 1) - in_mpi_s, 0.0)
+        total += min(cost_s, outside_s)
     return total / max(len(world.records), 1)
 
 

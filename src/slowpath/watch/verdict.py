@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text verdict of a watch: what the program loses, the headline first, and what `slowpath prove` showed. Pure.
+"""The verdict of a watch: what the program loses, what to change, and where each rank's time goes. Pure.
 
-The verdict of a watch that fits a screen, and the table of call sites. Pure.
-
-How much of the run is MPI and how much of that could be saved, what the time in MPI goes to, and at most three changes,
-those first that save most. A finding of any slow path is such a change, and so is a rank that all others wait for.
+One verdict for terminal, text and page, as sentences; a screen shows what fits twelve lines of them. Changes come first
+that save most. A finding of any slow path is such a change, and so is a rank that all others wait for. `full_lines` and
+`site_lines` have what does not fit.
 """
 
 from __future__ import annotations
@@ -18,49 +17,96 @@ from msgspec.structs import replace
 from slowpath.core.finding_results import RemedyResult
 from slowpath.core.machine import format_cpu_list
 from slowpath.core.result import Interval
-from slowpath.core.results import Brief
+from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
 from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, known
+from slowpath.watch.accounts import WAITS
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.proof import Proof
 from slowpath.watch.results import (
     BEFORE_THE_RUN,
     Account,
-    AccountName,
     Efficiency,
     Standing,
     Standstill,
     Wait,
-    WaitKind,
     WatchFinding,
     WatchResults,
     tried_remedy,
 )
 
-MOST_WAITS: Final = 3
+MOST_CHANGES: Final = 3
+LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
+LEAST_QUEUED: Final = 0.1  # of the wait for a rank: one that stood in the queue for less is not late for want of a core
+LEAST_ASLEEP: Final = 0.5  # of that: what it slept is what makes it late
 MOST_UNSEEN: Final = 4
-_CODE, _NAME, _SECONDS = 6, 24, 8
+LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
+_HOW: Final[Mapping[str, str]] = {
+    "priced": "priced on this machine",
+    "estimated": "estimated",
+    "proven": "proven by reruns",
+    "undecided": "reruns did not decide it",
+}
 
 
-def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
-    """Lines. Args: results: complete but for the verdict.  watch: the folder, for the commands to copy."""
-    lines = [*(f"{one.sentence} {one.action}" for one in results.place or ()), headline(results, watch)]
+def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Proof] = ()) -> tuple[str, ...]:
+    """Return the sentences, those first that a screen has to show.
+
+    Args: watch: its folder, for commands to copy.  proofs: what was tried on the program.
+    """
+    program = results.program
+    if not results.ranks:
+        return (f"{program.program}: no rank left a record",)
+    if program.misstart is not None:
+        return (f"{program.misstart}. {program.start_with or ''}".rstrip(),)
+    account = account_words(results.accounts, _spans_s(results))
+    accounts = (account,) if account else ()
+    notes = tuple(map(_sentence, results.coverage.notes))
     if results.standstill is not None:
-        lines += [f"  {line}" for line in grouped_lines(results.standstill)]
-    for finding in results.findings:
-        lines += _finding(finding, watch)
-    if results.efficiency is not None:
-        lines.append(f"  {efficiency_words(results.efficiency)}")
-    lines += [f"  {'phase':<{_CODE}} {phase.text}" for phase in results.phases or ()]
-    if results.files is not None:
-        lines.append(f"  {'files':<{_CODE}} {results.files.text}")
-    if results.start_s is not None:
-        lines.append(f"  {'start':<{_CODE}} {start_words(results.start_s)}")
-    lines += [_row("late", _who(wait), seconds(wait.seconds), wait.text) for wait in results.waits[:MOST_WAITS]]
-    lines += [f"  {'fine':<{_CODE}} {fine.text}" for fine in results.fine]
-    lines += [f"  not priced: {line}" for line in results.unpriced]
-    return (*lines, f"  {coverage(results)}", *(f"  note: {note}" for note in results.coverage.notes))
+        count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
+        head = f"{program.program}, {count}, {stood_still(results.standstill)}"
+        return (head, *_numbered(grouped_lines(results.standstill)), *accounts, *notes)
+    changes = _changes(results, watch)
+    answer, wrong = _headline(results, changes), results.place or ()
+    heads = (" ".join(one.sentence for one in wrong), f"{answer}.") if wrong else (answer,)
+    undecided = _undecided(results, watch)
+    return (
+        *heads,
+        *_numbered([*(one.action for one in wrong), *(change.text for change in changes)]),
+        *accounts,
+        *((undecided,) if undecided else ()),
+        *map(proof_line, proofs),
+        *_apart(results),
+        *notes,
+    )
+
+
+def _numbered(actions: Sequence[str]) -> list[str]:
+    return [f"{number}. {action}" for number, action in enumerate(actions[:MOST_CHANGES], 1)]
+
+
+def screen_lines(verdict: Sequence[str], report: str | None = None, width: int = 100) -> list[str]:
+    """Return at most twelve lines; sentences that do not fit any more are left out.  Args: report: path of the page."""
+    tail = [f"Report: {report}"] if report else []
+    lines: list[str] = []
+    for sentence in verdict:
+        number, point, rest = sentence.partition(". ")
+        is_change = bool(point) and number.isdecimal()
+        wrapped = cut(rest, width, f"  {number}. ") if is_change else cut(sentence, width)
+        if len(lines) + len(wrapped) + len(tail) <= MOST_LINES:
+            lines += wrapped
+    return [*lines, *tail]
+
+
+def full_lines(results: WatchResults) -> list[str]:
+    """Return what a screen has no room for."""
+    lines = [f"{finding.rule} {finding.name}: {finding.text}" for finding in results.findings]
+    lines += [f"{wait.kind}, {seconds(wait.seconds)} a rank: {wait.text}" for wait in results.waits]
+    lines += [efficiency_words(results.efficiency)] if results.efficiency is not None else []
+    lines += [_sentence(phase.text) for phase in results.phases or ()]
+    lines += [f"Not priced: {line}" for line in results.unpriced]
+    return [*lines, _sentence(coverage(results))]
 
 
 def start_words(start_s: float) -> str:
@@ -99,90 +145,12 @@ def ranks_words(numbers: Iterable[int]) -> str:
     return f"ranks {found[0]} and {found[1]}" if len(found) == 2 else f"ranks {format_cpu_list(found)}"
 
 
-_LATE: Final[Mapping[WaitKind, tuple[str, str]]] = {
-    # one rank that is waited for most, no one rank
-    "late sender": ("rank {} sends late", "sends"),
-    "late receiver": ("rank {} receives late", "receives"),
-    "collective imbalance": ("rank {} comes last", "ranks in collectives"),
-    "late progress": ("rank {} moves no message", "no progress"),
-    "late target": ("rank {} lets others wait", "targets of RMA"),
-    "unexpected copy": ("receives of rank {}", "receives"),
-}
-
-
-def _who(wait: Wait) -> str:
-    one, nobody = _LATE[wait.kind]
-    return nobody if wait.culprit is None else one.format(wait.culprit)
-
-
-def headline(results: WatchResults, watch: str = "WATCH") -> str:
-    """`lmp: 4 ranks, 41.2 s, of which 12.7 s a rank in MPI; 3.1 s [2.6, 3.5] of the run could be saved`."""
-    program = results.program
-    if program.misstart is not None:
-        return f"{program.misstart}. {program.start_with}"
-    if not results.ranks:
-        return f"{program.program}: no rank left a record"
-    count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
-    if results.standstill is not None:
-        return f"{program.program}, {count}, {stood_still(results.standstill)}"
-    in_mpi = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
-    span = f", {seconds(program.span_s)}" if program.span_s is not None else ""
-    return f"{program.program}: {count}{span}, of which {seconds(in_mpi)} a rank in MPI; {_gain(results, watch)}"
-
-
 def stood_still(found: Standstill) -> str:
     """`hung for 12 s: rank 3 does not come to MPI_Barrier at main (x.c:3), where ranks 0-2 wait: ...`."""
     if found.was_stopped or found.cause in ("mismatch", "circle"):
         return f"hung for {seconds(found.quiet_s)}: {found.text}"
     # A rank that crashed after it had computed for long looks the same.
     return f"nothing moved for {seconds(found.quiet_s)} before it failed: {found.text}"
-
-
-def _gain(results: WatchResults, watch: str) -> str:
-    share = unexplained_share(results.ranks)
-    if share > MOST_UNEXPLAINED:
-        return (
-            f"{100 * share:.0f} % of that is unexplained (limit: {100 * MOST_UNEXPLAINED:.0f} %), so nothing is "
-            "claimed from it"
-        )
-    if results.saved_s is not None and results.saved_interval is not None:
-        return f"{amount(results.saved_s, results.saved_interval)} of the run could be saved"
-    if results.findings:
-        top = results.findings[0]
-        why = f" ({top.saved_reason})" if top.saved_reason else ""
-        return f"{amount(top.seconds, top.interval)} per rank of avoidable time in messages{why}"
-    if count := results.not_measured:
-        return f"{count} possible slow path{'s are' if count > 1 else ' is'} not priced yet: slowpath replay {watch}"
-    if results.unpriced:
-        return "no slow path found in the priced messages; the others are listed below"
-    return "no slow path found that a rule names"
-
-
-def _finding(finding: WatchFinding, watch: str) -> list[str]:
-    value = finding.seconds if finding.saved_s is None else finding.saved_s
-    lines = [_row(finding.rule, finding.name, seconds(value), finding.text)]
-    if finding.status == "proven":
-        lines.append(f"{' ' * (_CODE + 3)}proven on this program")
-    elif finding.status == "no effect":
-        lines.append(f"{' ' * (_CODE + 3)}its remedy saves nothing on this program: {finding.prove}")
-    elif finding.prove is not None:
-        lines.append(f"{' ' * (_CODE + 3)}try  {_first_try(finding)}      slowpath prove {watch} {finding.prove}")
-    elif finding.change is not None:
-        lines.append(f"{' ' * (_CODE + 3)}change  {finding.change.splitlines()[0]}")
-    return lines
-
-
-def _first_try(finding: WatchFinding) -> str:
-    """What the remedy sets for the program, as on a command line; else what it is called."""
-    key = tried_remedy(finding)
-    known = next((remedy for remedy in PROGRAM_REMEDIES if remedy.key == key), None)
-    if known is not None and known.variables and not known.preload:
-        return " ".join(f"{name}={value}" for name, value in known.variables.items())
-    return known.text.rstrip(".") if known else finding.remedies[0].name
-
-
-def _row(code: str, name: str, value: str, text: str) -> str:
-    return f"  {code:<{_CODE}} {name:<{_NAME}} {value:>{_SECONDS}}   {text}"
 
 
 def coverage(results: WatchResults) -> str:
@@ -213,9 +181,17 @@ def _percent(share: float) -> str:
 
 
 def amount(value_s: float, interval: Interval) -> str:
-    """`3.1 s [2.6, 3.5]`."""
+    """`3.1 s [2.6, 3.5]`; `4.2 ms`."""
+    ends = f" {format_interval(interval, value_s)}" if value_s >= LEAST_WITH_ENDS_S else ""
+    return f"{_value(value_s, interval)}{ends}"
+
+
+def _value(value_s: float, interval: Interval) -> str:
     half = (interval[1] - interval[0]) / 2
-    return f"{format_ratio(value_s, half)} s {format_interval(interval, value_s)}"
+    return f"{format_ratio(value_s, half)} s" if value_s >= LEAST_WITH_ENDS_S else seconds(value_s)
+
+
+LEAST_WITH_ENDS_S: Final = 0.01
 
 
 Status = Literal["priced", "estimated", "measured", "proven", "no effect", "undecided"]
@@ -240,8 +216,13 @@ def with_proofs(results: WatchResults, proofs: Sequence[Proof], watch: str = "WA
     if not latest:
         return results
     changed = replace(results, findings=tuple(_tried(finding, latest) for finding in results.findings))
-    head, *rest = verdict_of(changed, watch)
-    return replace(changed, verdict=(head, *(proof_line(proof) for proof in latest.values()), *rest))
+    named = [proof for proof in latest.values() if not any(_is_told(proof, finding) for finding in changed.findings)]
+    return replace(changed, verdict=verdict_of(changed, watch, named))
+
+
+def _is_told(proof: Proof, finding: WatchFinding) -> bool:
+    """Whether a change of the verdict says what was proven."""
+    return finding.status == "proven" and proof.saved_s is not None and proves(proof, finding)
 
 
 def proves(proof: Proof, finding: WatchFinding) -> bool:
@@ -267,7 +248,11 @@ def _tried(finding: WatchFinding, latest: Mapping[str, Proof]) -> WatchFinding:
     if proof is None:
         return finding
     remedies = tuple(_remedy(remedy, proof) for remedy in finding.remedies)
-    return replace(finding, status=_STATUS[proof.verdict], remedies=remedies)
+    tried = replace(finding, status=_STATUS[proof.verdict], remedies=remedies)
+    if tried.status == "proven" and proof.saved_s is not None:  # one number: the one that was measured
+        interval = proof.saved_interval or (proof.saved_s, proof.saved_s)
+        return replace(tried, saved_s=proof.saved_s, saved_interval=interval, saved_reason=None)
+    return tried
 
 
 def _remedy(remedy: RemedyResult, proof: Proof) -> RemedyResult:
@@ -280,8 +265,8 @@ def _remedy(remedy: RemedyResult, proof: Proof) -> RemedyResult:
 
 
 def proof_line(proof: Proof) -> str:
-    """`  proven  keep-freed-memory: 73.5% [54.1%, 84.7%] less time`."""
-    word = {"proven": "proven", "slower": "slower", "no effect": "no gain"}.get(proof.verdict, "tried")
+    """`Proven: keep-freed-memory: 73.5% [54.1%, 84.7%] less time`."""
+    word = {"proven": "Proven", "slower": "Slower", "no effect": "No gain"}.get(proof.verdict, "Tried")
     effect = proof.effect
     if proof.verdict in ("proven", "slower") and effect is not None and effect.interval is not None:
         low, high = effect.interval
@@ -290,71 +275,41 @@ def proof_line(proof: Proof) -> str:
         value = f"{abs(1 - effect.ratio):.1%} [{ends[0]:.1%}, {ends[1]:.1%}] {'less' if less else 'more'} time"
     else:
         value = f"{proof.verdict}: {proof.reason}"
-    return f"  {word:<6} {proof.remedy}: {value}"
-
-
-LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
-LITTLE_MPI: Final = 0.05  # of the run
-LEAST_QUEUED: Final = 0.1  # of the wait for a rank: one that stood in the queue for less is not late for want of a core
-LEAST_ASLEEP: Final = 0.5  # of that: what it slept is what makes it late
-LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
-MOST_NAMES: Final = 5
-WIDTH: Final = 100
-# Time that no program has to spend, or of which nobody knows.
-_SAVEABLE: Final[frozenset[AccountName]] = frozenset(
-    {
-        *("late sender", "late receiver", "late progress", "late target"),
-        *("wait at barrier", "wait at N x N", "late broadcast", "early reduce", "wait at management", "wait at fence"),
-        *("unexpected copy", "excess", "wait or excess", "no processor", "management", "no name"),
-    }
-)
-_HOW: Final[Mapping[str, str]] = {
-    "priced": "priced on this machine",
-    "estimated": "estimated",
-    "proven": "proven by reruns",
-    "undecided": "reruns did not decide it",
-}
+    return f"{word}: {proof.remedy}: {value}"
 
 
 @dataclass(frozen=True)
 class _Change:
-    """saved_s, high_s: of the run.  name: short.  text: what to do, where, and what it saves."""
+    """saved_s: of the run.  name: of what costs it, a few words.  costs: how much.  text: with the change."""
 
     saved_s: float
-    high_s: float
     name: str
+    costs: str
     text: str
 
 
-def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = None) -> Brief:
-    """Return at most twelve lines.  Args: watch: its folder, for commands.  report: path of the page."""
-    program = results.program
-    if not results.ranks:
-        return Brief(answer=f"{program.program}: no rank left a record", report=report)
-    if program.misstart is not None:
-        return Brief(answer=program.misstart, actions=(program.start_with or "",), report=report)
-    changes = _changes(results, watch)
-    wrong = results.place or ()
-    if results.standstill is not None:
-        count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
-        return Brief(
-            answer=f"{program.program}, {count}, {stood_still(results.standstill)}",
-            account=account_words(results.accounts),
-            actions=tuple(grouped_lines(results.standstill)),
-            notes=tuple(map(_sentence, results.coverage.notes)),
-            report=report,
-        )
-    answer, account = _answer(results, changes), account_words(results.accounts)
-    if wrong:
-        answer, account = " ".join(one.sentence for one in wrong), f"{answer}."
-    return Brief(
-        answer=answer,
-        account=account,
-        actions=(*(one.action for one in wrong), *(change.text for change in changes)),
-        undecided=_undecided(results, watch),
-        notes=(*_phases(results), *_apart(results), *map(_sentence, results.coverage.notes)),
-        report=report,
+def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
+    """`lmp, 4 ranks, 41.2 s: 21 % of the run is MPI; largest cause: small pages (saves 2.0 s)`."""
+    program, run_s = results.program, run_seconds(results)
+    count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
+    if run_s <= 0:
+        return f"{program.program}, {count}; the run's length is not known"
+    mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
+    head = f"{program.program}, {count}, {seconds(run_s)}: {_two_digits(mpi_s, run_s)} % of the run is MPI"
+    sums = _summed(results.accounts, _spans_s(results))
+    name, part_s = max(
+        ((name, value_s) for name, value_s in sums.items() if name not in USEFUL),
+        key=lambda entry: entry[1],
+        default=("", 0.0),
     )
+    # A change says more than a sum of many parts, unless that is much larger.
+    if changes and changes[0].saved_s >= max(0.5 * part_s, LEAST_SHARE * run_s):
+        return f"{head}; largest cause: {changes[0].name} ({changes[0].costs})"
+    name = _LONGER.get(name, name)
+    return f"{head}; largest part: {name}, {seconds(part_s)} a rank" if part_s >= LEAST_SHARE * run_s else head
+
+
+USEFUL: Final = ("outside MPI", "computing")  # what a program is for
 
 
 def _apart(results: WatchResults) -> list[str]:
@@ -373,87 +328,74 @@ def _sentence(note: str) -> str:
     return f"{note[:1].upper()}{note[1:]}."
 
 
-def _answer(results: WatchResults, changes: list[_Change]) -> str:
-    program, run_s = results.program, run_seconds(results)
-    mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
-    count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
-    head = f"{program.program}, {count}, {seconds(run_s)}: {_two_digits(mpi_s, run_s)} % of the run is MPI"
-    if run_s <= 0:
-        return f"{program.program}: {count}; the run's length is not known"
-    if (share := _files_share(results)) > MOST_UNEXPLAINED and not changes:
-        return f"{head}, {100 * share:.0f} % of that is MPI-IO, whose floor is not measured"
-    if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED and not changes:
-        return f"{head}; for {100 * share:.0f} % of that time, the cause and the possible saving are unknown"
-    if mpi_s < LITTLE_MPI * run_s and not _outside_s(changes, mpi_s):
-        return f"{head}, so no more than that can be saved"
-    most_s, largest = _most(results, changes, mpi_s)
-    if largest is None:
-        return f"{head}, at the floor of its own calls: no call takes longer than necessary"
-    return f"{head}, at most {_two_digits(most_s, run_s)} % can be saved: {largest}"
-
-
 def _files_share(results: WatchResults) -> float:
     """Of the time in MPI, of all ranks; it is part of what has no explanation by messages."""
     mpi_s = sum(rank.mpi_s for rank in results.ranks)
     return min(results.files.seconds * len(results.ranks) / mpi_s, 1.0) if results.files and mpi_s > 0 else 0.0
 
 
-def _most(results: WatchResults, changes: list[_Change], mpi_s: float) -> tuple[float, str | None]:
-    """What no change could exceed, seconds, and the largest part of it; None: there is nothing."""
-    accounts = [one for one in results.accounts if one.name in _SAVEABLE]
-    findings_s = sum(_ends(finding)[1] for finding in results.findings if finding.status != "no effect")
-    most_s = min(sum(one.seconds for one in accounts) + max(findings_s, 0.0), mpi_s)
-    most_s = max(most_s, min(_outside_s(changes, mpi_s), run_seconds(results)))
-    named = [(change.saved_s, change.name) for change in changes]
-    named += [(one.seconds, _ACCOUNT_WORDS.get(one.name, one.name)) for one in accounts]
-    largest = max(named, default=(0.0, ""), key=lambda pair: pair[0])
-    if changes and changes[0].saved_s >= 0.5 * largest[0]:  # a change says more than a sum of many waits
-        largest = (changes[0].saved_s, changes[0].name)
-    return most_s, largest[1] if largest[0] > 0 else None
+def _spans_s(results: WatchResults) -> float:
+    """Of a rank, on average."""
+    return sum(rank.span_s for rank in results.ranks) / max(len(results.ranks), 1)
 
 
-def _outside_s(changes: list[_Change], mpi_s: float) -> float:
-    """What the largest change may save, where that is time outside MPI: threads that share processors; else 0."""
-    return max((change.high_s for change in changes if change.saved_s > mpi_s), default=0.0)
-
-
-_ACCOUNT_WORDS: Final[Mapping[AccountName, str]] = {
-    "late sender": "receives that wait for late senders",
-    "late receiver": "sends that wait for late receivers",
-    "late progress": "messages that make no progress",
-    "late target": "one-sided calls that wait for their target",
-    "wait at barrier": "waiting at barriers",
-    "wait at N x N": "waiting for the last rank in collectives",
-    "late broadcast": "waiting for a late root",
-    "early reduce": "roots that wait for all others",
-    "wait at management": "waiting where windows and communicators are made",
-    "wait at fence": "waiting at fences",
-    "unexpected copy": "messages that came before their receive",
-    "excess": "calls that are slower than the fastest of their kind",
+# What a reader is told of an account that its name does not say. Waits are summed up under one word.
+_ACCOUNT_WORDS: Final[Mapping[str, str]] = {
+    "transfer at the floor": "moving bytes",
+    "unexpected copy": "copies of early messages",
+    "management": "making and freeing",
+}
+_LONGER: Final[Mapping[str, str]] = {
+    "excess": "calls slower than the fastest of their kind",
     "wait or excess": "calls that wait, or are slower than the fastest of their kind",
-    "no processor": "ranks that were ready to run but had no processor",
-    "management": "making windows, communicators and datatypes",
     "no name": "time that has no name",
 }
+WAITING: Final = "waiting"
+LEAST_SHOWN: Final = 0.005  # of the run
+LONGEST: Final = 190  # characters: two lines
 
 
-def account_words(accounts: tuple[Account, ...]) -> str | None:
-    """`In MPI: 41 % late sender, 22 % cost of calls, 3 % no name`: in one line."""
-    shown = [one for one in accounts if one.share >= 0.005 and one.name != "no name"]
-    unnamed = next((one.share for one in accounts if one.name == "no name"), 0.0)
-    if not accounts:
+def account_words(accounts: Sequence[Account], span_s: float) -> str | None:
+    """Return `Of 2.6 s a rank: 1.1 computing, 0.5 waiting (late sender), 0.2 no name.`; None: there are none.
+
+    Args: accounts: longest first.  span_s: of a rank; what the accounts lack of it is outside MPI.
+    """
+    sums = _summed(accounts, span_s)
+    if not sums:
         return None
-    tail = f"{_share(unnamed)} no name"
-    for count in range(min(len(shown), MOST_NAMES), 0, -1):
-        parts = [f"{_share(one.share)} {one.name}" for one in shown[:count]]
-        line = f"In MPI: {', '.join([*parts, tail])}."
-        if len(line) <= WIDTH:
+    unnamed_s = sums.pop("no name", 0.0)
+    order = sorted(sums.items(), key=lambda entry: -entry[1])
+    wait = next((account.name for account in accounts if account.name in WAITS), "")
+    order = [(f"{words} ({wait})" if words == WAITING else words, value_s) for words, value_s in order]
+    shown = [entry for entry in order if entry[1] >= LEAST_SHOWN * span_s]
+    while True:
+        rest_s = sum(value_s for _, value_s in order[len(shown) :])
+        more = [("other names", rest_s)] if rest_s >= LEAST_SHOWN * span_s else []
+        line = _sum_line([*shown, *more, ("no name", unnamed_s)], span_s)
+        if len(line) <= LONGEST or not shown:
             return line
-    return f"In MPI: {tail}."
+        shown.pop()
 
 
-def _share(share: float) -> str:
-    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+def _sum_line(parts: Sequence[tuple[str, float]], span_s: float) -> str:
+    scale, unit = (1.0, "s") if span_s >= 1 else (1e3, "ms")
+    words = ", ".join(f"{_digits(scale * value_s)} {name}" for name, value_s in parts)
+    return f"Of {_digits(scale * span_s)} {unit} a rank: {words}."
+
+
+def _summed(accounts: Sequence[Account], span_s: float) -> dict[str, float]:
+    """Seconds a rank by what a reader is told."""
+    sums: dict[str, float] = {}
+    for account in accounts:
+        words = WAITING if account.name in WAITS else _ACCOUNT_WORDS.get(account.name, account.name)
+        sums[words] = sums.get(words, 0.0) + account.seconds
+    if sums and (rest_s := span_s - sum(sums.values())) > 0:
+        sums["outside MPI"] = rest_s
+    return sums
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _changes(results: WatchResults, watch: str) -> list[_Change]:
@@ -464,31 +406,21 @@ def _changes(results: WatchResults, watch: str) -> list[_Change]:
     return sorted((one for one in found if run_s > 0), key=lambda one: one.saved_s, reverse=True)
 
 
-def _phases(results: WatchResults) -> list[str]:
-    """Of each measure the stretch that differs most."""
-    found = {}
-    for phase in sorted(results.phases or (), key=lambda one: abs(one.level / max(one.usual, 1e-12) - 1)):
-        found[phase.measure] = f"{phase.text[0].upper()}{phase.text[1:]}."
-    return list(found.values())
-
-
-def _ends(finding: WatchFinding) -> tuple[float, float]:
-    return finding.interval if finding.saved_interval is None else finding.saved_interval
-
-
 def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Change:
-    value = finding.seconds if finding.saved_s is None else finding.saved_s
-    low, high = _ends(finding)
+    name = finding.name
+    value, interval = finding.seconds, finding.interval
+    if finding.saved_s is not None:
+        value, interval = finding.saved_s, finding.saved_interval or interval
     what = finding.change.splitlines()[0] if finding.change else finding.text
     if finding.prove is not None:
-        what = f"{finding.name}: slowpath prove {watch} {finding.prove}"
+        what = f"{name}: slowpath prove {watch} {finding.prove}"
     elif finding.sites and finding.change and (where := place_words(results.sites[finding.sites[0]])) not in what:
         first = results.sites[finding.sites[0]]
         what = what if first.file else f"{where}: {what}"
     how = _HOW.get(finding.status, finding.status)
     of = "" if finding.saved_s is not None else " a rank"
-    saves = f"saves {_amount(value, low, high)}{of} ({how})" if value > 0 else "no time was seen to be lost"
-    return _Change(value, high, finding.name, f"{saves[0].upper()}{saves[1:]}. {what}")
+    saves = f"Saves {amount(value, interval)}{of} ({how})" if value > 0 else "Costs no time in this run"
+    return _Change(value, name, f"saves {_value(value, interval)}{of}", f"{saves}. {what}")
 
 
 def _is_listed(wait: Wait, results: WatchResults) -> bool:
@@ -504,8 +436,8 @@ def _of_wait(wait: Wait, results: WatchResults) -> _Change:
     where = f"; they wait in {place_words(results.sites[wait.site])}" if wait.site is not None else ""
     share = f"{100 * wait.culprit_share:.0f} % of it for rank {wait.culprit}"
     name, what = _delay(wait, results)
-    text = f"Saves at most {seconds(wait.seconds)} (mean wait of a rank, {share}): {what}{where}"
-    return _Change(wait.seconds, wait.seconds, f"{name} ({wait.kind})", text)
+    text = f"Others wait {seconds(wait.seconds)} a rank, {share}: {what}{where}"
+    return _Change(wait.seconds, f"{name} ({wait.kind})", f"others wait {seconds(wait.seconds)} a rank", text)
 
 
 def _delay(wait: Wait, results: WatchResults) -> tuple[str, str]:
@@ -566,12 +498,6 @@ def _two_digits(part: float, whole: float) -> str:
     """Two digits: 0.37, 4.2, 61."""
     share = 100 * min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
     return f"{share:.0f}" if share >= 10 else f"{share:.2g}"
-
-
-def _amount(value: float, low: float, high: float) -> str:
-    if value >= 0.01:
-        return f"{format_ratio(value, (high - low) / 2)} s {format_interval((low, high), value)}"
-    return seconds(value)
 
 
 MOST_SITES: Final = 5

@@ -16,7 +16,7 @@ from test_report_html import HOSTILE, SEEN, Page, pictures
 from slowpath.core.result import LARGEST, LARGEST_NUMBER
 from slowpath.watch.report import write
 from slowpath.watch.report import write as tables
-from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html, sizes_figure, verdict_lines
+from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html, sizes_figure
 from slowpath.watch.report.write import FILES, write_watch
 from slowpath.watch.results import Pair, Slice, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
@@ -99,13 +99,19 @@ def test_a_finding_says_what_its_proofs_show(verdicts: tuple[str, ...], status: 
     assert [one.status for one in found.findings] == [status, "priced"]  # the other rule has no proof
 
 
-def test_verdict_lines_keep_their_words() -> None:
-    first, rest = verdict_lines(results())[0]
-    assert (first, rest) == ("SP008", "small pages · 2.2 s · 18,432 messages of 1.9 MiB from malloc on 4 KiB pages")
-    assert verdict_lines(results())[-1][0] == "not seen"
-    assert verdict_lines(results(verdict=("head", "a line: of its own words: and more"))) == [
-        ("a line", "of its own words: and more")
-    ]
+def test_the_page_has_the_sentences_of_the_verdict() -> None:
+    made = results(verdict=("a head", "1. a change", "an account"))
+    text = render_watch_html(made)
+    assert all(f"{words}<" in text for words in made.verdict)
+
+
+def test_a_proof_that_saves_is_the_one_number_of_its_change() -> None:
+    found = with_proofs(results(), [a_proof(verdict="proven")])
+    (change,) = [words for words in found.verdict if words.startswith("1. ")]
+    assert change.startswith("1. Saves 2.00 s [1.50, 2.50] (proven by reruns). ")
+    assert not any(words.startswith("Proven") for words in found.verdict)
+    others = with_proofs(results(), [a_proof(verdict="no effect")]).verdict
+    assert any(words.startswith("No gain: huge-pages: ") for words in others)
 
 
 @pytest.mark.parametrize("place", ["verdict", "function", "callers", "file", "note", "unseen", "program", "id"])

@@ -51,7 +51,7 @@ from slowpath.watch.results import (
     read_watch_results,
 )
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
-from slowpath.watch.verdict import brief_of, site_lines, verdict_of
+from slowpath.watch.verdict import full_lines, screen_lines, site_lines, verdict_of
 from support import results as engine
 from support import watch_results as program
 from support.watch_record import REALTIME_NS, Job, Rank
@@ -61,6 +61,7 @@ from support.watch_results import (
     a_coverage,
     a_program,
     a_proof,
+    a_rank,
     a_wait,
     findings,
     results,
@@ -86,22 +87,46 @@ def a_watch(**changes: Any) -> WatchResults:
 
 
 def lines(found: WatchResults) -> list[str]:
-    made = brief_of(found, "w", "w/report.html").lines()
+    made = screen_lines(verdict_of(found, "w"), "w/report.html")
     assert len(made) <= MOST_LINES
     assert all(len(line) <= 100 for line in made)
     return made
 
 
-def test_where_a_program_is_in_mpi_the_answer_says_how_much_of_it_can_be_saved_at_most() -> None:
-    answer = " ".join(lines(a_watch())[:2])
-    assert answer.startswith("lmp, 4 ranks, 41.2 s: 2")
-    assert "% of the run is MPI, at most" in answer
-    assert "can be saved: waiting for the last rank in collectives" in answer
+def test_the_first_line_says_how_much_is_mpi_and_what_takes_most_of_it() -> None:
+    assert lines(a_watch())[0] == ("lmp, 4 ranks, 41.2 s: 27 % of the run is MPI; largest part: waiting, 4.00 s a rank")
 
 
-def test_the_time_in_mpi_is_one_line_and_says_what_has_no_name() -> None:
-    line = "In MPI: 40 % wait at N x N, 30 % cost of calls, 25 % transfer at the floor, 5 % no name."
-    assert line in lines(a_watch())
+def test_one_line_adds_up_to_the_whole_time_of_a_rank() -> None:
+    line = "Of 41 s a rank: 31 outside MPI, 4 waiting (wait at N x N), 3 cost of calls, 2.5 moving bytes, 0.5 no name."
+    assert line in " ".join(lines(a_watch()))
+    short = a_watch(ranks=tuple(a_rank(rank, span_s=0.04, mpi_s=0.01) for rank in range(4)))
+    short = replace(short, accounts=(account("late sender", 1.0, 0.01),))
+    assert "Of 40 ms a rank: 30 outside MPI, 10 waiting (late sender), 0 no name." in lines(short)
+
+
+NEVER = ("at most", "no more than", "no slow path", "could be saved", "not priced")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.2, 0.9])
+@pytest.mark.parametrize("with_findings", [False, True])
+def test_nothing_is_called_a_bound_that_is_none(share: float, with_findings: bool) -> None:
+    ranks = tuple(a_rank(rank, mpi_s=share * 41.2, span_s=41.2, unexplained_s=0.0) for rank in range(4))
+    accounts = (account("late sender", share, 41.2),)
+    waits = (a_wait(seconds=9.0, share=0.2, began="outside MPI"),)
+    made = a_watch(ranks=ranks, accounts=accounts, waits=waits, findings=findings() if with_findings else ())
+    said = " ".join(verdict_of(made))
+    assert [words for words in NEVER if words in said] == []
+
+
+def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
+    waits = (a_wait(seconds=1.0, share=0.024, began="outside MPI"),)
+    accounts = (account("excess", 0.9), account("late sender", 0.1))
+    answer = " ".join(lines(a_watch(accounts=accounts))[:2])
+    assert "largest part: calls slower than the fastest of their kind, 9.00 s a rank" in answer
+    assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, waits=waits))[:2])
+    few = (account("late sender", 0.1), account("excess", 0.09))
+    assert "largest cause: rank 3 computes longer" in " ".join(lines(a_watch(accounts=few, waits=waits))[:2])
 
 
 def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None:
@@ -116,7 +141,7 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     first, second, third = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2, 3))
     assert "Saves 2.00 s [1.60, 2.40] (priced on this machine)" in made[first]
     assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
-    assert made[second].startswith("  2. Saves at most 1.00 s (mean wait of a rank, ")
+    assert made[second].startswith("  2. Others wait 1.00 s a rank, ")
     assert "a rank (priced" in " ".join(made[third:])
     assert not any(line.startswith("  4. ") for line in made)
 
@@ -149,10 +174,9 @@ def test_the_time_in_files_is_named_with_its_module_and_another_one() -> None:
     assert found.files is not None
     assert (found.files.module, found.files.call, found.files.calls) == ("ompio", "MPI_File_write_at", 16_004)
     assert found.files.seconds == pytest.approx(0.2 * SPAN_S + 0.01)
-    (line,) = [line for line in verdict_of(found) if line.startswith("  files")]
+    (line,) = [line for line in verdict_of(found) if line.startswith("MPI-IO takes 8.25 s a rank, 20")]
     assert "ompio" in line
     assert "OMPI_MCA_io=^ompio" in line
-    assert any(note.startswith("MPI-IO takes 8.25 s a rank, 20") for note in brief_of(found).notes)
 
 
 LATE_S = 0.005
@@ -182,7 +206,10 @@ def test_report_writes_everything_anew(watch: Path, capsys: pytest.CaptureFixtur
     found = read_watch_results(watch)
     schema = json.loads((data_folder("schema") / "watch-results.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads((watch / "results.json").read_text(encoding="utf-8")), schema)
-    assert printed.splitlines()[: len(found.verdict)] == list(found.verdict)
+    assert printed.splitlines() == [
+        *screen_lines(found.verdict, f"{watch}/report.html"),
+        *full_lines(found),
+    ]
     waited = [one.late_sender_s for one in found.ranks]
     assert waited == pytest.approx([0.0, 40 * LATE_S], rel=0.01)
     assert found.classes[0].count in (40, 80)
@@ -205,11 +232,11 @@ def test_watch_prints_what_fits_a_screen_unless_it_is_asked_for_more(
     assert exit_code(["watch", "--from", str(watch)]) == 0
     brief = capsys.readouterr().err.splitlines()
     assert len(brief) <= MOST_LINES
-    assert "% of the run is MPI, at most" in brief[0]
+    assert "% of the run is MPI; largest cause: rank 0" in brief[0]
     assert any("give rank 0 less" in line for line in brief)
     assert exit_code(["watch", "--full", "--from", str(watch)]) == 0
     full = capsys.readouterr().err.splitlines()
-    assert full[: len(full) - 1] == list(read_watch_results(watch).verdict)
+    assert full == [*brief, *full_lines(read_watch_results(watch))]
     assert exit_code(["watch", "--sites", "--from", str(watch)]) == 0
     sites = capsys.readouterr().err.splitlines()
     assert sites[: len(brief)] == brief
@@ -534,11 +561,11 @@ def test_the_first_line_of_the_verdict_names_it_and_a_program_that_ended_well_ha
         library="/l.so", wall_s=30.0, exit_code=9, until=REALTIME_NS * 1e-9 + STOPPED_S, interrupted=True,
     )  # fmt: skip
     write_watch(tmp_path, info)
-    first = brief_of(watched(tmp_path).results).lines()[0]
+    first = verdict_of(watched(tmp_path).results)[0]
     assert first.startswith("app, 4 ranks, hung for 20.0 s: rank 3 does not come to MPI_Barrier at ")
     failed = WatchInfo(**{**{f: getattr(info, f) for f in info.__struct_fields__}, "interrupted": False})
     write_watch(tmp_path, failed)
-    first = brief_of(watched(tmp_path).results).lines()[0]
+    first = verdict_of(watched(tmp_path).results)[0]
     assert first.startswith("app, 4 ranks, nothing moved for 20.0 s before it failed: rank 3 does not come to ")
     lines = live_lines(tmp_path, 30.0, REALTIME_NS * 1e-9 + STOPPED_S)
     assert lines[0].startswith("live, 30.0 s: ")

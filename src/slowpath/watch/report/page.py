@@ -62,8 +62,6 @@ from slowpath.watch.results import (
 from slowpath.watch.verdict import ranks_words, standing_groups
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
-_COLUMNS = re.compile(r"\s{2,}")
-_LONGEST_NAME = 14  # characters of what stands before a colon
 _FEWER_RANKS = (64, 32, 16, 8)  # of the picture ranks x time, until the page is small enough
 _MOST_FINDINGS = 40  # cards; results.json has all
 
@@ -97,7 +95,7 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
     program = results.program
     nothing = f"{program.program}: nothing was recorded"
     headline = _UNIT.sub("\u00a0", results.verdict[0]) if results.verdict else nothing
-    lines = [("", name, rest, "") for name, rest in verdict_lines(results)]
+    lines = [("", "", sentence, "") for sentence in results.verdict[1:]]
     sections: list[Section | None] = [
         _standing_section(results),
         _findings_section(results, folder),
@@ -128,19 +126,6 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
 
 
 # ---- Head
-
-
-def verdict_lines(results: WatchResults) -> list[tuple[str, str]]:
-    """Return the lines behind the headline: what stands in their first column, or before a colon, and the rest."""
-    return [_columns(line.strip()) for line in results.verdict[1:]]
-
-
-def _columns(line: str) -> tuple[str, str]:
-    first, *rest = _COLUMNS.split(line)
-    if rest:
-        return first, " · ".join(rest)
-    name, colon, after = line.partition(": ")
-    return (name, after) if colon and len(name) <= _LONGEST_NAME else ("", line)
 
 
 def _place(program: WatchedProgram) -> list[str]:

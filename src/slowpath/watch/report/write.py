@@ -31,7 +31,7 @@ from slowpath.watch.results import (
     Wait,
     WatchResults,
 )
-from slowpath.watch.verdict import with_proofs
+from slowpath.watch.verdict import full_lines, screen_lines, with_proofs
 
 PLACE = ("function", "file", "line", "object", "offset")
 
@@ -105,11 +105,12 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","}
 
 
 def render_watch_text(results: WatchResults, folder: str) -> str:
-    """The verdict, and where the page is. Ends with a newline.  Args: folder: of the watch."""
-    lines = [line(words).translate(_PLAIN) for words in results.verdict] or [
-        f"{line(results.program.program)}: no verdict"
-    ]
-    return text("\n".join([*lines, f"report: {line(folder)}/report.html"])) + "\n"
+    """The verdict, where the page is, and what a screen has no room for. Ends with a newline.
+
+    Args: folder: of the watch.
+    """
+    every = [*screen_lines(results.verdict, f"{folder}/report.html"), *(full_lines(results) if results.ranks else ())]
+    return text("\n".join(line(words).translate(_PLAIN) for words in every)) + "\n"
 
 
 TEXT_FILE, PAGE_FILE = "report.txt", "report.html"
