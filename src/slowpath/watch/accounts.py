@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every second in MPI has a name: what ranks waited for, moved, called and managed, and what is left without one.
+"""Every second of a rank has a name: what it waited for, moved, called and managed in MPI, and what it did outside.
 
-`RankTime` says how much; this says of what. Waits have the names that tools for wait states have established. What a
-call takes beyond waiting is held against the fastest twentieth of its kind (one call, one size class) in the run
-itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess. Where the other side of a
-call is not known, as where events were thinned, waiting and excess can't be distinguished: what goes beyond is both.
-Of what goes beyond, a rank had no processor for what it stood in the kernel's queue longer than it computed and waited:
-as much at least, since no more of the queue can lie in the rest of its time.
+`RankTime` says how much of it is MPI; this says of what. Waits have the names that tools for wait states have
+established. What a call takes beyond waiting is compared with the fastest twentieth of its kind (one call, one size
+class) in the run itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess. Where the
+other side of a call is not known, as where events were thinned, waiting and excess can't be distinguished: what goes
+beyond is both. Of what goes beyond, a rank had no processor for what it stood in the kernel's queue longer than it
+computed and waited: as much at least, since no more of the queue can lie in the rest of its time.
+
+Outside MPI the kernel says how long the thread ran, slept and stood in the queue, and how many pages it mapped. A
+library polls while it waits, so that a thread sleeps outside, except in calls on files.
 
 Time lost to ranks that came late, by kind: how much, where, and whom it was waited for.
 
@@ -33,6 +36,7 @@ from slowpath.watch.results import (
     Account,
     AccountName,
     FileTime,
+    RankResources,
     RankTime,
     Wait,
     WaitKind,
@@ -42,7 +46,7 @@ from slowpath.watch.totals import OVERHEAD, CallSeconds, unkept_seconds
 
 SHORT_BYTES: Final = 256  # up to which a message takes what its call takes
 FASTEST: Final = 5.0  # percentile of a kind that counts as its floor
-NOTHING: Final = 1e-9  # of the time in MPI: what rounding leaves
+NOTHING: Final = 1e-9  # of the time: what rounding leaves
 LEAST_CALLS: Final = 20  # of a kind; of fewer the fastest says nothing
 NAMES: Final[tuple[AccountName, ...]] = (
     "late sender",
@@ -64,6 +68,10 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "management",
     "files",
     "no name",
+    "computing",
+    "asleep",
+    "page faults",
+    "outside MPI",
 )
 WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank needs no processor
 _NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
@@ -75,13 +83,12 @@ def accounts_of(
     weight: Floats,
     seconds_in: CallSeconds,
     ranks: Sequence[RankTime],
-    queued_s: Mapping[int, float],
+    resources: Mapping[int, RankResources],
 ) -> tuple[Account, ...]:
     """Longest first; names without any time are left out.
 
     Args: weight: how many calls each kept one stands for.  seconds_in: each call of each thread.  ranks: in the order
-          of the records; the accounts of a rank add up to its time in MPI.  queued_s: by rank: for how long the
-          thread that calls MPI could run and had no processor.
+          of the records; the accounts of a rank add up to its time.  resources: what each rank had, by rank.
     """
     if not ranks:
         return ()
@@ -89,8 +96,13 @@ def accounts_of(
     names = _Names(found)
     for i, rank in enumerate(ranks):
         seconds[i] = _of_rank(found, weight, seconds_in, names, rank, i)
-        _take_out_queue(seconds[i], queued_s.get(rank.rank, 0.0) - max(rank.span_s - rank.mpi_s, 0.0))
-    total = float(sum(rank.mpi_s for rank in ranks))
+        had = resources.get(rank.rank)
+        outside_s = max(rank.span_s - rank.mpi_s, 0.0)
+        if had is not None and had.waited_s is not None:
+            _take_out_queue(seconds[i], had.waited_s - outside_s)
+        for name, value_s in outside_parts(rank, had, float(seconds[i, _NUMBER["files"]])).items():
+            seconds[i, _NUMBER[name]] += value_s
+    total = float(sum(rank.span_s for rank in ranks))
     order = np.argsort(-seconds.sum(axis=0), kind="stable")
     return tuple(
         Account(
@@ -102,6 +114,27 @@ def accounts_of(
         for number in order.tolist()
         if seconds[:, number].sum() > NOTHING * total
     )
+
+
+def outside_parts(rank: RankTime, had: RankResources | None, files_s: float) -> dict[AccountName, float]:
+    """Return what a rank did outside MPI, in seconds; it adds up to that time.
+
+    Args: had: what it had to work with; None: not recorded.  files_s: in calls on files, where it may have slept.
+    """
+    outside_s = max(rank.span_s - rank.mpi_s, 0.0)
+    if had is None or had.ran_s is None or had.waited_s is None or rank.span_s <= 0:
+        return {"outside MPI": outside_s}
+    left_s, parts = outside_s, dict[AccountName, float]()
+    # Its share of the queue: a rank that waits in MPI polls, and so stands in the queue as one that computes.
+    asked: dict[AccountName, float] = {
+        "no processor": had.waited_s * outside_s / rank.span_s,
+        "asleep": rank.span_s - had.ran_s - had.waited_s - files_s,
+        "page faults": (had.minor_faults or 0) * min(had.fault_s or (0.0,)),
+    }
+    for name, value_s in asked.items():
+        parts[name] = min(max(value_s, 0.0), left_s)
+        left_s -= parts[name]
+    return {**parts, "computing": left_s}
 
 
 def _take_out_queue(seconds: Floats, queued_s: float) -> None:

@@ -289,7 +289,6 @@ def watched(folder: Path) -> AttributedWatch:
     site_of = {site: i for i, site in enumerate(sites)}
     alone = filter(None, [alone_note(info, job)])
     resources = resources_of(job.records)
-    queued_s = {one.rank: one.waited_s for one in resources if one.waited_s is not None}
     results = WatchResults(
         schema=WATCH_SCHEMA,
         slowpath=__version__,
@@ -312,7 +311,7 @@ def watched(folder: Path) -> AttributedWatch:
         slices=slices,
         collectives=collectives_of(found, weight, site_of),
         shown_ranks=shown,
-        accounts=accounts_of(found, weight, seconds, ranks, queued_s),
+        accounts=accounts_of(found, weight, seconds, ranks, {one.rank: one for one in resources}),
         standstill=_standstill(found, info),
     )
     results = replace(

@@ -43,7 +43,8 @@ WaitKind = Literal[
 AccountName = Literal[
     "late sender", "late receiver", "late progress", "wait at barrier", "wait at N x N", "late broadcast",
     "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "transfer at the floor",
-    "cost of calls", "excess", "wait or excess", "no processor", "management", "files", "no name",
+    "cost of calls", "excess", "wait or excess", "no processor", "management", "files", "no name", "computing",
+    "asleep", "page faults", "outside MPI",
 ]  # fmt: skip
 BEFORE_THE_RUN: Final = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})  # in no sum of a rank's time
 SavingBasis = Literal["diagnosis", "replay", "trial"]
@@ -110,11 +111,14 @@ class RankTime(Result, frozen=True, kw_only=True):
 
 
 class Account(Result, frozen=True, kw_only=True):
-    """Time in MPI under one name. All of them add up to the ranks' time in MPI."""
+    """Time under one name. All of them add up to the ranks' time, from MPI_Init to MPI_Finalize."""
 
-    name: Annotated[AccountName, means("what the time went to; no name: what has none")]
+    name: Annotated[
+        AccountName,
+        means("what the time went to; no name: time in MPI that has none; outside MPI: where no more is known of it"),
+    ]
     seconds: Annotated[NotNegative, means("a rank")]
-    share: Annotated[Share, means("of all ranks' time in MPI")]
+    share: Annotated[Share, means("of all ranks' time")]
     by_rank: Annotated[tuple[NotNegative, ...], means("seconds of each rank, in the order of ranks")]
 
 
@@ -337,7 +341,7 @@ class WatchResults(Result, frozen=True, kw_only=True):
         Count | None,
         means("of unpriced, those that a replay can price: nothing was measured for them yet; null: not counted"),
     ] = optional()
-    accounts: Annotated[tuple[Account, ...], means("the ranks' time in MPI by name, longest first")] = ()
+    accounts: Annotated[tuple[Account, ...], means("the ranks' time by name, longest first")] = ()
     efficiency: Annotated[Efficiency | None, means("of the whole run; null: no rank")] = optional()
     windows: Annotated[tuple[Efficiency, ...] | None, means("at most 60 of its time; null: too short")] = optional()
     phases: Annotated[tuple[Phase, ...] | None, means("at another level than most; null: too short")] = optional()

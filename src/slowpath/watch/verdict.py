@@ -296,7 +296,7 @@ def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
         return f"{program.program}, {count}; the run's length is not known"
     mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
     head = f"{program.program}, {count}, {seconds(run_s)}: {_two_digits(mpi_s, run_s)} % of the run is MPI"
-    sums = _summed(results.accounts, _spans_s(results))
+    sums = _summed(results.accounts)
     name, part_s = max(
         ((name, value_s) for name, value_s in sums.items() if name not in USEFUL),
         key=lambda entry: entry[1],
@@ -349,6 +349,8 @@ _LONGER: Final[Mapping[str, str]] = {
     "excess": "calls slower than the fastest of their kind",
     "wait or excess": "calls that wait, or are slower than the fastest of their kind",
     "no name": "time that has no name",
+    "asleep": "sleeping outside MPI",
+    "no processor": "ready to run without a processor",
 }
 WAITING: Final = "waiting"
 LEAST_SHOWN: Final = 0.005  # of the run
@@ -358,9 +360,9 @@ LONGEST: Final = 190  # characters: two lines
 def account_words(accounts: Sequence[Account], span_s: float) -> str | None:
     """Return `Of 2.6 s a rank: 1.1 computing, 0.5 waiting (late sender), 0.2 no name.`; None: there are none.
 
-    Args: accounts: longest first.  span_s: of a rank; what the accounts lack of it is outside MPI.
+    Args: accounts: longest first.  span_s: of a rank.
     """
-    sums = _summed(accounts, span_s)
+    sums = _summed(accounts)
     if not sums:
         return None
     unnamed_s = sums.pop("no name", 0.0)
@@ -383,14 +385,12 @@ def _sum_line(parts: Sequence[tuple[str, float]], span_s: float) -> str:
     return f"Of {_digits(scale * span_s)} {unit} a rank: {words}."
 
 
-def _summed(accounts: Sequence[Account], span_s: float) -> dict[str, float]:
+def _summed(accounts: Sequence[Account]) -> dict[str, float]:
     """Seconds a rank by what a reader is told."""
     sums: dict[str, float] = {}
     for account in accounts:
         words = WAITING if account.name in WAITS else _ACCOUNT_WORDS.get(account.name, account.name)
         sums[words] = sums.get(words, 0.0) + account.seconds
-    if sums and (rest_s := span_s - sum(sums.values())) > 0:
-        sums["outside MPI"] = rest_s
     return sums
 
 

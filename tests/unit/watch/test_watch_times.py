@@ -20,11 +20,12 @@ import numpy as np
 import pytest
 
 from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.watch.accounts import outside_parts
 from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, pair_classes, read_watched, watched
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import RecordState
-from slowpath.watch.results import AccountName, WatchFinding, WatchResults
+from slowpath.watch.results import AccountName, RankResources, RankTime, WatchFinding, WatchResults
 from support.watch_record import Job
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
@@ -40,7 +41,7 @@ def seconds(tmp_path: Path, job: Job) -> dict[AccountName, tuple[float, ...]]:
     results = watched(tmp_path).results
     assert results.accounts
     for i, rank in enumerate(results.ranks):
-        assert sum(one.by_rank[i] for one in results.accounts) == pytest.approx(rank.mpi_s)
+        assert sum(one.by_rank[i] for one in results.accounts) == pytest.approx(rank.span_s)
     assert sum(one.share for one in results.accounts) == pytest.approx(1.0)
     return {one.name: one.by_rank for one in results.accounts}
 
@@ -95,6 +96,27 @@ def test_long_messages_move_bytes(tmp_path: Path) -> None:
         job.ranks[0].send(1, start_s=at, end_s=at + 100e-6, message_bytes=2**16)
         job.ranks[1].receive(0, start_s=at, end_s=at + 100e-6, message_bytes=2**16)
     assert seconds(tmp_path, job)["transfer at the floor"] == pytest.approx((4e-3, 4e-3))
+
+
+def a_time(mpi_s: float, **had: object) -> dict[AccountName, float]:
+    """Of one second, as the kernel accounts for it."""
+    parts = dict.fromkeys(RankTime.__struct_fields__, 0.0)
+    rank = RankTime(**(parts | {"rank": 0, "host": "n", "span_s": 1.0, "mpi_s": mpi_s, "ended": "finalized"}))
+    every = dict.fromkeys(RankResources.__struct_fields__, None)
+    found = outside_parts(rank, RankResources(**(every | {"rank": 0, "moments": ()} | had)), 0.05)
+    assert sum(found.values()) == pytest.approx(1.0 - mpi_s)
+    assert min(found.values()) >= 0.0
+    return found
+
+
+def test_outside_mpi_a_rank_computes_sleeps_maps_pages_and_lacks_a_processor() -> None:
+    found = a_time(0.2, ran_s=0.55, waited_s=0.1, minor_faults=100_000, fault_s=(1e-6, 2e-6))
+    assert found["asleep"] == pytest.approx(0.3)
+    assert found["no processor"] == pytest.approx(0.08)
+    assert found["page faults"] == pytest.approx(0.1)
+    assert found["computing"] == pytest.approx(0.32)
+    assert a_time(0.2) == {"outside MPI": pytest.approx(0.8)}
+    assert a_time(0.9, ran_s=0.1, waited_s=0.9, minor_faults=10**6, fault_s=(1e-6,))["computing"] == 0.0
 
 
 def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_path: Path) -> None:

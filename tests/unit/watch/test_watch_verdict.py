@@ -77,6 +77,7 @@ ACCOUNTS = (
     account("cost of calls", 0.3),
     account("transfer at the floor", 0.25),
     account("no name", 0.05),
+    account("computing", 1.0, 31.2),
 )
 
 
@@ -98,11 +99,11 @@ def test_the_first_line_says_how_much_is_mpi_and_what_takes_most_of_it() -> None
 
 
 def test_one_line_adds_up_to_the_whole_time_of_a_rank() -> None:
-    line = "Of 41 s a rank: 31 outside MPI, 4 waiting (wait at N x N), 3 cost of calls, 2.5 moving bytes, 0.5 no name."
+    line = "Of 41 s a rank: 31 computing, 4 waiting (wait at N x N), 3 cost of calls, 2.5 moving bytes, 0.5 no name."
     assert line in " ".join(lines(a_watch()))
     short = a_watch(ranks=tuple(a_rank(rank, span_s=0.04, mpi_s=0.01) for rank in range(4)))
-    short = replace(short, accounts=(account("late sender", 1.0, 0.01),))
-    assert "Of 40 ms a rank: 30 outside MPI, 10 waiting (late sender), 0 no name." in lines(short)
+    short = replace(short, accounts=(account("late sender", 1.0, 0.01), account("computing", 1.0, 0.03)))
+    assert "Of 40 ms a rank: 30 computing, 10 waiting (late sender), 0 no name." in lines(short)
 
 
 NEVER = ("at most", "no more than", "no slow path", "could be saved", "not priced")

@@ -369,7 +369,7 @@ def _waits_section(results: WatchResults) -> Section | None:
     blocks += [Facts([(wait.kind, [wait.text, _wait_words(wait, results)]) for wait in waits])] if waits else []
     blocks += [_rank_bars(results)] if results.ranks else []
     if results.accounts:
-        head = ["Time went to", "A rank", "Of the time in MPI", "Least on a rank", "Most on a rank"]
+        head = ["Time went to", "A rank", "Of the run", "Least on a rank", "Most on a rank"]
         rows = [
             [
                 account.name,
@@ -380,7 +380,7 @@ def _waits_section(results: WatchResults) -> Section | None:
             ]
             for account in results.accounts
         ]
-        blocks.append(Table("The time in MPI by name", head, rows))
+        blocks.append(Table("The whole time by name", head, rows))
     return Section("waits", "Waiting for other ranks", "Waits", blocks, _WAITS_LEAD) if blocks else None
 
 
