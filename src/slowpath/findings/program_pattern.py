@@ -49,10 +49,14 @@ class RankShare:
 
 @dataclass(frozen=True)
 class ProgramResources:
-    """All ranks that recorded what they had. span_s: of the run."""
+    """All ranks that recorded what they had. span_s: of the run.
+
+    launcher_s: processor time of the job's launcher and of processes that ranks started; None: not known.
+    """
 
     ranks: tuple[RankShare, ...]
     span_s: float
+    launcher_s: float | None = None
 
 
 @dataclass(frozen=True)

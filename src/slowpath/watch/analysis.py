@@ -40,8 +40,17 @@ from slowpath.watch.prices import law_sources, read_sources, remember_laws
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
-from slowpath.watch.resources import alone_note, misstart, program_resources, resources_of
-from slowpath.watch.results import WATCH_SCHEMA, Efficiency, Phase, RankTime, Standstill, WatchedProgram, WatchResults
+from slowpath.watch.resources import alone_note, launcher_seconds, misstart, program_resources, resources_of
+from slowpath.watch.results import (
+    WATCH_SCHEMA,
+    Efficiency,
+    Phase,
+    RankResources,
+    RankTime,
+    Standstill,
+    WatchedProgram,
+    WatchResults,
+)
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
 from slowpath.watch.totals import (
     allocations_of,
@@ -292,7 +301,7 @@ def watched(folder: Path) -> AttributedWatch:
     results = WatchResults(
         schema=WATCH_SCHEMA,
         slowpath=__version__,
-        program=_program(info, job, span_s if ranks else None),
+        program=_program(info, job, resources, span_s if ranks else None),
         coverage=coverage_of(found, calls, seconds, (*info.notes, *alone, *job.notes, *found.world.notes)),
         verdict=(),
         saved_s=None,
@@ -337,7 +346,9 @@ def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:
     return standstill(found, info.until, least_s, info.interrupted or info.hung)
 
 
-def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedProgram:
+def _program(
+    info: WatchInfo, job: WatchedJob, resources: Sequence[RankResources], span_s: float | None
+) -> WatchedProgram:
     first = job.records[0] if job.records else None
     level = int(first.header["thread_level"]) if first is not None else -1
     wrong = misstart(info, job)
@@ -356,6 +367,7 @@ def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedP
         wall_s=info.wall_s or 0.0,
         span_s=span_s,
         started=info.started,
+        launcher_s=launcher_seconds(info, job, resources),
         misstart=wrong.text if wrong is not None else None,
         start_with=wrong.remedy if wrong is not None else None,
     )

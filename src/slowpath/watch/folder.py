@@ -47,6 +47,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     hang_after_s  it was to be stopped when nothing moved for so long; None: never.  hung: and that happened
     place         where it was started; None: it was started by hand
     launcher      the one that the command names; None: none
+    ran_s         processor time of the command and of all that it started on its host; None: not known
     """
 
     schema: Whole = SCHEMA
@@ -60,6 +61,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     variables: dict[str, LongText] = {}
     variables_not_recorded: dict[str, LongText] = {}
     wall_s: NotNegative | None = None
+    ran_s: NotNegative | None = None
     exit_code: Whole | None = None
     signal: Whole | None = None
     interrupted: bool = False

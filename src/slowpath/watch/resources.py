@@ -115,7 +115,16 @@ def program_resources(results: WatchResults) -> ProgramResources | None:
     times = {rank.rank: rank for rank in results.ranks}
     shares = [_share(one, times[one.rank]) for one in results.resources if one.rank in times]
     span_s = results.program.span_s if results.program.span_s is not None else results.program.wall_s
-    return ProgramResources(tuple(shares), span_s)
+    return ProgramResources(tuple(shares), span_s, results.program.launcher_s)
+
+
+def launcher_seconds(info: WatchInfo, job: WatchedJob, resources: Sequence[RankResources]) -> float | None:
+    """Return the processor time that the command used beside its ranks; None: not known, as of ranks on other hosts."""
+    is_here = {record.words("host") for record in job.records} == {info.host}
+    used = [one.ran_s + one.others_ran_s for one in resources if one.ran_s is not None and one.others_ran_s is not None]
+    if info.ran_s is None or not is_here or not len(used) == len(resources) == job.size:
+        return None
+    return max(info.ran_s - sum(used), 0.0)
 
 
 def _share(one: RankResources, time: RankTime) -> RankShare:

@@ -72,6 +72,10 @@ class WatchedProgram(Result, frozen=True, kw_only=True):
     misstart: Annotated[
         Text | None, means("what is wrong with how the ranks were started; null: nothing, or it is not known")
     ] = optional()
+    launcher_s: Annotated[
+        NotNegative | None,
+        means("processor time of its launcher and of processes that its ranks started; null: not known"),
+    ] = optional()
     start_with: Annotated[Text | None, means("how to start them instead; null: misstart is")] = optional()
 
 

@@ -109,6 +109,7 @@ def sharing(
     others_ran_s: float = 0.0,
     resident: Resident = lambda _: 100.0 * MIB,
     namespaces: Callable[[int], str] | None = None,
+    command_ran_s: float | None = None,
     **of_rank: str,
 ) -> WatchResults:
     """A program of a rank for each mask, all of whose ranks had to wait for a processor so long."""
@@ -130,7 +131,7 @@ def sharing(
                  f"used_ns={round((1 + others_ran_s) * 1e9)}")  # fmt: skip
     job.write(folder / "ranks", SPAN_S)
     info = WatchInfo(slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", wall_s=SPAN_S, host="node1",
-                     working_folder="/", library="/l.so", exit_code=0)  # fmt: skip
+                     working_folder="/", library="/l.so", exit_code=0, ran_s=command_ran_s)  # fmt: skip
     write_watch(folder, info)
     return concluded_watch(folder)
 
@@ -163,6 +164,17 @@ def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> Non
     assert "; 1 more group likewise" in one.text
     assert "OMP_NUM_THREADS" in (one.change or "")
     assert one.interval[0] <= one.seconds <= one.interval[1]
+
+
+@pytest.mark.parametrize(("command_ran_s", "name"), [(2.5, "other"), (4.0, "the launcher"), (None, "other")])
+def test_who_takes_the_processors_is_another_job_or_the_own_launcher(
+    tmp_path: Path, command_ran_s: float | None, name: str
+) -> None:
+    """Two ranks of 1 s of processor time each, which waited 1 s each: the rest of the command's time is not theirs."""
+    (one,) = found(tmp_path, ["0", "1"], waited_s=1.0, command_ran_s=command_ran_s)
+    assert one.rule == "SP071"
+    assert one.name.startswith(name)
+    assert ("file" in (one.change or "")) == (name == "the launcher")
 
 
 def test_ranks_in_namespaces_of_their_own_are_named_and_those_in_one_are_not(tmp_path: Path) -> None:

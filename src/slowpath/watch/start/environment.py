@@ -21,6 +21,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import resource
 import shutil
 import signal
 import time
@@ -295,7 +296,7 @@ class CommandEnd:
     """How a command ended. code: its exit code; None: a signal ended it.  interrupted: it was asked to stop.
 
     until: CLOCK_REALTIME in seconds when it was first asked to stop, else when it ended.  hung: it was stopped since
-    nothing moved.
+    nothing moved.  ran_s: processor time of the command and of all that it started here and waited for.
     """
 
     code: int | None
@@ -304,6 +305,7 @@ class CommandEnd:
     interrupted: bool
     until: float
     hung: bool = False
+    ran_s: float = 0.0
 
     @property
     def shell_code(self) -> int:
@@ -332,7 +334,7 @@ def run_to_end(
     waited = {*HANDED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
-        begun = time.monotonic()
+        begun, ran_s = time.monotonic(), _children_s()
         child = _start(command, environ, before)
         interrupted, until, killed_at = False, None, None
         while True:
@@ -363,7 +365,13 @@ def run_to_end(
         interrupted,
         until or time.time(),
         killed_at is not None,
+        max(_children_s() - ran_s, 0.0),
     )
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[signal.Signals] | set[int]) -> Child:

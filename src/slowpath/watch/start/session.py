@@ -361,6 +361,7 @@ def run_watched(
     changed = msgspec.structs.replace(
         info,
         wall_s=ended.wall_s,
+        ran_s=ended.ran_s,
         exit_code=ended.code,
         signal=ended.signal,
         interrupted=ended.interrupted,
