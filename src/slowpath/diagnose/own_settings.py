@@ -31,7 +31,7 @@ from slowpath.stats.estimate import Floats
 
 # What the user's own variables force, and the findings that are therefore the user's own.
 
-FORCED_STATES = {path.code: path.forced_state for path in SLOW_PATHS if path.forced_state}
+FORCED_STATES = {path.code: path.forced_states for path in SLOW_PATHS if path.forced_states}
 
 
 def findings_under(results: Results, forced: Sequence[Forced]) -> list[Finding]:
@@ -42,7 +42,7 @@ def findings_under(results: Results, forced: Sequence[Forced]) -> list[Finding]:
 
 def _as_users_own(finding: Finding, forced: Sequence[Forced]) -> Finding:
     """A finding of the state that the user's variables force is the user's own, and says so."""
-    own = [f"{one.name}={one.value}" for one in forced if FORCED_STATES.get(finding.rule) == one.state]
+    own = [f"{one.name}={one.value}" for one in forced if one.state in FORCED_STATES.get(finding.rule, ())]
     if finding.environment != "default" or not own:
         return finding
     text = f"{finding.text.rstrip('.')}; your environment sets {', '.join(own)}."
@@ -436,5 +436,5 @@ def _same(own: Finding, other: Finding, forced: Sequence[Forced]) -> bool:
     """Whether another finding has the same cause: the same rule in one phase, or a state that the setting forces."""
     if (own.rule, own.phase, own.axis) == (other.rule, other.phase, other.axis):
         return True
-    forcing = {one.name for one in forced if other.affects_default and FORCED_STATES.get(other.rule) == one.state}
+    forcing = {one.name for one in forced if other.affects_default and one.state in FORCED_STATES.get(other.rule, ())}
     return bool(forcing) and forcing <= responsible(own)

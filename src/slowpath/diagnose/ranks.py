@@ -19,7 +19,6 @@ from slowpath.mpi.guidelines import COMPARED, GUIDELINES
 
 PAIR = 2
 MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
-MOST_CROWDED = 64  # ranks that share cores
 
 
 @dataclass(frozen=True)
@@ -55,16 +54,6 @@ class Job:
     def timed_places(self) -> Mapping[str, LaunchPlace]:
         """Where these go, by the name of the placement; the first is where a job of so many would run."""
         return _places(self.timed_ranks, self)
-
-    @property
-    def crowded_place(self) -> tuple[str, LaunchPlace]:
-        """Where ranks go to share cores, as many as asked for."""
-        ranks = min(self.ranks, MOST_CROWDED)
-        return f"{ranks} ranks, crowded", self._anywhere(ranks)
-
-    def _anywhere(self, ranks: int) -> LaunchPlace:
-        nodes = self.nodes if self.nodes > 1 and ranks % self.nodes == 0 else None
-        return LaunchPlace("none", ranks, nodes, ranks // nodes if nodes else None)
 
 
 A_PAIR = Job()
@@ -140,38 +129,22 @@ LENGTHS = ("8", "8192", "262144")
 _PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 
-DEFAULT, EVERY_ENVIRONMENT = ("default",), (EVERY,)
-
-
-@dataclass(frozen=True)
-class RankPair:
-    """A contrast along one axis: b, each of several, is held against a."""
-
-    name: str
-    question: str
-    axis: str
-    a: str
-    b: tuple[str, ...]
-    phase: str = "steady"
-    metric: str = WORK
-    explains: bool = False
+DEFAULT = ("default",)
 
 
 @dataclass(frozen=True)
 class Part:
     """A group of cells.
 
-    environments: of the survey; EVERY_ENVIRONMENT: all of it, whose launches it shares.
+    ways: other calls that do the same as the collective.  environments: of the survey.
     own_environments: of this group alone, next to the others.
-    crowded: of all ranks where they share cores, and else left out.
     """
 
     name: str
     parameters: Mapping[str, Values]
-    pairs: tuple[RankPair, ...] = ()
+    ways: tuple[str, ...] = ()
     environments: tuple[str, ...] = DEFAULT
     experiment: str = "coll"
-    crowded: bool = False
     own_environments: tuple[EnvironmentTable, ...] = ()
     effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
 
@@ -192,21 +165,8 @@ def held_against(collective: str) -> Part | None:
     if not ways:
         return None
     lengths = {} if collective == "barrier" else {"message_bytes": list(LENGTHS)}
-    pairs = tuple(
-        RankPair(
-            f"{collective} <= {way.replace('+', ' and ')}",
-            f"Is the library's {collective} slower than {way}?",
-            "way",
-            way,
-            ("library",),
-        )
-        for way in ways
-    )
-    return Part(
-        f"{collective} by other calls",
-        {"collective": collective, **lengths, "way": ["library", *ways]},
-        pairs,
-    )
+    parameters: dict[str, Values] = {"collective": collective, **lengths, "way": ["library", *ways]}
+    return Part(f"{collective} by other calls", parameters, tuple(ways))
 
 
 # What can happen only once in a process has one sample a launch.
@@ -232,9 +192,7 @@ def parts(shipped: Sequence[Part] = ()) -> list[Part]:
 # Groups of campaigns/coll.toml as parts of a survey: the cells that rules were made for, in less time.
 
 # Groups of the campaign, the most valuable first; slow paths name them among their probes.
-CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
 GROUPS = (
-    CROWDED,
     "barrier",
     "lengths between",
     "last root",
@@ -266,38 +224,19 @@ def shipped_parts(campaign: Campaign, known: Sequence[str]) -> list[Part]:
     environments = {
         environment.name: environment for environment in campaign.environments if environment.name not in known
     }
-    contrasts = campaign.contrasts
-    return [_part(groups[name], contrasts, environments) for name in GROUPS if name in groups]
+    return [_part(groups[name], environments) for name in GROUPS if name in groups]
 
 
-def _part(
-    group: CellsTable,
-    contrasts: Sequence[ContrastTable],
-    environments: Mapping[str, EnvironmentTable],
-) -> Part:
+def _part(group: CellsTable, environments: Mapping[str, EnvironmentTable]) -> Part:
     names = scalars(group.environment or "default")
     brief = BRIEF
     return Part(
         _name(group.name),
         {name: _words(value) for name, value in group.parameters.items() if name not in brief},
-        tuple(_pair(contrast) for contrast in contrasts if contrast.cells == group.name),
         environments=tuple(name for name in names if name not in environments),
         own_environments=tuple(environments[name] for name in names if name in environments),
         experiment=group.experiment,
         effort=brief,
-        crowded=group.name == CROWDED,
-    )
-
-
-def _pair(contrast: ContrastTable) -> RankPair:
-    return RankPair(
-        f"collectives: {contrast.name}",
-        contrast.question,
-        contrast.axis,
-        scalars(contrast.a)[0],
-        tuple(scalars(contrast.b)),
-        metric=contrast.metric,
-        explains=contrast.explains,
     )
 
 
@@ -345,11 +284,7 @@ def within(
           shipped: campaigns/coll.toml.  wanted: groups with all ranks that may be of use; None: all.
     """
     more = shipped_parts(shipped, [environment.name for environment in pairs.environments]) if shipped else []
-    every = [
-        part
-        for part in parts(more)
-        if part.needs in known and (job.is_crowded or not part.crowded) and (wanted is None or part.name in wanted)
-    ]
+    every = [part for part in parts(more) if part.needs in known and (wanted is None or part.name in wanted)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
     low, high = 0, len(every)  # groups from the begin that fit
@@ -388,15 +323,13 @@ def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
 def _cells(part: Part, job: Job, of_pairs: Sequence[str]) -> CellsTable:
     places = _survey_places(part, job)
     own = shortened(part, next(iter(places.values())).ranks or PAIR)
-    environments = list(of_pairs if part.environments == EVERY_ENVIRONMENT else part.environments)
+    environments = list(part.environments)
     environments += [environment.name for environment in part.own_environments]
     return CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, list(places))
 
 
 def _survey_places(part: Part, job: Job) -> Mapping[str, LaunchPlace]:
-    """Where it is measured: where a job of so many would run, or where ranks share cores."""
-    if part.crowded:
-        return dict([job.crowded_place])
+    """Where it is measured: where a job of so many would run."""
     timed = {BOUND: LaunchPlace("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
     return dict(list(timed.items())[:1])
 
@@ -416,20 +349,19 @@ def _named(pairs: Campaign) -> list[CellsTable]:
 
 
 def _contrasts(part: Part) -> list[ContrastTable]:
+    """The collective against each of its other ways."""
+    collective = str(part.parameters.get("collective"))
     return [
         ContrastTable(
-            f"{pair.name}: {b}" if len(pair.b) > 1 else pair.name,
-            pair.question,
+            f"{collective} <= {way.replace('+', ' and ')}",
+            f"Is the library's {collective} slower than {way}?",
             part.name,
-            pair.axis,
-            pair.a,
-            b,
-            pair.metric,
-            pair.phase,
-            explains=pair.explains,
+            "way",
+            way,
+            "library",
+            WORK,
         )
-        for pair in part.pairs
-        for b in pair.b
+        for way in part.ways
     ]
 
 

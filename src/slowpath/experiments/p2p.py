@@ -121,7 +121,7 @@ def overlap(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCont
 
 _UNLIKE_CALLS = (
     "an early receive is timed in MPI_Wait, a late one in MPI_Probe and MPI_Recv, and the calls differ by themselves; "
-    "SP020 compares them over message_bytes without that difference"
+    "the shortest message shows by how much"
 )
 # Short messages, some about where protocols change, and long ones.
 MESSAGES = SideEffect(

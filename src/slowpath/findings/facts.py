@@ -18,7 +18,7 @@ from slowpath.core.machine import Others, parse_cpu_list
 from slowpath.core.plan import Roles
 from slowpath.core.result import Interval
 from slowpath.core.run_results import EnvironmentResult, PlacementResult, RankPlace, RunResult, SkippedRow
-from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, of_ratio
+from slowpath.core.units import format_bytes, format_time, of_ratio
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.stats.contrast import paired
 from slowpath.stats.estimate import Floats
@@ -36,9 +36,6 @@ SMALL_PAGE_BYTES = 4096
 
 HUGE_PAGE_BYTES = 2 * 2**20
 
-SWITCHED_OUT = 0.05
-
-
 _DEVICE = ("device", "device_pool", "device_vmm", "managed")
 
 _PAGE_OF = {"small": SMALL_PAGE_BYTES, "shared": SMALL_PAGE_BYTES, "huge": HUGE_PAGE_BYTES}
@@ -47,11 +44,6 @@ _PAGE_OF = {"small": SMALL_PAGE_BYTES, "shared": SMALL_PAGE_BYTES, "huge": HUGE_
 def ratio_words(ratio: Ratio) -> str:
     """`3.29x [3.10, 3.50]`; without an interval the bare ratio."""
     return with_interval(ratio.value, ratio.interval)
-
-
-def fraction_words(value: float, interval: Interval) -> str:
-    """`0.91 [0.89, 0.93]`."""
-    return f"{format_ratio(value, (interval[1] - interval[0]) / 2)} {format_interval(interval, value)}"
 
 
 def times_words(one: Difference) -> str:
@@ -102,19 +94,6 @@ def _default(cell: CellResult) -> str:
 def is_device(cell: CellResult) -> bool:
     """Whether the sender's buffer is GPU memory."""
     return memory([cell]).split(":")[0] in _DEVICE
-
-
-def variable_words(variables: Mapping[str, str]) -> str:
-    """`NAME=value, OTHER=value`."""
-    return ", ".join(f"{name}={value}" for name, value in variables.items())
-
-
-def is_switched_out(cell: CellResult) -> bool:
-    """Whether the kernel took the processor from a rank in more than one of 20 operations: what comes out then is how
-    long others ran.
-    """
-    seen = [one for one in (cell.witness or {}).get("steady", {}).values() if one is not None]
-    return any((witness.involuntary_switches or 0) > SWITCHED_OUT * (witness.operations or 1) for witness in seen)
 
 
 def where_words(cells: Sequence[CellResult], *others: str) -> list[str]:

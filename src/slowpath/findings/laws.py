@@ -274,19 +274,6 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
     return replace(law, is_excess=True) if law else None
 
 
-def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:
-    """Law of an excess over message lengths.
-
-    Args: excess_s: length -> of each launch, seconds.  Returns: None with fewer than three lengths where it costs time.
-    """
-    rows: dict[tuple[float, ...], list[float]] = {
-        (length,): [value if value > 0 else float("nan") for value in values]
-        for length, values in excess_s.items()
-        if sum(value > 0 for value in values) > len(values) / 2
-    }
-    return _chosen(rows, (_MESSAGE,), minimum_effect, (CONSTANT, BY_BYTE))
-
-
 def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
     """Law of the times of both sides over the pages that a message touches, small and huge ones.
 
@@ -411,7 +398,7 @@ class Lines:
         *,
         pooled: bool = False,
     ) -> None:
-        self._cells = [_lines_plain(_pooled(cell) if pooled else cell) for cell in cells]
+        self._cells = [_pooled(cell) if pooled else cell for cell in cells]
         self._originals = {cell.cell: cell for cell in cells}
         self._minimum_effect = minimum_effect
         self._roles = roles
@@ -439,14 +426,6 @@ class Lines:
         return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect)
 
 
-def _lines_plain(cell: CellResult) -> CellResult:
-    """Without the length of a block where their number is there: one follows from the other and the message."""
-    if "blocks" not in cell.parameters or "block_bytes" not in cell.parameters:
-        return cell
-    rest = {name: value for name, value in cell.parameters.items() if name != "block_bytes"}
-    return msgspec.structs.replace(cell, parameters=rest)
-
-
 def _pooled(cell: CellResult) -> CellResult:
     return msgspec.structs.replace(cell, environment="", placement="", group="")
 
@@ -460,11 +439,3 @@ def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[st
     """Return the lines in which one of these covariates varies and nothing else that does not follow from it."""
     wanted = set(metrics)
     return [line for line in _lines(facts).along(covariates, phase) if line.sweep.metric in wanted]
-
-
-def law_over(facts: Facts, covariate: str, slowdown: Slowdown, laws: Sequence[Law]) -> FittedLaw | None:
-    """Return which of these laws the line through the slow cell follows; None: it lies on no such line."""
-    lines = lines_along(facts, covariate, phase=slowdown.slow_phase, metrics=(slowdown.metric,))
-    through = (line for line in lines if any(cell is slowdown.slow for cell in line.cells))
-    line = next(through, None)
-    return line.among(laws) if line is not None else None

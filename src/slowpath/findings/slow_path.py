@@ -565,7 +565,7 @@ class SlowPath:
             user's "settings" is responsible; that it is what the user's own "state" shows before any survey; which of
             the library's "alternatives" is faster.
         switch_text: the sentence of a switch whose place was measured further, without the full stop.
-        forced_state: state of the library that it is about and that users can force by a variable; None: none.
+        forced_states: states of the library that it is about and that users can force by a variable.
 
     Remedies:
         remedies: for a cell and for the program's code, in the order in which they are tried.
@@ -597,7 +597,7 @@ class SlowPath:
     probes: tuple[str, ...] = ()
     refinements: tuple[Refinement, ...] = ()
     switch_text: Callable[[SwitchTimes], str] | None = None
-    forced_state: str | None = None
+    forced_states: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     removes_cause: tuple[Remedy, ...] = ()
     program_remedies: tuple[ProgramRemedy, ...] = ()
@@ -611,14 +611,10 @@ COLD = Rival(
     cause="The message's bytes have left the processor's caches and are fetched from memory; the library does no "
     "extra work.",
 )
-CAPACITY = Rival(name="processor caches", cause="The buffers together no longer fit into the processor's caches.")
 WAITING = Rival(name="waiting", cause="A side waits, and its waiting takes the kernel's time.")
 USER = Rival(
     name="work outside the kernel", cause="The time goes to work in user space or to sleep, not to the kernel."
 )
 SIDE = Rival(name="the other side", cause="The other side works while this side spins.")
-UNTOUCHED = Rival(
-    name="first touch", cause="The message causes page faults on pages that nobody has written before (SP012)."
-)
+UNTOUCHED = Rival(name="first touch", cause="The message causes page faults on pages that nobody has written before.")
 NOT_BY_BYTES = Rival(name="bytes", cause="The cost depends on the bytes of the allocation, not on its pages.")
-NOT_BY_PAGES = Rival(name="pages", cause="The cost depends on the pages of the mapping, not on its bytes.")

@@ -125,7 +125,7 @@ ONE_OF_TWO = 0.9  # of the further page faults that one side has, to be called t
 
 MANY_WAITS = 10.0  # calls for each operation, from which on system time is that of waiting
 
-NUMBER_AGREES = (0.5, 1.5)
+_NUMBER_AGREES = (0.5, 1.5)  # page faults over those that the law predicts
 
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
 
@@ -336,7 +336,12 @@ def is_counted(cell: CellResult, phase: str) -> bool:
 def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, pages: float) -> str | None:
     """The line of evidence when the page faults per operation grow by about `pages`; None when not."""
     one, other = total(slow, slow_phase, "minor_faults_per_op"), total(fast, fast_phase, "minor_faults_per_op")
-    if one is None or other is None or pages <= 0 or not NUMBER_AGREES[0] <= (one - other) / pages <= NUMBER_AGREES[1]:
+    if (
+        one is None
+        or other is None
+        or pages <= 0
+        or not _NUMBER_AGREES[0] <= (one - other) / pages <= _NUMBER_AGREES[1]
+    ):
         return None
     side = _faulting(slow, slow_phase, fast, fast_phase, one - other)
     return f"page faults per operation{side} grow by {one - other:.4g}; the law predicts {pages:.4g} pages"
@@ -350,21 +355,6 @@ def _faulting(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: s
         if faults[0] is not None and faults[1] is not None and faults[0] - faults[1] >= ONE_OF_TWO * more:
             return f" of the {SIDES[role]}"
     return ""
-
-
-def cost_witness(facts: Facts, seen: Observation) -> Support:
-    """Processor time that accounts for what the slow cell takes more than the fast one, in the observation's phase."""
-    slow, fast = sides(facts, seen)
-    found = account(slow, seen.phase, fast, seen.phase, seen.excess_s)
-    if found:
-        return _shown(None, found)
-    if slow.witness is None or fast.witness is None:
-        return Support("missing", "system time was not recorded")
-    if is_sampled(slow):
-        return Support("missing", SAMPLED)
-    return Support(
-        "missing", "processor time does not account for the excess; a launch with witness = true counts calls"
-    )
 
 
 def without_waits(facts: Facts, seen: Observation, support: Support) -> Support:

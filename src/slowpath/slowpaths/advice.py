@@ -20,6 +20,10 @@ class Advice:
 
 
 MORE: tuple[Advice, ...] = (
+    Advice("predefined datatype", "Put contiguous runs with a predefined datatype.", ("datatype",)),
+    Advice("fewer live buffers", "Use fewer communication buffers, and reuse them.", ("live_buffers",)),
+    Advice("op that commutes", "Tell MPI_Op_create that the op commutes (second argument) if it does.", ("op",)),
+    Advice("blocking call", "Call the blocking collective where there is nothing to do meanwhile.", ("start",)),
     Advice("int count", "Call MPI_Put instead of MPI_Put_c where an int can hold the count.", ("datatype",)),
     Advice(
         "no request",

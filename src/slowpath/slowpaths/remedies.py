@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from slowpath.findings.facts import HUGE_PAGE_BYTES
 from slowpath.findings.slow_path import (
-    ALONE,
     EAGER,
     EAGER_BYTES,
     LATER,
@@ -25,6 +24,7 @@ from slowpath.findings.slow_path import (
 from slowpath.mpi.launchers import WIDENED
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.own_settings import KEEP_FREED
+from slowpath.mpi.settings import TUNINGS
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:
@@ -91,7 +91,6 @@ PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
     "Let malloc keep freed memory with its pages, so the next buffer of that length is not new.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables; mallopt(3)",
-    table=("keep freed memory", "reuse touched buffers"),
     variables={TUNABLES: KEEP_FREED},
 )
 
@@ -115,54 +114,12 @@ PROGRAM_PAD = ProgramRemedy(
 )
 
 
-def _predefined(parameters: Parameters) -> Mapping[str, str] | None:
-    """Of puts alone: p2p has no datatype of this name."""
-    return set_to("datatype", "predefined")(parameters) if "window" in parameters else None
-
-
-PREDEFINED_DATATYPE = Remedy(
-    "predefined datatype",
-    "Put contiguous runs with a predefined datatype.",
-    ("datatype",),
-    Control("MPI_Put_c of the same bytes with a predefined datatype has no blocks either", without="large_count"),
-    (),
-    ("docs/results/put.md",),
-    parameter="datatype",
-    change=_predefined,
-    code="MPI_Put(data, count, MPI_DOUBLE, target, place, count, MPI_DOUBLE, window);",
-    phrase="predefined datatypes",
-)
-
-
-THREAD_LEVEL_FUNNELED = Remedy(
-    "thread level funneled",
-    "Ask MPI_Init_thread for MPI_THREAD_FUNNELED if only one thread calls MPI.",
-    ("environment",),
-    control=ALONE,
-    sources=("MPI-4.1 section 11.6.2",),
-    variables={"SLOWPATH_THREAD_LEVEL": "funneled"},
-    code="int provided;\nMPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);",
-    phrase="MPI_THREAD_FUNNELED",
-)
-
-ASYNCHRONOUS_PROGRESS = tunings(
-    Remedy(
-        "asynchronous progress",
-        "Switch on asynchronous progress: a thread of the library makes progress while the program computes.",
-        ("progress",),
-        control=ALONE,
-        side_effects=("a core for each rank's thread", "latency of short messages, because calls take a lock"),
-        cores_per_rank=2,
-    )
-)
-
 PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
     "asynchronous-progress",
     "A thread of the library makes progress while the program computes; it needs a core for each rank.",
     "control variable",
     "docs/reference/remedies.md",
-    table=tuple(remedy.name for remedy in ASYNCHRONOUS_PROGRESS),
-    ways=tuple(Way(remedy.applies, remedy.variables) for remedy in ASYNCHRONOUS_PROGRESS),
+    ways=tuple(Way(row.applies, row.variables) for row in TUNINGS if row.purpose == "asynchronous progress"),
     screened=False,
 )
 
@@ -239,17 +196,6 @@ PROGRAM_LONGER_EAGER = ProgramRemedy(
     ),
 )
 
-
-HANDLE_CACHE = tunings(
-    Remedy(
-        "handle cache",
-        "Switch on UCX's cache of IPC handles.",
-        ("live_buffers", "phase"),
-        control=EAGER,
-        side_effects=("driver memory of each open handle",),
-        of_gpu_memory=True,
-    )
-)
 
 HUGE_PAGES = Remedy(
     "huge pages",

@@ -104,7 +104,6 @@ def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(
         ("MPI_Win_allocate", "put", {"window": "create"}, "allocate"),
         ("complete puts at once", "put", {}, "latency"),
         ("lock all once", "put", {"synchronise": "lock"}, "flush_all"),
-        ("predefined datatype", "put", {"datatype": "vector"}, "predefined"),
     ],
 )
 def test_a_trial_of_a_parameter_expands(

@@ -137,7 +137,6 @@ def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
     level = parts_of["collectives: thread level"]
     assert level.environments == ("default", "threads")
     assert [one.setting for one in level.own_environments] == ["collectives_never_open"]
-    assert [one.axis for one in level.pairs] == ["environment"]
     plan = planned(everything(A_PAIR, known), description)
     names = [one.name for one in plan.environments]
     assert len(set(names)) == len(names)

@@ -168,15 +168,16 @@ def test_what_noise_hides_from_them_is_not_explained_and_goes_last() -> None:
     assert proven.status == "proven"
 
 
-CAUSE = "The library handles the datatype block by block."
+CAUSE = "The kernel copies pinned memory page by page."
 EXPLAINED_OF_REFUTED_CAUSE = finding(
-    "SP015",
+    "SP007",
     status="explained",
     cause=CAUSE,
     legs=Legs(observed=leg("shown"), explained=leg("shown", "law and witness agree"), proven=leg()),
 )
 TASK_OF_REFUTED_CAUSE = TrialTask(
-    finding=EXPLAINED_OF_REFUTED_CAUSE.id, remedy="contiguous data", axis="datatype", slow="vector", remedied="byte",
+    finding=EXPLAINED_OF_REFUTED_CAUSE.id, remedy="pageable host memory", axis="memory", slow="pinned_host",
+    remedied="host",
     metric=EXPLAINED_OF_REFUTED_CAUSE.metric, phase="steady", control="it is short", fast_side="unchanged",
 )  # fmt: skip
 
@@ -212,7 +213,7 @@ def test_a_remedy_of_the_cause_that_changes_nothing_takes_the_cause_away() -> No
     assert (found.status, found.cause) == ("observed", None)
     why = found.legs.explained
     assert why.state == "refuted"
-    assert why.text.startswith("'contiguous data' was tried and did not help: without it, the time is ")
+    assert why.text.startswith("'pageable host memory' was tried and did not help: without it, the time is ")
     assert re.search(r"; removing half of the gap would make it 1\.[45]\d?x$", why.text)
     assert found.doubts == [why.text]
     assert f"explained: {why.text}" in found.missing

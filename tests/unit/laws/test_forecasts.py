@@ -33,14 +33,10 @@ FLOOR = 0.01  # steady effects of single points, which no law describes and the 
 Truth = tuple[Mapping[str, Sequence[float]], Sequence[float]]
 _POWERS = [float(2**k) for k in range(3, 23)]
 _LENGTHS = [float(n * MIB) for n in (16, 48, 96, 128, 192, 256, 384, 512, 1024)]
-_LIVE = [1.0, 2, 4, 8, 12, 16, 20, 24, 32, 48]
-_BLOCKS = [1.0, 4, 16, 64, 128, 256, 512, 1024]
 TRUTHS: Mapping[str, Truth] = {
     "constant": ({"message_bytes": _POWERS}, [3e-6] * len(_POWERS)),
     "bytes": ({"message_bytes": _POWERS}, [1.2e-6 + n / 10e9 for n in _POWERS]),
     "allocation": ({"allocation_bytes": _LENGTHS}, [2e-5 + 3e-13 * n for n in _LENGTHS]),
-    "live buffers": ({"live_buffers": _LIVE}, [2e-5 if n <= 16 else 9e-5 for n in _LIVE]),
-    "blocks": ({"blocks": _BLOCKS}, [5e-6 + 0.9e-6 * n for n in _BLOCKS]),
 }
 
 
@@ -66,7 +62,7 @@ def told(sweep: Sweep, name: str) -> tuple[LawForecast, ...]:
 @pytest.mark.needs("minutes")
 def test_intervals_at_95_percent_hold_93_to_97_of_100() -> None:
     made = [one for name in TRUTHS for sweep in sweeps(name, FLOOR, launches=5) for one in told(sweep, name)]
-    assert len(made) >= 800
+    assert len(made) >= 400
     inside = [one.interval[0] <= one.seen_s <= one.interval[1] for one in made if one.seen_s is not None]
     assert 0.93 <= np.mean(inside) <= 0.97, np.mean(inside)
 
@@ -108,14 +104,6 @@ def test_a_line_through_four_lengths_of_a_gpu_fails(seed: int) -> None:
     assert verdict(seen) != "held"
     choice = choose(sweep)
     assert not choice.winner or verdict(held_out(sweep, choice.winner.name, lambda rest: choose(rest).winner)) != "held"
-
-
-def test_points_inside_a_limit_are_not_predicted() -> None:
-    sweep = next(iter(sweeps("live buffers", 0.0)))
-    by = teller(fit(find("live buffers"), sweep), curve(sweep), sweep)
-    assert by.at({"live_buffers": 18.0}) is None
-    assert by.at({"live_buffers": 14.0}) is not None
-    assert by.at({"live_buffers": 96.0}) is not None
 
 
 def test_the_points_set_apart_hold_the_largest_and_leave_enough() -> None:
@@ -163,9 +151,9 @@ def test_what_decides() -> None:
     assert verdict([held, not_decided, not_decided]) == "undecided"
 
 
-@pytest.mark.parametrize(("name", "values"), [("allocation", 3), ("live buffers", 4)])
+@pytest.mark.parametrize(("name", "values"), [("allocation", 3)])
 def test_a_law_needs_two_points_more_than_it_has_parameters(name: str, values: int) -> None:
-    covariate = "live_buffers" if name == "live buffers" else "allocation_bytes"
+    covariate = "allocation_bytes"
     # Each value twice: points that differ in another quantity alone say nothing of this one.
     covariates = {covariate: [2.0**k for k in range(values)] * 2, "message_bytes": [8.0] * values + [16.0] * values}
     sweep = make_sweep(covariates, np.ones((5, 2 * values)))

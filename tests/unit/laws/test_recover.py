@@ -53,16 +53,6 @@ def by_granules(seed: int) -> Sweep:
     return plant(seed, {"allocation_bytes": lengths}, [granule_time(n) for n in lengths])
 
 
-def by_live_buffers(seed: int) -> Sweep:
-    live = [1.0, 2, 4, 8, 12, 16, 20, 24, 32]
-    return plant(seed, {"live_buffers": live}, [2e-5 if n <= 16 else 9e-5 for n in live])
-
-
-def by_repetition(seed: int) -> Sweep:
-    uses = [float(n) for n in range(1, 13)]
-    return plant(seed, {"repetition": uses}, [4e-5 if n < 5 else 2.5e-5 for n in uses])
-
-
 def by_segments(seed: int) -> Sweep:
     return plant(
         seed,
@@ -70,12 +60,6 @@ def by_segments(seed: int) -> Sweep:
         [1.2e-6 + n / 6e9 if n <= 8192 else 5e-6 + n / 12e9 for n in POWERS],
         noise=0.01,
     )
-
-
-def by_blocks(seed: int) -> Sweep:
-    blocks, bytes_ = [1.0, 4, 16, 64, 256, 1024] * 2, [64.0 * KIB] * 6 + [1.0 * MIB] * 6
-    times = [5e-6 + 0.9e-6 * b + n / 10e9 for b, n in zip(blocks, bytes_, strict=True)]
-    return plant(seed, {"blocks": blocks, "message_bytes": bytes_}, times)
 
 
 def by_threshold(seed: int) -> Sweep:
@@ -93,11 +77,8 @@ PLANTS = {
     "allocation": (by_allocation, {"by length": 3e-13}),
     "pages": (by_pages, {"pages": 0.7e-6}),
     "granules": (by_granules, {"4 KiB granules": 19e-9, "64 KiB granules": 220e-9}),
-    "live buffers": (by_live_buffers, {"constant": 2e-5, "miss": 7e-5}),
-    "repetition": (by_repetition, {"constant": 2.5e-5, "before it opens": 1.5e-5}),
     "threshold": (by_threshold, {"constant": 2e-4, "beyond the threshold": 8.8e-3, "4 KiB granules": 28e-9}),
     "segments": (by_segments, {"constant 1": 1.2e-6, "transfer 1": 1 / 6e9, "transfer 2": 1 / 12e9}),
-    "blocks": (by_blocks, {"blocks": 0.9e-6, "transfer": 1e-10}),
 }
 
 
@@ -136,15 +117,13 @@ def test_its_coefficients_lie_in_their_intervals_and_near(chosen: dict[str, list
 
 
 def test_limits_are_bracketed(chosen: dict[str, list[Choice]]) -> None:
-    expected = {"live buffers": (16, 20), "repetition": (4, 5), "segments": (8192, 16384)}
+    expected = {"segments": (8192, 16384)}
     for name, ends in expected.items():
         for choice in chosen[name]:
             if choice.winner is not None:
                 (bracket,) = choice.winner.brackets
                 assert bracket.above <= ends[0]
                 assert bracket.up_to >= ends[1]
-    exact = [c.winner.brackets[0] for c in chosen["live buffers"] if c.winner]
-    assert sum((b.above, b.up_to) == (16, 20) for b in exact) >= 9
     for choice in chosen["granules"]:
         assert choice.winner is not None
         ends = [(b.above, b.up_to) for b in choice.winner.brackets]

@@ -341,8 +341,8 @@ def test_rules_and_remedies_that_it_names_exist() -> None:
 
 
 def test_the_one_that_a_finding_names_stands_first() -> None:
-    assert program_remedies_for("SP012", ("keep freed memory",))[0].key == "keep-freed-memory"
-    assert program_remedies_for("SP012")[0].key == "huge-pages"
+    assert program_remedies_for("SP001", ("pad to 2 MiB",))[0].key == "pad"
+    assert program_remedies_for("SP001")[0].key == "keep-freed-memory"
 
 
 MPICH = ProgramMpi("mpich", "5.0.2")

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import collective_plants
-import first_use_plants
 import slower_broadcast
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
@@ -40,20 +38,6 @@ def first_pages(run: Planted, slow: bool) -> None:
 
 def device_allocation(run: Planted, slow: bool) -> None:
     allocations(run, lambda length: 1e-12 * length if slow else 0.0, memory="device")
-
-
-def live_buffers(run: Planted, slow: bool) -> None:
-    for live in (1, 2, 4, 8, 16, 32, 64):
-        steady = 2e-5 + (3e-5 if slow and live > 16 else 0.0)
-        run.cell({ONE_WAY: {"steady": steady}}, pattern="one_way", message_bytes=MIB, live_buffers=live)
-
-
-def repeat_gate(run: Planted, slow: bool) -> None:
-    number = run.cell({ONE_WAY: {"steady": 2e-5}}, pattern="one_way", message_bytes=MIB)
-    uses = [run.estimate(5e-5 if slow and use < 5 else 2e-5)["launch_values"] for use in range(1, 13)]
-    uses_of = {"repetitions": list(range(1, 13)), "launches": list(range(8))}
-    uses_of["launch_values"] = [list(row) for row in zip(*uses, strict=True)]
-    run.cells[number]["metrics"][ONE_WAY]["by_repetition"] = uses_of
 
 
 def two_sides(axis: str, fast: str, slow_value: str, factor: float, **parameters: Any) -> Plant:
@@ -145,39 +129,11 @@ def busy_cores(run: Planted, slow: bool) -> None:
     run.cell({HALF: {"steady": 1e-6}}, message_bytes=8, also={"witness": lost})
 
 
-def first_touch(run: Planted, slow: bool) -> None:
-    for length in SIZES:
-        a, b = (
-            run.cell({ONE_WAY: {"first": transfer_s(length) + more, "steady": transfer_s(length) + more}},
-                     message_bytes=length, touch=touch)
-            for touch, more in (("write", 0.0), ("none", length // 4096 * 5e-7 if slow else 0.0))
-        )  # fmt: skip
-        run.contrast("touch", ONE_WAY, (a, "write"), (b, "none"), phase="first")
-
-
 def switch(run: Planted, slow: bool) -> None:
     for power in range(3, 21):
         length = 2**power
         more = 4e-6 if slow and length > 16 * KIB else 0.0
         run.cell({HALF: {"steady": transfer_s(length) + more}}, pattern="ping_pong", message_bytes=length)
-
-
-def datatype(run: Planted, slow: bool) -> None:
-    for blocks in (16, 64, 256, 1024, 4096):
-        block = MIB // blocks
-        one = {"message_bytes": MIB, "pattern": "ping_pong", "block_bytes": block, "blocks": blocks}
-        a = run.cell({HALF: {"steady": 1e-4}}, datatype="contiguous", **one)
-        b = run.cell({HALF: {"steady": 1e-4 + (blocks * 5e-8 if slow else 0.0)}}, datatype="vector", **one)
-        run.contrast("datatype", HALF, (a, "contiguous"), (b, "vector"))
-
-
-def overlap(run: Planted, slow: bool) -> None:
-    part = 0.9 if slow else 0.1
-    times = {"communication_s": 1e-3, "compute_s": 1e-3, "overlapped_s": 1e-3 * (1 + part), "exposed_s": 1e-3 * part}
-    more = {"pattern": "overlap", "message_bytes": MIB, "progress": "none"}
-    number = run.cell({name: {"steady": value} for name, value in times.items()}, **more)
-    ratio = {"unit": "1", "better": "lower", "phases": {"steady": run.estimate(part)}}
-    run.cells[number]["metrics"]["exposed_communication_ratio"] = ratio
 
 
 def windows(run: Planted, slow: bool) -> None:
@@ -188,36 +144,17 @@ def windows(run: Planted, slow: bool) -> None:
     run.contrast("window_info", "time_per_put_s", (a, "latency"), (b, "default"))
 
 
-def unexpected(run: Planted, slow: bool) -> None:
-    """MPI_Wait takes 5 us more than MPI_Probe and MPI_Recv, whatever the length."""
-    for length in (8, *SIZES):
-        early, late = transfer_s(length) + 5e-6, transfer_s(length) + (0.8e-10 * length if slow else 0.0)
-        for posted, time_s in (("before", early), ("after", late)):
-            more = {"message_bytes": length, "posted": posted}
-            run.cell({"receive_s": {"steady": time_s}}, pattern="one_way", **more)
-
-
 PLANTS: dict[str, Plant] = {
     "SP001": first_pages,
-    "SP003": live_buffers,
-    "SP004": repeat_gate,
     "SP007": two_sides("memory", "host", "pinned_host", 4.0),
     "SP008": pages,
     "SP009": environments("no single copy", "single_copy_off", {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, 2.5),
-    "SP010": environments("network path", "network_path", {"MPIR_CVAR_NO_LOCAL": "1"}, 2.5),
     "SP011": binding,
-    "SP012": first_touch,
     "SP013": switch,
-    "SP015": datatype,
-    "SP017": overlap,
     "SP019": windows,
-    "SP020": unexpected,
-    "SP023": device_allocation,
     "SP035": own_settings,
     "SP070": library_default,
     "SP047": inherited_mask,
     "SP048": busy_cores,
     **slower_broadcast.PLANTS,
-    **collective_plants.PLANTS,
-    **first_use_plants.PLANTS,
 }

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import slower_broadcast
-from collective_plants import PLANTS
 from planted_results import KIB, Planted
 
 from slowpath.core.cell_results import CellResult
@@ -25,17 +24,6 @@ def only(run: Planted) -> Finding:
     found = findings(run.results(), ROLES)
     assert len(found) == 1, [one.text for one in found]
     return found[0]
-
-
-def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> None:
-    run = Planted()
-    PLANTS["SP046"](run, True)
-    for cell, switches in zip(run.cells, (400, 1), strict=True):
-        cell["witness"]["steady"]["receive"]["involuntary_switches"] = switches
-    found = only(run)
-    assert found.legs.explained.state == "shown"
-    assert any("not when waiting ranks give it up" in line for line in found.legs.explained.evidence)
-    assert found.remedies[0].name == "set OMPI_MCA_mpi_yield_when_idle"
 
 
 ROUNDS = 12

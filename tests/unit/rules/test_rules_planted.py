@@ -10,17 +10,18 @@ import jsonschema
 import msgspec
 import pytest
 from planted_results import KIB, MIB, Planted, placement
-from plants import COSTS, HALF, PLANTS, windows
+from plants import COSTS, HALF, PLANTS, device_allocation, environments, windows
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.slow_path import nothing
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.outside import OUTSIDE
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
 
 # A pattern is planted in a program's calls (tests/unit/watch/test_watch_patterns.py), what lies outside of healthy runs
 # in a panel (tests/unit/analyse/test_deviations.py).
-CODES = [rule.code for rule in SLOW_PATHS if rule not in (*PROGRAM_SLOW_PATHS, OUTSIDE)]
+CODES = [rule.code for rule in SLOW_PATHS if rule not in (*PROGRAM_SLOW_PATHS, OUTSIDE) and rule.observe is not nothing]
 SEEDS = (1, 2, 3)
 COUNTED = ("rounds", "involuntary_switches")  # no time was taken
 
@@ -49,12 +50,7 @@ def test_a_clean_twin_gives_nothing(code: str) -> None:
 
 LAWS = {
     "SP001": ("granules", "4 KiB page", COSTS[2][1]),
-    "SP003": ("live buffers", None, 3e-5),
-    "SP004": ("repetition", None, 3e-5),
     "SP008": ("pages", "page of the host", 4e-7),
-    "SP015": ("blocks", "block", 5e-8),
-    "SP023": ("allocation", "byte of the allocation", 1e-12),
-    "SP044": ("bytes", "byte of the window", 1.2e-6 / 4096),
 }
 
 
@@ -70,13 +66,27 @@ def test_the_cost_is_right_within_a_tenth(code: str) -> None:
 
 
 def test_limits_lie_where_they_were_planted() -> None:
-    assert [(b.above, b.up_to) for b in found("SP003", True, 1)[0].law.brackets] == [(16, 32)]
-    assert [(b.above, b.up_to) for b in found("SP004", True, 1)[0].law.brackets] == [(4, 5)]
     bracket = found("SP013", True, 1)[0].law.brackets[0]
     assert bracket.above <= 16 * KIB < bracket.up_to
     low, high = found("SP001", True, 1)[0].law.brackets
     assert low.above < 64 * KIB <= low.up_to
     assert high.above <= MIB < high.up_to
+
+
+def test_gpu_memory_that_costs_by_its_length_is_named_with_the_cost_of_a_byte() -> None:
+    run = Planted(1)
+    device_allocation(run, True)
+    (only,) = findings(run.results(), ROLES)
+    assert (only.rule, only.law.name) == ("SP001", "allocation")
+    assert only.law.coefficients[-1].value == pytest.approx(1e-12, rel=0.1)
+
+
+@pytest.mark.parametrize(("slow", "about"), [(True, "network path"), (False, "path inside the node")])
+def test_the_network_s_path_in_a_node_is_named_whichever_way_is_slower(slow: bool, about: str) -> None:
+    run = Planted(1)
+    environments("network path", "network_path", {"MPIR_CVAR_NO_LOCAL": "1"}, 2.5 if slow else 0.4)(run, True)
+    (only,) = findings(run.results(), ROLES)
+    assert (only.rule, only.about, only.affects_default) == ("SP009", about, not slow)
 
 
 def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> None:

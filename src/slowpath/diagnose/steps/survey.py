@@ -72,15 +72,6 @@ CONTRASTS = (
         "pinned_host",
         "one_way_s",
     ),
-    ContrastTable(
-        "pool of GPU memory",
-        "Is memory from a pool slower than from cuMemAlloc?",
-        "memory kinds",
-        "memory",
-        "device",
-        "device_pool",
-        "one_way_s",
-    ),
 )
 
 
@@ -101,22 +92,11 @@ def of_devices(gpus: int) -> tuple[CellsTable, ...]:
             },
         ),
         CellsTable(
-            "live device buffers",
-            "p2p",
-            {
-                **one_way,
-                "live_buffers": [1, 2, 4, 8, 12, 16, 32, 64],
-                "buffer_bytes": "4MiB",
-                "message_bytes": "1MiB",
-                "messages": 6,
-            },
-        ),
-        CellsTable(
             "memory kinds",
             "p2p",
             {
                 "pattern": "one_way",
-                "memory": ["host", "pinned_host", "device", "device_pool"],
+                "memory": ["host", "pinned_host", "device"],
                 "message_bytes": ["64KiB", "4MiB"],
                 "allocations": 2,
                 "messages": 6,

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.collectives import sp036_guideline, sp042_collective_path
+from slowpath.slowpaths.collectives import sp036_guideline
 
-FAMILY: tuple[SlowPath, ...] = (
-    sp036_guideline.SLOW_PATH,
-    sp042_collective_path.SLOW_PATH,
-)
+FAMILY: tuple[SlowPath, ...] = (sp036_guideline.SLOW_PATH,)

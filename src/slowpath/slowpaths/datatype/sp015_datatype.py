@@ -1,100 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP015: derived datatypes that are moved block by block."""
+"""SP015: derived datatypes that are moved block by block, in a program."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from slowpath.core.finding_results import Rival
-from slowpath.findings.facts import Facts, Slowdown, number, parameter
-from slowpath.findings.laws import law_over
-from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import (
     GPU,
     HOST,
-    WAITING,
     Control,
-    Observation,
     Parameters,
     ProgramPrice,
     Remedy,
     SlowPath,
-    Support,
     When,
+    nothing,
     on_gpu,
     set_to,
 )
-from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness
-from slowpath.slowpaths.remedies import PREDEFINED_DATATYPE
-from slowpath.stats.laws.known import BY_BLOCK, CONSTANT
-from slowpath.stats.laws.law import FittedLaw
 
-_WHOLE = ("contiguous", "predefined", "large_count")
-_SUBARRAY = "derived"
-_COPIED = "packed"  # of the experiment exchange
 _READ_BY_PROCESSORS = HOST | {"shared mapping", "pinned host memory", "MPI's"}
-_PACKED = {"mpi_pack": "packed by MPI_Pack", "loop": "packed by a loop"}  # by the program
-
-
-def observe(facts: Facts) -> Sequence[Observation]:
-    """Contrasts of datatypes, or of packing, in which the derived datatype is slower."""
-    found = [
-        slowdown for slowdown in facts.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(slowdown)
-    ]
-    groups = grouped(found, lambda one: (parameter(one.slow, "datatype"), one.slow.experiment, *place_key(one.slow)))
-    return [_observation(facts, group) for group in groups]
-
-
-def _derived_is_slower(one: Slowdown) -> bool:
-    slow, fast = (parameter(cell, "datatype", "contiguous") for cell in (one.slow, one.fast))
-    if _SUBARRAY in (slow, fast) or _COPIED in (slow, fast):
-        # Faces that lie packed already cost neither the library nor the program a copy: they blame no datatype.
-        return (slow, fast) == (_SUBARRAY, _COPIED)
-    return slow not in _WHOLE and (fast in _WHOLE or parameter(one.fast, "pack") in _PACKED)
-
-
-def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
-    kind = _kind(parameter(group[0].slow, "datatype"))
-    wording = Wording(f"{{size}}messages of datatype {kind}", _reference(group[0]), f"datatype {kind}")
-    return slowdown_observed(facts, group, wording, lambda some: _law(facts, some))
-
-
-def _kind(value: str) -> str:
-    """A datatype of both sides, or of one alone."""
-    sender, colon, receiver = value.partition(":")
-    if receiver in _WHOLE:
-        return f"{sender} on the sender alone"
-    if sender in _WHOLE and colon:
-        return f"{receiver} on the receiver alone"
-    return f"{sender} on the sender and {receiver} on the receiver" if colon else sender
-
-
-def _reference(one: Slowdown) -> str:
-    if parameter(one.fast, "datatype") == _COPIED:
-        return "the same faces copied by the program"
-    return _PACKED.get(parameter(one.fast, "pack"), "the same bytes in one block")
-
-
-def _law(facts: Facts, group: Sequence[Slowdown]) -> FittedLaw | None:
-    """Over the blocks of the derived datatype, at the length that loses most."""
-    return law_over(facts, "blocks", max(group, key=lambda one: one.excess_s), (CONSTANT, BY_BLOCK))
-
-
-def witnesses(facts: Facts, seen: Observation) -> Support:
-    """Counted calls in the number of blocks, or system time for the excess."""
-    slow = facts.cells[seen.slow_cells[0]]
-    count = number(slow, "blocks") or 0.0
-    made = calls(slow, seen.phase, SINGLE_COPY, "calls_per_op")
-    if made is not None and count and NUMBER_AGREES[0] <= made / count <= NUMBER_AGREES[1]:
-        line = f"{made:.4g} calls of process_vm_readv or writev for each message of {count:.0f} blocks"
-        return Support("shown", "law and witness agree", (line,))
-    return cost_witness(facts, seen)
-
-
-_GAPS = Rival(
-    name="lines and pages of the gaps",
-    cause="A message with gaps touches more cache lines and pages, whoever copies it.",
-)
 
 
 def _packed(parameters: Parameters) -> Mapping[str, str] | None:
@@ -127,7 +52,6 @@ PACKING_LOOP = Remedy(
     phrase="a loop that packs before sending",
 )
 
-
 CONTIGUOUS_DATA = Remedy(
     "contiguous data",
     "Pack blocks into a contiguous buffer with MPI_Pack or a loop before sending.",
@@ -148,22 +72,14 @@ SLOW_PATH: SlowPath = SlowPath(
     title="A derived datatype costs extra for each of its blocks",
     what="Data in pieces (vector, indexed) go more slowly through a derived datatype than as one block: the library "
     "copies block by block.",
-    needs="The same bytes in one block and in several numbers of blocks, 4 or more: law 'blocks'. Explained when "
-    "counted calls or system time grow with the blocks.",
+    needs="A watched program that sends blocks shorter than 512 B, and the price of the same message packed by a "
+    "loop or MPI_Pack.",
     remedy="Pack with MPI_Pack or a loop and send the contiguous copy, or make blocks longer.",
-    observe=observe,
+    observe=nothing,
     cause="The library handles the datatype block by block.",
-    witnesses=witnesses,
-    hypotheses=("the library copies blocks one by one (user time)", "each block is a copy of its own"),
     kind="property",
-    rivals=(_GAPS, WAITING),
     probes=("blocks",),
-    remedies=(
-        PACKING_LOOP,
-        CONTIGUOUS_DATA,
-        PREDEFINED_DATATYPE,
-    ),
-    removes_cause=(CONTIGUOUS_DATA,),
+    remedies=(PACKING_LOOP, CONTIGUOUS_DATA),
     prices=(
         ProgramPrice(
             "small blocks",

@@ -4,16 +4,6 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.first_use import (
-    sp001_first_use_pages,
-    sp004_late_fast_path,
-    sp012_first_touch,
-    sp023_ipc_allocation,
-)
+from slowpath.slowpaths.first_use import sp001_first_use_pages
 
-FAMILY: tuple[SlowPath, ...] = (
-    sp001_first_use_pages.SLOW_PATH,
-    sp004_late_fast_path.SLOW_PATH,
-    sp012_first_touch.SLOW_PATH,
-    sp023_ipc_allocation.SLOW_PATH,
-)
+FAMILY: tuple[SlowPath, ...] = (sp001_first_use_pages.SLOW_PATH,)

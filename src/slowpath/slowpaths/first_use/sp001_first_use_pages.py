@@ -1,11 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP001: the first use of a buffer costs by its pages."""
+"""SP001: first messages that take longer from some allocations than from others, by pages or by length."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.facts import Facts, is_device
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.facts import (
+    LAW_RATIO,
+    SMALL_PAGE_BYTES,
+    Difference,
+    Facts,
+    Ratio,
+    Slowdown,
+    buffer_words,
+    gpus,
+    is_device,
+    memory,
+    parameter,
+    ratio_words,
+    sizes,
+    times_words,
+    where_words,
+)
+from slowpath.findings.laws import Line, lines_along, with_bound
 from slowpath.findings.slow_path import (
     COLD,
     FIRST_METRICS,
@@ -19,9 +37,11 @@ from slowpath.findings.slow_path import (
     Observation,
     ProgramPrice,
     SlowPath,
+    Support,
     When,
+    observed,
 )
-from slowpath.slowpaths.first_use.first_uses import PROBES, FirstUse, first_use_witness, first_uses_observed
+from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
 from slowpath.slowpaths.remedies import (
     KEEP_BUFFERS,
     LIBSLOWPATH_PAD_SO,
@@ -31,17 +51,171 @@ from slowpath.slowpaths.remedies import (
     PROGRAM_KEEP_HUGE_PAGES,
     PROGRAM_PAD,
 )
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.law import FittedLaw, cost_words
+
+PROBES = ("allocations", "device allocations")  # groups of the survey that show a first use
+ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
+
+MESSAGE = "message_bytes"
+
+# Of the metrics of one cell the first of these speaks: the others are parts of it. A first round trip, one a launch,
+# also holds what the other rank is late by, so that patterns of round trips say nothing of first messages.
+METRICS = ("one_way_s", "send_barrier_s")
+
+VISIT_S = 1e-9  # less than any processor or kernel spends on a page that it looks at; the cheapest seen took 20 ns
+
+_PAYERS = ("granules", "pages", "threshold", "allocation")
+
+
+def pays_by_allocation(law: FittedLaw) -> bool:
+    """Whether the excess goes by the allocation. A term that may be 0 is no evidence: one, at least, of those that grow
+    must not be.
+    """
+    growing = [coefficient.excludes_zero for coefficient in law.coefficients if coefficient.per]
+    return law.name in _PAYERS and not (growing and all(one is False for one in growing))
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
-    """First uses whose excess follows pages or the allocation's length; by its length GPU memory is SP023's. GPU memory
-    that is slower by no law is slow by its length as well: launches vary too much there for a law.
+    """Each line of allocations whose first message depends on them, of cells whose buffers were written. GPU memory
+    that is slower by no law is named as well: launches vary too much there for a law.
     """
+    lines = lines_along(facts, *ALLOCATIONS, phase="first", metrics=METRICS)
+    kept = (line for line in lines if not any("none" in parameter(cell, "touch") for cell in line.cells))
+    return [seen for line in kept if (seen := _over_allocations(facts, line)) is not None]
 
-    def wanted(use: FirstUse) -> bool:
-        return use.by == "pages" or use.by == ("unknown" if is_device(use.slow) else "allocation")
 
-    return first_uses_observed(facts, wanted)
+def _primary(cell: CellResult) -> str | None:
+    """The metric of a cell that speaks for it, measured both at first and later or, of opening a handle, at first."""
+    for name in METRICS:
+        if cell.estimate(name, "first") and cell.estimate(name, "steady"):
+            return name
+    return None
+
+
+def _value_s(cell: CellResult, metric: str, phase: str) -> float:
+    """Of a phase that the cell has."""
+    estimate = cell.estimate(metric, phase)
+    assert estimate is not None
+    return estimate.value
+
+
+def _over_allocations(facts: Facts, line: Line) -> Observation | None:
+    """All of one message, so that later messages can't follow the allocation's pages."""
+    if not line.is_fixed(MESSAGE) or any(_primary(cell) != line.sweep.metric for cell in line.cells):
+        return None
+    place = line.slowest
+    slow = line.cells[place]
+    ratio, contrast, fast = _between(facts, line, place, _reference(line, place))
+    fast_s = _value_s(fast, line.sweep.metric, "first")
+    # Cold caches make a first message from a longer buffer a little slower, too.
+    if not ratio.beyond or ratio.least < LAW_RATIO or _as_cold_caches(line, place, fast_s):
+        return None
+    law = with_bound(line.law, line.sweep)
+    if not (pays_by_allocation(law) or is_device(slow)):
+        return None
+    use = Difference(
+        slow=slow,
+        fast=fast,
+        metric=line.sweep.metric,
+        slow_s=float(line.centre_s[place]),
+        fast_s=fast_s,
+        ratio=ratio,
+    )
+    kinds = memory(line.cells)
+    where = gpus(line.cells)  # ways inside a GPU and between two differ in kind
+    what = f"The first {sizes([slow])} message".replace("  ", " ")
+    against = f"from {_buffer(fast)}"
+    cost = f"; cost: {cost_words(law)}" if law.name else "; its growth law is unknown"
+    several = facts.imported and len({cell.environment for cell in line.cells}) > 1
+    named = f"contrast {contrast}" if contrast else "pairs of launches of two cells"
+    return observed(
+        use,
+        about=", ".join(["first use", kinds, *where]),
+        place=facts.place(line.cells, where_words(line.cells, *where)),
+        text=f"{what} from {_buffer(slow)} in {kinds} memory is {ratio_words(ratio)} slower than {against}: "
+        f"{times_words(use)}{cost}.",
+        phase="first",
+        affects_default=None if facts.imported else facts.is_default(slow),
+        cells=tuple(cell.cell for cell in line.cells),
+        contrasts=(contrast,) if contrast else (),
+        law=law,
+        evidence=(f"{ratio_words(ratio)} slower than {against}: {named}",),
+        doubts=("the points come from different logs, which do not state how they were launched",) if several else (),
+    )
+
+
+def _lengths(line: Line) -> Floats:
+    """Of the allocations, bytes, shape (points,)."""
+    return next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
+
+
+def _as_cold_caches(line: Line, slow: int, fast_s: float) -> bool:
+    """Whether the excess is less than a visit to each page of the allocation takes, so that nothing can have paid by
+    its pages or bytes: a longer buffer pushes more out of the caches while it is filled.
+    """
+    return bool(line.centre_s[slow] - fast_s < VISIT_S * _lengths(line)[slow] / SMALL_PAGE_BYTES)
+
+
+def _reference(line: Line, slow: int) -> int:
+    """The fastest point with an allocation of about the same length; where it is not clearly faster, that of all."""
+    lengths = _lengths(line)
+    near = [i for i in range(line.sweep.points) if 0.5 * lengths[slow] <= lengths[i] <= 2 * lengths[slow]]
+    fast = min(near, key=lambda i: line.centre_s[i])
+    found = line.picked_ratio(slow, fast)
+    clear = found.beyond if found.interval else found.value > 1 + line.minimum_effect
+    return fast if clear else line.fastest
+
+
+def _between(facts: Facts, line: Line, slow: int, fast: int) -> tuple[Ratio, str | None, CellResult]:
+    """Of two points: the campaign's own contrast where it has one, which knows single launches from the inside.
+
+    Returns: also the cell that the slow one is held against.
+    """
+    cells = (line.cells[slow].cell, line.cells[fast].cell)
+    for slowdown in facts.all_slowdowns:
+        if (slowdown.slow.cell, slowdown.fast.cell) == cells and _both_first(slowdown, line.sweep.metric):
+            return slowdown.ratio, slowdown.contrast, slowdown.fast
+    found = line.picked_ratio(slow, fast)
+    if found.interval is None and facts.imported:
+        return _of_twin(facts, line, slow)
+    return found, None, line.cells[fast]
+
+
+def _of_twin(facts: Facts, line: Line, slow: int) -> tuple[Ratio, str | None, CellResult]:
+    """In logs the slow point is compared with another of its own log, not with the fastest of all."""
+    for slowdown in facts.all_slowdowns:
+        same = slowdown.slow.cell == slowdown.fast.cell
+        if slowdown.slow.cell == line.cells[slow].cell and not same and _both_first(slowdown, line.sweep.metric):
+            return slowdown.ratio, slowdown.contrast, slowdown.fast
+    return Ratio(1.0, None, False), None, line.cells[slow]
+
+
+def _both_first(one: Slowdown, metric: str) -> bool:
+    return one.metric == metric and one.slow_phase == one.fast_phase == "first"
+
+
+def _buffer(cell: CellResult) -> str:
+    """`a fresh 1 GiB + 1 B buffer`."""
+    return f"a fresh {buffer_words(cell)} buffer".replace("  ", " ")
+
+
+def witnesses(facts: Facts, seen: Observation) -> Support:
+    """Processor time or page faults that account for the excess of the slow cell's first message."""
+    slow, fast = sides(facts, seen)
+    pages = _pages(seen)
+    faults = faults_words(slow, "first", fast, "first", pages) if pages else None
+    found = account(slow, "first", fast, "first", seen.excess_s)
+    if faults or found:
+        return _shown(faults, found)
+    if slow.witness is None:
+        return Support("missing", "page faults and system time were not recorded")
+    if is_sampled(slow):
+        return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
+    return Support(
+        "missing",
+        "neither page faults nor processor time account for the excess; a launch with witness = true counts calls",
+    )
 
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -56,7 +230,7 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers, no longer than needed.",
     observe=observe,
     cause="The whole allocation is mapped or pinned at its first use, page by page.",
-    witnesses=first_use_witness,
+    witnesses=witnesses,
     hypotheses=(
         "the GPU driver maps an opened handle page by page",
         "the kernel pins the buffer page by page",

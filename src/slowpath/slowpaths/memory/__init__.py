@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.memory import sp003_handle_cache, sp007_pinned_host, sp008_small_pages
+from slowpath.slowpaths.memory import sp007_pinned_host, sp008_small_pages
 
 FAMILY: tuple[SlowPath, ...] = (
-    sp003_handle_cache.SLOW_PATH,
     sp007_pinned_host.SLOW_PATH,
     sp008_small_pages.SLOW_PATH,
 )

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.one_sided import sp019_window_kind, sp044_window_pages
+from slowpath.slowpaths.one_sided import sp019_window_kind
 
-FAMILY: tuple[SlowPath, ...] = (
-    sp019_window_kind.SLOW_PATH,
-    sp044_window_pages.SLOW_PATH,
-)
+FAMILY: tuple[SlowPath, ...] = (sp019_window_kind.SLOW_PATH,)

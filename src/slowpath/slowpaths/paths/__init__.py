@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.paths import sp009_single_copy, sp010_network_path
+from slowpath.slowpaths.paths import sp009_paths
 
-FAMILY: tuple[SlowPath, ...] = (
-    sp009_single_copy.SLOW_PATH,
-    sp010_network_path.SLOW_PATH,
-)
+FAMILY: tuple[SlowPath, ...] = (sp009_paths.SLOW_PATH,)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.placement import (
     sp011_binding,
-    sp046_oversubscribed,
     sp047_mask,
     sp048_load,
     sp060_shared_processors,
@@ -17,7 +16,6 @@ from slowpath.slowpaths.placement import (
 
 FAMILY: tuple[SlowPath, ...] = (
     sp011_binding.SLOW_PATH,
-    sp046_oversubscribed.SLOW_PATH,
     sp047_mask.SLOW_PATH,
     sp048_load.SLOW_PATH,
     sp060_shared_processors.SLOW_PATH,

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.protocol import sp013_protocol_switch, sp020_unexpected
+from slowpath.slowpaths.protocol import sp013_protocol_switch
 
-FAMILY: tuple[SlowPath, ...] = (
-    sp013_protocol_switch.SLOW_PATH,
-    sp020_unexpected.SLOW_PATH,
-)
+FAMILY: tuple[SlowPath, ...] = (sp013_protocol_switch.SLOW_PATH,)

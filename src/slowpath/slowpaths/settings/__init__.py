@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.settings import sp017_progress, sp035_own_settings, sp070_library_default
+from slowpath.slowpaths.settings import sp035_own_settings, sp070_library_default
 
 FAMILY: tuple[SlowPath, ...] = (
-    sp017_progress.SLOW_PATH,
     sp035_own_settings.SLOW_PATH,
     sp070_library_default.SLOW_PATH,
 )

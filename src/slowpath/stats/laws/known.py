@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
 
@@ -50,16 +50,6 @@ def _counting(name: str, covariate: str, variant: str, term: str, per: Per, fewe
 # The postal model, alpha + beta n (Hockney 1994, doi 10.1016/S0167-8191(06)80021-9).
 MESSAGE = "message_bytes"
 BY_BYTE = _counting("bytes", MESSAGE, "bytes", "transfer", BYTE)
-
-
-# Contiguous blocks of a datatype: one copy, or one call of the GPU's driver, for each.
-BLOCKS = "blocks"
-_BY_BLOCK = _counting("blocks", BLOCKS, "blocks", "blocks", per_one("block", "blocks"))
-BY_BLOCK = replace(
-    _BY_BLOCK,
-    formula=f"{_BY_BLOCK.formula} [+ c message_bytes]",
-    variants=lambda covariates: with_transfer(_BY_BLOCK.variants(covariates), covariates),
-)
 
 
 # The base case: every other law has to fit better.
@@ -271,26 +261,7 @@ GRANULES = Law(
 )
 
 
-# Steps: a constant time on both sides of a limit, in a length or in a count.
-
 ALIKE_RATIO = 1.25  # of lengths that count as one: what is constant over them may as well grow
-
-
-def step(name: str, term: str, above: float, up_to: float, *, rising: bool) -> Variant:
-    """A constant more from `up_to` on (rising), or up to `above` (falling)."""
-
-    def columns(covariates: Covariates) -> Sequence[Column]:
-        later = covariates[name] > above
-        return [intercept(covariates), Column(term, None, (later if rising else ~later).astype(np.float64))]
-
-    return Variant(f"step after {above:g}", columns, (Bracket(name, above, up_to),))
-
-
-def steps(covariates: Covariates, name: str, term: str, *, rising: bool) -> list[Variant]:
-    """One for each gap between neighbouring values of the covariate."""
-    values = np.unique(covariates[name]).tolist()
-    found = [step(name, term, low, high, rising=rising) for low, high in pairwise(values)]
-    return with_transfer(found, covariates)
 
 
 def gaps_between_groups(lengths: Sequence[float], fewest_beside: int) -> list[tuple[float, float]]:
@@ -307,31 +278,6 @@ def gaps_between_groups(lengths: Sequence[float], fewest_beside: int) -> list[tu
 def count_of_groups(lengths: Sequence[float]) -> int:
     """Ascending lengths that stand ALIKE_RATIO or more apart."""
     return sum(high > ALIKE_RATIO * low for low, high in pairwise(lengths)) + bool(lengths)
-
-
-def _stepping(name: str, formula: str, covariate: str, term: str, *, rising: bool) -> Law:
-    """One step along a number.  Args: rising: the slow side is above it."""
-    return Law(
-        name=name,
-        formula=formula,
-        needs=lambda covariates: missing(covariates, covariate),
-        variants=lambda covariates: steps(covariates, covariate, term, rising=rising),
-        shape_matters=False,
-        along=(covariate,),
-        fewest=5,
-    )
-
-
-# More buffers are in use than a cache of handles or registrations holds. Buffers used in turn miss a cache with
-# least-recently-used replacement either never or every time, so the cost does not grow: it begins. Known capacities:
-# docs/internals/statistics.md.
-LIVE = "live_buffers"
-LIVE_BUFFERS = _stepping("live buffers", "t = a + b [live_buffers > K]", LIVE, "miss", rising=True)
-
-# A path that opens at the n-th use of a buffer, counted from 1. n = 2 is a cost of the first use alone. MPICH's XPMEM
-# opens at the fifth use of an address (its source, src/mpid/ch4/shm/ipc/xpmem).
-REPETITION = "repetition"
-REPETITIONS = _stepping("repetition", "t = a + b [repetition < n]", REPETITION, "before it opens", rising=False)
 
 
 FEWEST = 5  # lengths: two constants, the step, and two that could contradict them
@@ -587,11 +533,8 @@ LAWS: tuple[Law, ...] = (
     ALLOCATION,
     PAGES,
     GRANULES,
-    LIVE_BUFFERS,
-    REPETITIONS,
     THRESHOLD,
     SEGMENTS,
-    BY_BLOCK,
 )
 
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP009: the way of a message inside a node: single copy off, the network's path, or a default that is slower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from slowpath.core.finding_results import Rival
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
+from slowpath.findings.laws import difference_law
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.slow_path import ALONE, EAGER, Observation, SlowPath, Support, leaving
+from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes, socket_bytes
+from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
+
+FEWEST_LENGTHS = 2  # at which the default has to be the slower way, where it is not clearly so at one
+OFF, ON = "single copy off", "single copy on"
+NETWORK, OWN = "network path", "path inside the node"
+_FORCED = {"single_copy_off": OFF, "network_path": NETWORK}  # state of the slow side
+_AVOIDED = {"single_copy_off": ON, "network_path": OWN}  # of the fast side, where the default is the slow one
+_WORDS = {
+    OFF: ("{size}messages without single copy", "with it"),
+    ON: ("{size}messages by single copy", "through shared memory"),
+    NETWORK: ("{size}messages inside the node through the network path", "over the library's own"),
+    OWN: ("{size}messages through the library's own path inside the node", "over the network's"),
+}
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Contrasts of environments in which one side is forced onto another way: whichever is slower is reported."""
+    found = [one for one in facts.slowdowns("environment", phase="steady") if _slow_side(facts, one) is not None]
+    groups = grouped(found, lambda one: (_slow_side(facts, one), *place_key(one.slow, "environment")))
+    return [_observation(facts, group) for group in groups if _is_firm(facts, group)]
+
+
+def _is_firm(facts: Facts, group: Sequence[Slowdown]) -> bool:
+    """Whether the next run will say the same. What one way costs more than another follows the length; how fast one
+    length goes follows where a launch's buffers lie, too, by a quarter and more. So a default that is the slow side at
+    one length alone, and not clearly, is no slow path.
+    """
+    if _slow_side(facts, group[0]) in _FORCED.values():
+        return True
+    lengths = {number(slowdown.slow, "message_bytes") for slowdown in group}
+    return len(lengths) >= FEWEST_LENGTHS or max(slowdown.ratio.least for slowdown in group) >= CLEAR_RATIO
+
+
+def _slow_side(facts: Facts, one: Slowdown) -> str | None:
+    """What the slow side does; None: the contrast is not about a way inside the node."""
+    slow, fast = facts.setting(one.slow) or "", facts.setting(one.fast) or ""
+    if slow in _FORCED and facts.as_found(one.fast):
+        return _FORCED[slow]
+    return _AVOIDED.get(fast) if facts.as_found(one.slow) else None
+
+
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+    about = _slow_side(facts, group[0]) or ""
+    wording = Wording(*_WORDS[about], about, facts.is_default(group[0].slow))
+    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
+
+
+def witnesses(facts: Facts, seen: Observation) -> Support:
+    """Bytes that one process copied from the other's memory, or that went through sockets, on one side alone."""
+    slow, fast = sides(facts, seen)
+    length = number(slow, "message_bytes") or 0.0
+    is_forced = seen.about in _FORCED.values()
+    forced, own = (slow, fast) if is_forced else (fast, slow)
+    is_network = seen.about in (NETWORK, OWN)
+    more, less = (forced, own) if is_network else (own, forced)  # that has the calls, and that has not
+    counted = [(socket_bytes if is_network else single_copy_bytes)(cell, seen.phase) for cell in (more, less)]
+    if counted[0] is None or counted[1] is None:
+        return Support("missing", NOT_COUNTED)
+    calls = "sockets carry" if is_network else "process_vm_readv and writev copy"
+    line = f"{calls} {counted[0]:.4g} bytes for a message of {length:.0f} bytes, {counted[1]:.4g} otherwise"
+    if counted[0] >= length / 2 > 0 and counted[1] < length / 2:
+        return Support("shown", "only one side makes these calls", (line,))
+    return Support("missing" if is_network else "refuted", "the calls do not distinguish the two ways", (line,))
+
+
+_SMALL_PAGES = Rival(
+    name="small pages",
+    cause="A single copy is slow from these pages (SP008): on huge pages both paths are equally fast.",
+)
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP009",
+    name="path in a node",
+    title="Messages inside a node take the slower of two ways",
+    what="Long messages inside a node are copied once from process to process, twice through shared memory, or go "
+    "through the network's module. The kernel refuses process_vm_readv, the library lacks it, or a variable "
+    "chose another way. From small pages a single copy can be the slower one.",
+    needs="The same messages with the library's default, with single copy off and on the network's path. Explained "
+    "when counted calls of process_vm_readv, or bytes through sockets, carry the message on one side alone.",
+    remedy="Allow single copy (ptrace_scope 0, the container's seccomp profile) and unset what forces another way.",
+    observe=observe,
+    cause="One side copies messages in another way than the other.",
+    witnesses=witnesses,
+    hypotheses=(
+        "single copy is off, refused or missing on the slow side",
+        "messages take the network's path on the slow side",
+        "single copy is slow from these pages",
+    ),
+    needs_law=False,
+    kind="fault",
+    rivals=(_SMALL_PAGES,),
+    probes=("paths", "short messages"),
+    remedies=(
+        *leaving("single_copy_off", "let messages inside a node be copied once", EAGER),
+        *leaving("network_path", "let messages inside a node use the library's shared memory", ALONE),
+        HUGE_PAGES,
+    ),
+    program_remedies=(
+        PROGRAM_HUGE_PAGES,
+        PROGRAM_RESERVED_HUGE_PAGES,
+        PROGRAM_TWO_COPIES,
+    ),
+    forced_states=("single_copy_off", "network_path"),
+)
