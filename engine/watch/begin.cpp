@@ -149,6 +149,7 @@ void note_start(const Observed& call) {
 void note_session_end() {
     if (is_world_there()) return;
     note_modules();
+    note_requests();
     renew_anchor();
     set_state(layout::finalized);
 }
@@ -158,6 +159,7 @@ void end_record() {
     if (recording == 0) return;
     recording = 0;
     note_modules();
+    note_requests();
     note_resources("end");
     renew_anchor();
     set_state(layout::finalized);
@@ -171,6 +173,7 @@ namespace {
     if (recording == 0) return;
     recording = 0;
     note_modules();
+    note_requests();
     note_resources("end");
     renew_anchor();
     if (header().state != layout::finalized) set_state(layout::ended);

@@ -261,6 +261,7 @@ struct Completion {
     Pending* find(std::size_t at) const {
         if (given(at) == library().handle(library().request_null)) return nullptr;
         Pending* pending = find_request(given(at), location(at));
+        if (pending == nullptr) request_gone(layout::not_known);
         return pending != nullptr && pending->is_active ? pending : nullptr;
     }
     const void* status(std::size_t at) const {
@@ -330,6 +331,7 @@ void finish(const Completion& completion, Pending* pending, const void* status) 
         add_event(seen.lane, done);
     }
     pending->is_active = false;
+    request_gone(pending->event.site);
     if (pending->lasting == Lasting::once) forget_request(pending);
 }
 
@@ -471,7 +473,8 @@ void observe_free_request(const Seen& seen) {
     if (seen.scratch == nullptr || seen.call.error != 0) return;
     const Completion completion(seen);
     Pending* const pending = find_request(completion.given(0), completion.location(0));
-    if (pending == nullptr) return;
+    if (pending == nullptr) return request_gone(layout::not_known);
+    if (pending->is_active) request_gone(pending->event.site);
     // What an active receive for any source gets will not be seen: it stays open.
     forget_request(pending);
 }

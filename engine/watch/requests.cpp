@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/requests.hpp"
 
+#include <cstdio>
 #include <cstring>
 
+#include "watch/file.hpp"
 #include "watch/library.hpp"
 #include "watch/table.hpp"
 
@@ -17,6 +19,10 @@ constexpr std::size_t aside_slots = 4096;
 constinit Pending* aside = nullptr;
 
 constinit std::uint32_t last_serial = 0;
+
+/// By the row of the site where they were posted; the last one: not known.
+constexpr std::uint32_t most_sites = 4096;
+constinit std::uint64_t gone[most_sites + 1]{};
 
 Pending& aside_slot(std::uint64_t key, const void* location) {
     // Neighbours in the program's array are neighbours here: none takes the place of another one.
@@ -76,7 +82,23 @@ void forget_request(Pending* pending) {
         requests.erase(pending);
 }
 
+void request_gone(std::uint32_t site) {
+    ++gone[site < most_sites ? site : most_sites];
+}
+
+void note_requests() {
+    for (std::uint32_t site = 0; site <= most_sites; ++site) {
+        if (gone[site] == 0 && site != most_sites) continue;
+        char line[64];
+        std::snprintf(line, sizeof line, "%lld %llu",
+                      site == most_sites ? -1LL : static_cast<long long>(site),
+                      static_cast<unsigned long long>(gone[site]));
+        write_text("completed", line);
+    }
+}
+
 void begin_requests() {
+    std::memset(gone, 0, sizeof gone);
     requests.clear();
     unmap_rows(aside, aside_slots);
     aside = nullptr;

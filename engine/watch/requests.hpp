@@ -44,6 +44,11 @@ Pending* remember_request(Word handle, const void* location);
 Pending* find_request(Word handle, const void* location);
 void forget_request(Pending* pending);
 
+/// A request was completed or freed. @param site Where it was posted; layout::not_known: nobody knows.
+void request_gone(std::uint32_t site);
+/// Write down how many of each place are gone. Those that nobody knows of may be any place's.
+void note_requests();
+
 void begin_requests();
 
 struct Arrival {

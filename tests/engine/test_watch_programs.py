@@ -45,18 +45,18 @@ PLANTED = {
     "small-messages": ("SP050", "small_messages"),
     "small-nonblocking": ("SP050", "small_nonblocking"),
     "small-reductions": ("SP051", "small_reductions"),
-    "window": ("SP052", "window"),
+    "window": ("SP083", "window"),
     "barriers": ("SP053", "barriers"),
     "broadcast": ("SP054", "broadcast"),
     "chain": ("SP055", "chain"),
     "unexpected": ("SP056", "unexpected"),
-    "leak": ("SP057", "leak"),
+    "leak": ("SP083", "leak"),
     "late": ("SP058", "late"),
     "new-buffers": ("SP059", "new_buffers"),
     "passive": ("SP075", "passive"),
     "synchronous": ("SP076", "synchronous"),
     "polls": ("SP077", "polls"),
-    "requests": ("SP057", "requests"),
+    "requests": ("SP083", "requests"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
@@ -64,7 +64,7 @@ MORE_ITERATIONS = {"chain": 100}
 FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls"), 2)
 LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
 SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
-ALSO = {"leak": {"SP052"}, "requests": {"SP050"}}  # what is in both twins: made in each iteration, eight messages
+ALSO = {"leak": {"SP083"}, "requests": {"SP050"}}  # what is in both twins: made in each iteration, eight messages
 
 
 @pytest.fixture(scope="module")

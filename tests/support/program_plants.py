@@ -197,19 +197,20 @@ def polls(program: Program, twin: bool) -> None:
 
 
 Plant = Callable[[Program, bool], None]
+# By code, and in words where one code has several.
 PLANTS: dict[str, Plant] = {
     "SP049": hot_spot,
     "SP050": small_messages,
     "SP051": small_reductions,
-    "SP052": made_anew,
     "SP053": barriers,
     "SP054": broadcast,
     "SP055": chain,
     "SP056": received_late,
-    "SP057": never_freed,
     "SP058": senders_wait,
     "SP059": new_buffers,
     "SP075": target_away,
     "SP076": synchronous,
     "SP077": polls,
+    "SP083 made anew": made_anew,
+    "SP083 never freed": never_freed,
 }

@@ -154,6 +154,8 @@ class ProgramCalls:
     adds to the time between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the
     first time: site, rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded.
     eager_bytes: up to which standard sends go before their receive is posted, as far as it is known.
+    completions: shape (c, 3): site, rank, and how many requests that were started there were completed or freed; site
+    NONE: it is not known where. None: not recorded.
     in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
     (`object_collective` in slowpath.watch.analysis), empty: none.
@@ -191,6 +193,7 @@ class ProgramCalls:
     target_wait_s: Floats | None = None
     target: Ints | None = None
     eager_bytes: int = 0
+    completions: Ints | None = None
     in_vain: Bools | None = None
 
     def __len__(self) -> int:

@@ -7,6 +7,7 @@ What slow paths see in a program's own calls, and what the run saves without, by
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,13 +26,14 @@ from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.findings import place_words
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.prices import LEAST_SHARE
-from slowpath.watch.record.layout import EventKind
+from slowpath.watch.record.layout import NONE_32, EventKind
 from slowpath.watch.results import CallSite, WatchFinding
 from slowpath.watch.totals import is_coarse, stands_for, time_weights
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, only, possible, replay, sampled, transfers
 
 _OF_MESSAGES = ("point to point", "completion")
 _COUNTED = ("count", "allocation_bytes")
+_COMPLETED = re.compile(r"(-1|\d{1,9}) \d{1,18}")
 _HEAP = (1, 2)  # memory kinds: malloc's, and mappings
 
 
@@ -104,6 +106,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         ranks=max(len(world.records), 1),
         span_s=span_s,
         first_uses=_first_uses(world, sites),
+        completions=_completions(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
     )
 
@@ -173,6 +176,20 @@ def _first_uses(world: World, sites: Ints) -> Ints:
         count, length = (np.minimum(fresh[name], np.uint64(2**40)).astype(np.int64) for name in _COUNTED)
         rows.append(np.stack([site, np.full(site.size, record.rank), count, length], axis=1))
     return np.concatenate(rows) if rows else np.zeros((0, 4), dtype=np.int64)
+
+
+def _completions(world: World, sites: Ints) -> Ints | None:
+    """Of the ends of all ranks: site, rank, and requests; None: a rank did not come to its end."""
+    rows = []
+    for i, record in enumerate(world.records):
+        lines = [line.split() for line in record.text.get("completed", ()) if _COMPLETED.fullmatch(line)]
+        counts = np.array(lines, dtype=np.int64).reshape(-1, 2)
+        if not counts.size:
+            return None
+        known = (counts[:, 0] >= 0) & (counts[:, 0] < record.sites.size)
+        site = sites[world.sites_at(i, np.where(known, counts[:, 0], NONE_32))]
+        rows.append(np.stack([site, np.full(site.size, record.rank), counts[:, 1]], axis=1))
+    return np.concatenate(rows) if rows else None
 
 
 def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int, int]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program import (
+    managed,
     sp049_hot_spot,
     sp050_small_messages,
     sp051_small_reductions,
-    sp052_made_anew,
     sp053_redundant_barrier,
     sp054_own_collective,
     sp055_serial_chain,
     sp056_receives_late,
-    sp057_never_freed,
     sp058_senders_wait,
     sp059_new_buffers,
     sp075_target_away,
@@ -22,15 +21,14 @@ from slowpath.slowpaths.program import (
 )
 
 FAMILY: tuple[SlowPath, ...] = (
+    managed.SLOW_PATH,
     sp049_hot_spot.SLOW_PATH,
     sp050_small_messages.SLOW_PATH,
     sp051_small_reductions.SLOW_PATH,
-    sp052_made_anew.SLOW_PATH,
     sp053_redundant_barrier.SLOW_PATH,
     sp054_own_collective.SLOW_PATH,
     sp055_serial_chain.SLOW_PATH,
     sp056_receives_late.SLOW_PATH,
-    sp057_never_freed.SLOW_PATH,
     sp058_senders_wait.SLOW_PATH,
     sp059_new_buffers.SLOW_PATH,
     sp075_target_away.SLOW_PATH,

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP083: what a program makes in MPI, how often, and what it never frees or completes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from slowpath.findings.program_pattern import (
+    NONE,
+    Bools,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    usual,
+)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Objects of one kind.
+
+    makes, frees, along: calls that make one, free it, and go with making it.  is_timed: each call has a time of its
+    own.  least: made by a rank at one place, after communication each time where that is known.  least_held: made by a
+    rank at one place, hardly any freed.  once: what to write instead.
+    """
+
+    name: str
+    makes: tuple[str, ...]
+    frees: tuple[str, ...]
+    along: tuple[str, ...] = ()
+    least: int = 50
+    least_held: int = 1000
+    once: str = ""
+    is_timed: bool = False
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """All that manage objects of this kind."""
+        return (*self.makes, *self.frees, *self.along)
+
+
+_TYPES = (
+    *("contiguous", "vector", "create_hvector", "indexed", "create_hindexed", "create_indexed_block", "create_struct"),
+    *("create_hindexed_block", "create_subarray", "create_darray", "create_resized", "hvector", "hindexed", "struct"),
+    "dup",
+)
+_PREPARED = ("Send", "Bsend", "Rsend", "Ssend", "Recv", "Bcast", "Allreduce", "Reduce", "Alltoall", "Alltoallv")
+KINDS: Final = (
+    _Kind(
+        "communicator",
+        (
+            *(f"MPI_Comm_{how}" for how in ("dup", "dup_with_info", "idup", "split", "split_type", "create")),
+            *("MPI_Comm_create_group", "MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create", "MPI_Intercomm_merge"),
+            *("MPI_Dist_graph_create", "MPI_Dist_graph_create_adjacent", "MPI_Intercomm_create"),
+        ),
+        ("MPI_Comm_free", "MPI_Comm_disconnect"),
+        least=10,
+        least_held=20,
+        is_timed=True,
+    ),
+    _Kind(
+        "window",
+        ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic"),
+        ("MPI_Win_free",),
+        least=10,
+        least_held=20,
+        is_timed=True,
+    ),
+    _Kind("datatype", tuple(f"MPI_Type_{how}" for how in _TYPES), ("MPI_Type_free",), ("MPI_Type_commit",)),
+    _Kind(
+        "group",
+        (
+            *("MPI_Comm_group", "MPI_Win_get_group", "MPI_Group_incl", "MPI_Group_excl", "MPI_Group_range_incl"),
+            *("MPI_Group_range_excl", "MPI_Group_union", "MPI_Group_intersection", "MPI_Group_difference"),
+        ),
+        ("MPI_Group_free",),
+    ),
+    _Kind(
+        "info object", ("MPI_Info_create", "MPI_Info_dup", "MPI_Comm_get_info"), ("MPI_Info_free",), ("MPI_Info_set",)
+    ),
+    _Kind(
+        "persistent request",
+        tuple(f"MPI_{name}_init" for name in _PREPARED),
+        ("MPI_Request_free",),
+        once="prepare the request once before the loop, start it in each iteration, and free it after the loop",
+    ),
+    _Kind(
+        "attached region",
+        ("MPI_Win_attach",),
+        ("MPI_Win_detach",),
+        least=10,
+        once="attach the memory once before the loop, and detach it after the loop",
+    ),
+    _Kind(
+        "send buffer",
+        ("MPI_Buffer_attach",),
+        ("MPI_Buffer_detach",),
+        once="attach the buffer once before the loop, and detach it after the loop",
+    ),
+    _Kind("MPI allocation", ("MPI_Alloc_mem",), ("MPI_Free_mem",), least=10),
+    _Kind("operation", ("MPI_Op_create",), ("MPI_Op_free",)),
+)
+FREED: Final = 0.1  # at most that share of what is made
+LEAST_REQUESTS: Final = 100  # of a rank at one place: those of a program that was stopped are few
+_REQUEST: Final = re.compile(r"MPI_(I(?!m?probe)\w+|Start(all)?|R(put|get|accumulate|get_accumulate))(_c)?")
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Of each place: objects that are made again and again, or never freed, and requests that are never completed."""
+    if not len(calls.counted):
+        return ()
+    return [*(pattern for kind in KINDS for pattern in _of_kind(calls, kind)), *_requests(calls)]
+
+
+def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
+    call, site, rank, count = calls.counted.T
+    makes = calls.name_is(*kind.makes)[call]
+    made, freed = (int(count[here].sum()) for here in (makes, calls.name_is(*kind.frees)[call]))
+    for place in np.unique(site[makes]).tolist():
+        here = makes & (site == place)
+        each = np.bincount(rank[here], weights=count[here])
+        rounds = _rounds(calls, kind, place, int(each.max()))
+        is_held = freed <= FREED * made and each.max() >= kind.least_held and rounds >= kind.least
+        if rounds < kind.least:
+            continue
+        every, most = int(count[here].sum()), int(each.max())
+        name = calls.names[int(np.bincount(call[here], weights=count[here]).argmax())]
+        rows, saved_s, alone_s = _saved(calls, kind, place, every / made, rounds)
+        other = [int(at) for at in np.unique(calls.site[rows]) if at not in (place, NONE)]
+        text = (
+            f"{every:,} {kind.name}s made by {name} in {{place}}, {most:,} on a rank, with communication between them"
+        )
+        held = f"; only {freed / made:.0%} of the program's {kind.name}s are freed"
+        once = kind.once or f"make the {kind.name} once before the loop, and free it after the loop"
+        yield SeenPattern(
+            name=f"{kind.name}s never freed" if is_held else f"{kind.name}s made anew",
+            sites=(place, *other[:3]) if place != NONE else (),
+            count=every,
+            text=text + held if is_held else text,
+            change=f"{once}, or at least free each {kind.name} after its last use" if is_held else once,
+            basis="the calls that make and free it, except the first, without their waits for late ranks and the first "
+            f"use of a new {kind.name}",
+            rows=rows,
+            saved_s=saved_s,
+            more_s=(alone_s, 0.9 * alone_s, alone_s),
+            reported=is_held,
+        )
+
+
+def _saved(calls: ProgramCalls, kind: _Kind, place: int, part: float, rounds: int) -> tuple[Ints, Floats, float]:
+    """Kept calls with what each would take less, and seconds a rank in calls that are only counted.
+
+    Args: part: of what the program makes of this kind, the share that is made here.
+    """
+    again = 1.0 - 1.0 / rounds
+    here = calls.named(*kind.makes) & (calls.site == place)
+    rows = np.flatnonzero(here | calls.named(*kind.frees, *kind.along))
+    share = np.where(here[rows], again, part * again)
+    own_s, call = calls.own_s[rows], calls.call[rows]
+    ends = [usual(own_s, call) * share, usual(own_s, call, 1.0) * share, own_s * share]
+    kept = np.zeros(len(calls.names), dtype=bool)
+    kept[calls.call] = True
+    counted, site = calls.counted[:, 0], calls.counted[:, 1]
+    makes = calls.name_is(*kind.makes)[counted] & (site == place) & ~kept[counted]
+    others = calls.name_is(*kind.frees, *kind.along)[counted] & ~kept[counted]
+    alone_s = float(calls.counted_s[makes].sum() + part * calls.counted_s[others].sum()) / calls.ranks * again
+    return rows, np.stack(ends, axis=1), alone_s
+
+
+def _rounds(calls: ProgramCalls, kind: _Kind, place: int, made: int) -> int:
+    """How often a rank makes them after it has communicated: once, where it makes all that it needs in one loop.
+
+    Args: made: by the rank that makes most; it has to do where calls of this kind have no times.
+    """
+    rows = np.flatnonzero(calls.named(*kind.makes) & (calls.site == place))
+    if not rows.size:
+        return 0 if kind.is_timed else made
+    traffic = np.cumsum(_traffic(calls))
+    first = np.ones(rows.size, dtype=bool)
+    first[1:] = (calls.rank[rows][1:] != calls.rank[rows][:-1]) | (traffic[rows[1:] - 1] > traffic[rows[:-1]])
+    return int(np.bincount(calls.rank[rows[first]]).max())
+
+
+def _traffic(calls: ProgramCalls) -> Bools:
+    """Calls that communicate: no management."""
+    managing = calls.named(*(name for kind in KINDS for name in kind.calls))
+    communicates: Bools = (calls.is_message | calls.is_collective | calls.is_one_sided) & ~managing
+    return communicates
+
+
+def _requests(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Requests that were started at a place and neither completed nor freed.
+
+    Those of which nobody knows where they were started, since the program moved them, may be any place's.
+    """
+    if calls.completions is None:
+        return
+    starts = np.array([_REQUEST.fullmatch(name) is not None for name in calls.names], dtype=bool)
+    call, site, rank, count = calls.counted[starts[calls.counted[:, 0]]].T
+    gone_site, gone_rank, gone = calls.completions.T
+    unknown = np.bincount(gone_rank[gone_site == NONE], weights=gone[gone_site == NONE], minlength=calls.ranks)
+    for place in np.unique(site).tolist():
+        here, there = site == place, gone_site == place
+        started = np.bincount(rank[here], weights=count[here], minlength=calls.ranks)
+        ended = np.bincount(gone_rank[there], weights=gone[there], minlength=calls.ranks)
+        left = np.maximum(started - ended - unknown, 0).astype(np.int64)
+        if place == NONE or left.max() < LEAST_REQUESTS or left.sum() < (1 - FREED) * started.sum():
+            continue
+        name = calls.names[int(np.bincount(call[here], weights=count[here]).argmax())]
+        yield SeenPattern(
+            name="requests never completed",
+            sites=(place,),
+            count=int(left.sum()),
+            text=f"{left.sum():,} requests by {name} in {{place}}, {left.max():,} on a rank, are neither completed nor "
+            "freed",
+            change="complete each request by MPI_Wait or MPI_Test before its buffer is used again: until then the "
+            "message may hold what was written later",
+            basis="",
+            reported=True,
+        )
+
+
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
+    code="SP083",
+    name="made and freed",
+    title="MPI objects are made again and again, or never freed or completed",
+    what="Making a window or a communicator agrees on an identity, exchanges addresses and maps memory; a datatype "
+    "is flattened when it is committed. What is never freed or completed holds memory and identities: MPICH ends a "
+    "program after some 2,000 communicators.",
+    needs="A watched program: one place makes ten or more windows or communicators on a rank with communication "
+    "between them, or fifty objects of other kinds. The saving is all but the first, without waiting for late ranks. "
+    "Named whatever it costs: twenty or more (a thousand of other kinds) of which at most a tenth is freed, and a "
+    "hundred requests.",
+    remedy="Make it once before the loop and free it after the loop. For buffers that change, MPI_Win_create_dynamic, "
+    "or one window over all of them. MPI_Wait or MPI_Test for requests.",
+    cause="Making and freeing takes the time of several collectives; what is never freed piles up.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)
