@@ -42,16 +42,27 @@ def compare_command(
     full: bool,
     as_json: bool,
 ) -> int:
-    """Compare two runs cell by cell.
+    """Compare two runs cell by cell, or two watches.
 
     A and B are run folders or results.json files: two dates, two libraries, two machines. B is judged against A. The
     runs were not interleaved, and all differences between them are listed first. Exit codes: 0 whatever the result, 2
     wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown: slowpath gate.
 
     Runs of cannon are compared by the whole multiplication, its computation and its communication, for all styles.
+
+    Of two folders of slowpath watch, before and after a change of the program: what became faster, by account and
+    place, and whether it was what the first watch had promised. A folder of several watches is one side of several
+    runs; from three on each side the ratio has an interval.
     """
     import msgspec
 
+    from slowpath.watch.compare import watches_in
+
+    watched = [bool(watches_in(side)) for side in (a, b)]
+    if any(watched):
+        if not all(watched):
+            raise UsageError(f"{(b, a)[watched[1]]}: is no watch, but {(a, b)[watched[1]]} is; name two watches")
+        return _compare_watches(a, b, as_json or format == "json", full)
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
@@ -62,6 +73,15 @@ def compare_command(
         from slowpath.compare.views import render_comparison, render_comparison_brief
 
         click.echo((render_comparison if full else render_comparison_brief)(found).rstrip("\n"))
+    return 0
+
+
+def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
+    from slowpath.watch.compare import compared, comparison_json, comparison_lines, read_side
+
+    found = compared(read_side(a), read_side(b))
+    for line in [comparison_json(found)] if as_json else comparison_lines(found, full):
+        click.echo(line)
     return 0
 
 

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches before and after a change of the program: what became faster, and whether it was what was promised. Pure.
+
+Each side is one run or several. The runs were not interleaved, so a machine that became slower counts as the change.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from slowpath.core.errors import RecordError
+from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Text, means
+from slowpath.core.results import MOST_LINES, cut
+from slowpath.core.units import format_interval, format_ratio, seconds
+from slowpath.stats.contrast import unpaired
+from slowpath.watch.analysis import concluded_watch
+from slowpath.watch.findings import place_words
+from slowpath.watch.folder import is_watch, record_files
+from slowpath.watch.results import BEFORE_THE_RUN, AccountName, CallSite, WatchFinding, WatchResults, read_watch_results
+from slowpath.watch.verdict import amount, run_seconds
+
+MINIMUM_EFFECT: Final = 0.03
+FEWEST_RUNS: Final = 3  # on each side, for an interval
+LEAST_SHARE: Final = 0.005  # of the run before, from which a difference is worth a row
+GONE: Final = 0.5  # of what a finding cost before: what costs less after was changed
+BUSY_SHARE: Final = 0.1  # of the run before, without a processor: other work decides the difference
+MOST_ROWS: Final = 3  # of a kind, on a screen
+
+
+class WatchSide(Result, frozen=True, kw_only=True):
+    """The runs of one side."""
+
+    folders: Annotated[tuple[Text, ...], means("of the watches")]
+    program: Annotated[Name, means("file name of the program that called MPI")]
+    ranks: Annotated[Count, means("of MPI_COMM_WORLD")]
+    span_s: Annotated[NotNegative, means("from MPI_Init to MPI_Finalize, median of the runs")]
+
+
+class AccountChange(Result, frozen=True, kw_only=True):
+    """Time under one name, a rank, medians of the runs."""
+
+    name: Annotated[AccountName, means("as in accounts of a watch")]
+    before_s: Annotated[NotNegative, means("of A")]
+    after_s: Annotated[NotNegative, means("of B")]
+
+
+class PlaceChange(Result, frozen=True, kw_only=True):
+    """Time in one MPI call of one function, a rank, medians of the runs."""
+
+    call: Annotated[Name, means("MPI_Send and so on")]
+    place: Annotated[Text, means("function, with the file and line of A, else of B")]
+    before_s: Annotated[NotNegative, means("of A")]
+    after_s: Annotated[NotNegative, means("of B")]
+
+
+class PromisedChange(Result, frozen=True, kw_only=True):
+    """A finding of the first run of A."""
+
+    id: Annotated[Text, means("of the finding")]
+    name: Annotated[Text, means("of the finding")]
+    place: Annotated[Text | None, means("where; null: not known")]
+    promised_s: Annotated[Number, means("of the run")]
+    interval: Annotated[Interval, means("of promised_s")]
+    is_made: Annotated[bool, means("B has no such finding at that place, or one that costs less than half")]
+
+
+class WatchComparison(Result, frozen=True, kw_only=True):
+    """What `slowpath compare A B` says of two watches."""
+
+    a: WatchSide
+    b: WatchSide
+    ratio: Annotated[NotNegative, means("time of B over that of A")]
+    interval: Annotated[Interval | None, means("of ratio, at 95 %; null: fewer than 3 runs on a side")]
+    saved_s: Annotated[Number, means("time of A less that of B")]
+    differences: Annotated[tuple[Text, ...], means("between A and B, beside the program's own code")]
+    accounts: Annotated[tuple[AccountChange, ...], means("the largest difference first")]
+    places: Annotated[tuple[PlaceChange, ...], means("the largest difference first")]
+    promised: Annotated[tuple[PromisedChange, ...], means("findings of A that save time, most first")]
+    promised_s: Annotated[Number | None, means("by what was changed, together; null: nothing of it was changed")]
+    promised_interval: Annotated[Interval | None, means("of promised_s")]
+    kept_word: Annotated[
+        Literal["as promised", "more than promised", "less than promised", "not promised"],
+        means("saved_s beside promised_interval"),
+    ]
+    new: Annotated[tuple[Text, ...], means("findings of B that A has not")]
+
+
+def watches_in(path: Path) -> list[Path]:
+    """Return the watch at `path`, or all watches in that folder, by name; empty: there is none."""
+    if not path.is_dir():
+        return []
+    return [path] if is_watch(path) else sorted(one for one in path.iterdir() if one.is_dir() and is_watch(one))
+
+
+def read_side(path: Path) -> list[tuple[Path, WatchResults]]:
+    """Analyse the runs of one side anew, as its results may be older.
+
+    Raises: RecordError: a watch can't be read, or no rank left a record.
+    """
+    found = []
+    for folder in watches_in(path):
+        results = concluded_watch(folder) if record_files(folder) else read_watch_results(folder)
+        if not results.ranks or run_seconds(results) <= 0:
+            raise RecordError(f"{folder}: no rank left a record; watch again")
+        found.append((folder, results))
+    return found
+
+
+def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, WatchResults]]) -> WatchComparison:
+    """Compare the runs of two sides, each at least one."""
+    before, after = [results for _, results in a], [results for _, results in b]
+    spans = [[run_seconds(results) for results in side] for side in (before, after)]
+    medians = [statistics.median(side) for side in spans]
+    estimate = unpaired(spans[0], spans[1], MINIMUM_EFFECT) if min(map(len, spans)) >= FEWEST_RUNS else None
+    saved_s = medians[0] - medians[1]
+    promised = _promised(before[0], after[0])
+    made = [one for one in promised if one.is_made]
+    total_s, ends = _together(made, promised, before[0])
+    return WatchComparison(
+        a=_side(a, medians[0]),
+        b=_side(b, medians[1]),
+        ratio=medians[1] / medians[0] if estimate is None else estimate.ratio,
+        interval=None if estimate is None else estimate.interval,
+        saved_s=saved_s,
+        differences=_differences(before[0], after[0]),
+        accounts=_accounts(before, after, LEAST_SHARE * medians[0]),
+        places=_places(before, after, LEAST_SHARE * medians[0]),
+        promised=tuple(promised),
+        promised_s=total_s,
+        promised_interval=ends,
+        kept_word=_kept_word(saved_s, ends),
+        new=tuple(
+            f"{finding.name}{_at(_place(finding, after[0]))}"
+            for finding in after[0].findings
+            if _saving(finding)[0] > 0 and _same(finding, after[0], before[0]) is None
+        ),
+    )
+
+
+def _side(runs: Sequence[tuple[Path, WatchResults]], span_s: float) -> WatchSide:
+    program = runs[0][1].program
+    folders = tuple(str(folder) for folder, _ in runs)
+    return WatchSide(folders=folders, program=program.program, ranks=program.ranks, span_s=span_s)
+
+
+def _differences(a: WatchResults, b: WatchResults) -> tuple[str, ...]:
+    facts = (
+        ("program", a.program.program, b.program.program),
+        ("ranks", a.program.ranks, b.program.ranks),
+        ("hosts", ", ".join(a.program.hosts), ", ".join(b.program.hosts)),
+        ("library", a.program.library, b.program.library),
+        ("command", " ".join(a.program.command), " ".join(b.program.command)),
+    )
+    return tuple(f"{what}: {one} and {other}" for what, one, other in facts if one != other)
+
+
+def _accounts(
+    before: Sequence[WatchResults], after: Sequence[WatchResults], least_s: float
+) -> tuple[AccountChange, ...]:
+    sides = [[{account.name: account.seconds for account in results.accounts} for results in side]
+             for side in (before, after)]  # fmt: skip
+    names = dict.fromkeys(name for side in sides for run in side for name in run)
+    rows = [
+        AccountChange(name=name, before_s=_median(sides[0], name), after_s=_median(sides[1], name)) for name in names
+    ]
+    rows = [row for row in rows if abs(row.before_s - row.after_s) >= least_s]
+    return tuple(sorted(rows, key=lambda row: -abs(row.before_s - row.after_s)))
+
+
+def _median(runs: Sequence[Mapping[Any, float]], key: Hashable) -> float:
+    return statistics.median(run.get(key, 0.0) for run in runs)
+
+
+class _Key(NamedTuple):
+    """Of a place in both programs: lines and offsets move when a program changes."""
+
+    call: str
+    object: str
+    function: str
+
+
+def _places(before: Sequence[WatchResults], after: Sequence[WatchResults], least_s: float) -> tuple[PlaceChange, ...]:
+    words: dict[_Key, str] = {}
+    sides = [[_by_place(results, words) for results in side] for side in (before, after)]
+    rows = [
+        PlaceChange(call=key.call, place=place, before_s=_median(sides[0], key), after_s=_median(sides[1], key))
+        for key, place in words.items()
+    ]
+    rows = [row for row in rows if abs(row.before_s - row.after_s) >= least_s]
+    return tuple(sorted(rows, key=lambda row: -abs(row.before_s - row.after_s)))
+
+
+def _by_place(results: WatchResults, words: dict[_Key, str]) -> dict[_Key, float]:
+    """Seconds a rank. Args: words: gets the place of each, of the first run that has it."""
+    found: dict[_Key, float] = defaultdict(float)
+    for one in results.classes:
+        if one.call in BEFORE_THE_RUN:
+            continue
+        site = results.sites[one.site]
+        key = _Key(one.call, site.object, site.function or hex(site.offset))
+        found[key] += one.time_s
+        words.setdefault(key, place_words(site))
+    return dict(found)
+
+
+def _saving(finding: WatchFinding) -> tuple[float, Interval]:
+    if finding.saved_s is None:
+        return finding.seconds, finding.interval
+    return finding.saved_s, finding.saved_interval or finding.interval
+
+
+def _site(finding: WatchFinding, results: WatchResults) -> CallSite | None:
+    return results.sites[finding.sites[0]] if finding.sites else None
+
+
+def _place(finding: WatchFinding, results: WatchResults) -> str | None:
+    site = _site(finding, results)
+    return place_words(site) if site is not None else None
+
+
+def _same(finding: WatchFinding, results: WatchResults, among: WatchResults) -> WatchFinding | None:
+    """Return the finding of the other run that says the same of the same function."""
+    site = _site(finding, results)
+    function = site.function if site is not None else None
+    for other in among.findings:
+        there = _site(other, among)
+        is_there = (there.function if there is not None else None) == function
+        if other.id == finding.id or ((other.rule, other.name) == (finding.rule, finding.name) and is_there):
+            return other
+    return None
+
+
+def _promised(a: WatchResults, b: WatchResults) -> list[PromisedChange]:
+    found = []
+    for finding in a.findings:
+        value_s, interval = _saving(finding)
+        after = _same(finding, a, b)
+        is_made = after is None or _saving(after)[0] < GONE * value_s
+        if value_s > 0 and finding.status != "no effect":
+            found.append(
+                PromisedChange(
+                    id=finding.id,
+                    name=finding.name,
+                    place=_place(finding, a),
+                    promised_s=value_s,
+                    interval=interval,
+                    is_made=is_made,
+                )
+            )
+    return sorted(found, key=lambda one: -one.promised_s)
+
+
+def _together(
+    made: Sequence[PromisedChange], every: Sequence[PromisedChange], a: WatchResults
+) -> tuple[float | None, Interval | None]:
+    """What the changes that were made promised: of all of them as the watch says, else added up."""
+    if not made:
+        return None, None
+    if len(made) == len(every) and a.saved_s is not None and a.saved_interval is not None:
+        return a.saved_s, a.saved_interval
+    most_s = run_seconds(a)
+    added = [
+        min(sum(values), most_s) for values in zip(*((one.promised_s, *one.interval) for one in made), strict=True)
+    ]
+    return added[0], (added[1], added[2])
+
+
+def _kept_word(
+    saved_s: float, ends: Interval | None
+) -> Literal["as promised", "more than promised", "less than promised", "not promised"]:
+    if ends is None:
+        return "not promised"
+    if ends[0] <= saved_s <= ends[1]:
+        return "as promised"
+    return "more than promised" if saved_s > ends[1] else "less than promised"
+
+
+def _at(place: str | None) -> str:
+    return f" in {place}" if place else ""
+
+
+def comparison_lines(found: WatchComparison, full: bool = False) -> list[str]:
+    """Return at most twelve lines, or all."""
+    most = None if full else MOST_ROWS
+    sentences = [_head(found), *_promise(found), *_rows(found, most)]
+    open_ = [one for one in found.promised if not one.is_made]
+    sentences += [f"Still there: {one.name}{_at(one.place)}, saves {amount(one.promised_s, one.interval)}."
+                  for one in open_[:most]]  # fmt: skip
+    sentences += [f"New: {words}." for words in found.new[:most]]
+    sentences += [f"They differ in {words}." for words in found.differences]
+    lacked = {row.name: max(row.before_s, row.after_s) for row in found.accounts}.get("no processor", 0.0)
+    if lacked >= BUSY_SHARE * found.a.span_s:
+        sentences.insert(1, "Ranks lacked processors in these runs: repeat them on a quiet machine.")
+    lines: list[str] = []
+    for sentence in sentences:
+        wrapped = cut(sentence, 100)
+        if full or len(lines) + len(wrapped) <= MOST_LINES:
+            lines += [sentence] if full else wrapped
+    return lines
+
+
+def _head(found: WatchComparison) -> str:
+    a, b = len(found.a.folders), len(found.b.folders)
+    ratio = f"{format_ratio(found.ratio)}x"
+    if found.interval is not None:
+        runs = f"{ratio} {format_interval(found.interval, found.ratio)}, {a} and {b} runs"
+    else:
+        runs = f"{ratio}; {'one run each' if a == b == 1 else f'{a} and {b} runs'}, so without an interval"
+    count = f"{found.b.ranks} rank{'s' if found.b.ranks != 1 else ''}"
+    return f"{found.b.program}, {count}: {seconds(found.b.span_s)} instead of {seconds(found.a.span_s)} ({runs})."
+
+
+def _promise(found: WatchComparison) -> list[str]:
+    made = [one for one in found.promised if one.is_made]
+    if found.promised_s is None or found.promised_interval is None:
+        return ["Nothing that the first watch had named was changed."] if found.promised else []
+    names = "; ".join(f"{one.name}{_at(one.place)}" for one in made[:MOST_ROWS])
+    got = seconds(found.saved_s) if found.saved_s > 0 else "nothing"
+    said = amount(found.promised_s, found.promised_interval)
+    return [f"Promised {said} by {names}. Obtained {got}: {found.kept_word}."]
+
+
+def _rows(found: WatchComparison, most: int | None) -> list[str]:
+    """Accounts and places, what became faster before what became slower."""
+    lines = []
+    accounts = [(str(row.name), row.before_s, row.after_s) for row in found.accounts]
+    places = [(f"{row.call} in {row.place}", row.before_s, row.after_s) for row in found.places]
+    for head, rows in (("Time a rank", accounts), ("Places", places)):
+        for word, chosen in (("less", [row for row in rows if row[1] > row[2]]),
+                             ("more", [row for row in rows if row[1] < row[2]])):  # fmt: skip
+            parts = [f"{name} {seconds(b)} instead of {seconds(a)}" for name, a, b in chosen[:most]]
+            lines += [f"{head}, {word}: {'; '.join(parts)}."] if parts else []
+    return lines
+
+
+def comparison_json(found: WatchComparison) -> str:
+    """Return all of it."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode()

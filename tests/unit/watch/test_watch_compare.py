@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath compare of two watches: what became faster, and whether it was what the first had promised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.cli.main import exit_code
+from slowpath.core.results import MOST_LINES
+from slowpath.watch.compare import WatchComparison, compared, comparison_lines
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.results import Account, WatchResults
+from support.watch_record import Job
+from support.watch_results import FORWARD, a_class, a_finding, a_program, results
+
+BEFORE_S = 40.0
+PROMISED_S, ENDS = 4.0, (3.0, 6.0)
+
+
+def a_run(span_s: float, *findings: Any, waiting_s: float = 1.0, **changes: Any) -> WatchResults:
+    accounts = (
+        Account(name="late sender", seconds=waiting_s, share=waiting_s / span_s, by_rank=(waiting_s,) * 4),
+        Account(name="computing", seconds=span_s - waiting_s, share=1 - waiting_s / span_s, by_rank=(1.0,) * 4),
+    )
+    given = {"program": a_program(span_s=span_s), "findings": findings, "accounts": accounts, "saved_s": None}
+    return results(**(given | {"saved_interval": None} | changes))
+
+
+def the_finding(**changes: Any) -> Any:
+    return a_finding(**({"saved_s": PROMISED_S, "saved_interval": ENDS, "sites": (FORWARD,)} | changes))
+
+
+def side(*runs: WatchResults) -> list[tuple[Path, WatchResults]]:
+    return [(Path(f"w{number}"), run) for number, run in enumerate(runs)]
+
+
+def change(after_s: float, *left: Any, **changes: Any) -> WatchComparison:
+    return compared(side(a_run(BEFORE_S, the_finding(), waiting_s=5.0)), side(a_run(after_s, *left, **changes)))
+
+
+@pytest.mark.parametrize(
+    ("after_s", "word"),
+    [(BEFORE_S - 4, "as promised"), (BEFORE_S - 8, "more than promised"), (BEFORE_S - 1, "less than promised")],
+)
+def test_what_was_obtained_is_compared_with_what_was_promised(after_s: float, word: str) -> None:
+    found = change(after_s)
+    assert (found.kept_word, found.promised_s, found.promised_interval) == (word, PROMISED_S, ENDS)
+    assert found.saved_s == pytest.approx(BEFORE_S - after_s)
+    text = " ".join(comparison_lines(found))
+    assert "Promised 4.0 s [3.0, 6.0] by " in text
+    assert "one run each, so without an interval" in text
+
+
+def test_a_finding_that_is_still_there_was_not_changed() -> None:
+    found = change(39.0, the_finding(saved_s=3.9))
+    assert (found.kept_word, found.promised_s) == ("not promised", None)
+    assert any(line.startswith("Still there: ") for line in comparison_lines(found))
+    assert change(39.0, the_finding(saved_s=0.3)).kept_word == "less than promised"
+    moved = a_run(39.0, the_finding(id="SP008:aaaaaaaa", saved_s=3.9))
+    same = compared(side(a_run(BEFORE_S, the_finding())), side(moved))
+    assert not same.promised[0].is_made, "the same words at the same function are the same finding"
+
+
+def test_accounts_and_places_say_where_the_time_went() -> None:
+    classes = (a_class(0, time_s=2.0), a_class(1, "MPI_Waitall", time_s=3.0))
+    found = change(36.0, waiting_s=1.0, classes=classes)
+    assert [(row.name, row.before_s, row.after_s) for row in found.accounts] == [("late sender", 5.0, 1.0)]
+    assert found.places[0].before_s != found.places[0].after_s
+    assert "late sender 1.00 s instead of 5.00 s" in " ".join(comparison_lines(found))
+
+
+def test_several_runs_have_an_interval() -> None:
+    before = [a_run(span_s, the_finding()) for span_s in (40.0, 40.2, 39.8)]
+    after = [a_run(span_s) for span_s in (36.0, 36.2, 35.8)]
+    found = compared(side(*before), side(*after))
+    assert found.interval is not None
+    assert found.interval[0] < 0.9 < found.interval[1] < 1
+    assert compared(side(*before), side(*after[:2])).interval is None
+    assert "3 and 3 runs)" in comparison_lines(found)[0]
+
+
+def test_a_screen_is_enough() -> None:
+    many = [the_finding(id=f"SP008:{number:08}", name=f"name {number}") for number in range(9)]
+    found = compared(side(a_run(BEFORE_S, *many)), side(a_run(41.0, *many[3:], the_finding(name="new"))))
+    assert len(comparison_lines(found)) <= MOST_LINES
+    assert any(line.startswith("New: new in ") for line in comparison_lines(found, full=True))
+
+
+def a_watch(folder: Path, late_s: float) -> Path:
+    job = Job(ranks=2)
+    for number in range(40):
+        at = 0.02 + 0.01 * number
+        job.ranks[0].send(1, tag=7, start_s=at, end_s=at + 0.001, message_bytes=65_536)
+        job.ranks[1].receive(0, tag=7, start_s=at - late_s, end_s=at + 0.0012, message_bytes=65_536)
+    job.write(folder / "ranks")
+    info = WatchInfo(slowpath="1", command=("mpiexec", "./app"), started="2026-11-22T21:00:00+00:00", wall_s=0.5,
+                     working_folder="/", host="n", library="l", exit_code=0)  # fmt: skip
+    write_watch(folder, info)
+    return folder
+
+
+def test_the_command_takes_watches_and_folders_of_watches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = a_watch(tmp_path / "a" / "1", 0.005), a_watch(tmp_path / "b" / "1", 0.001)
+    assert exit_code(["compare", str(one), str(other)]) == 0
+    printed = capsys.readouterr().out
+    assert "late sender 0.0200 s instead of 0.100 s" in " ".join(printed.split())
+    assert exit_code(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["a"]["folders"] == [str(one)]
+    assert exit_code(["compare", str(one), str(tmp_path)]) == 2
