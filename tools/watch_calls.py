@@ -30,6 +30,14 @@ class WatchedCall:
 
 # The first pattern that matches the name after MPI_ decides.
 FAMILIES = (
+    # Answered at once from what the library has in memory, by anything but a list: these are counted and never timed.
+    (
+        "local",
+        r"(Comm_(rank|size|remote_size|test_inter|get_attr)|Attr_get|Group_(rank|size)|Topo_test|Cartdim_get|Cart_coords"
+        r"|Cart_rank|Type_(size(_x|_c)?|extent|lb|ub|get_(true_)?extent(_x|_c)?|get_attr)|(Get_)?address|Get_count(_c)?"
+        r"|Get_elements(_x|_c)?|Get_version|Status_.*|Test_cancelled|(Ini|Fina)(tiali|li)zed|Is_thread_main|Query_thread"
+        r"|Error_(class|string)|Win_get_attr|Op_commutative)$",
+    ),
     ("files", r"File_|Register_datarep"),
     ("start_and_end", r"(Init|Finali|Session_init|Session_finali|Abort|Query_thread|Is_thread_main)"),
     ("one_sided", r"(Win_|R?(put|get|accumulate|get_accumulate)(_c)?$|Fetch_and_op|Compare_and_swap)"),
@@ -97,7 +105,7 @@ def roles_of(name: str, arguments: Sequence[Argument]) -> tuple[str, ...]:
 
 def _role(call: str, argument: Argument, arguments: Sequence[Argument]) -> str:
     kind = argument.kind.removeprefix("POLY").removesuffix("_NNI")
-    moves = any(a.kind == "BUFFER" for a in arguments) and family_of(call) not in ("datatypes", "other")
+    moves = any(a.kind == "BUFFER" for a in arguments) and family_of(call) not in ("datatypes", "local", "other")
     if kind.startswith(COUNTS):
         return _count(call, argument, arguments) if moves else "other"
     if argument.kind == "BUFFER":
@@ -121,7 +129,11 @@ def _plain(call: str, argument: Argument, arguments: Sequence[Argument]) -> str:
         return NAMES.get(argument.name) or ("send_tag" if _has(arguments, "dest") else "receive_tag")
     if family == "one_sided" and argument.kind == "RANK_NNI":
         return "target"
-    if argument.name in NAMES and not argument.is_array and (family != "other" or argument.name == "baseptr"):
+    if (
+        argument.name in NAMES
+        and not argument.is_array
+        and (family not in ("local", "other") or argument.name == "baseptr")
+    ):
         return NAMES[argument.name]
     value, written, array = KINDS.get(argument.kind, ("other", "other", "other"))
     if argument.is_array:
@@ -179,14 +191,14 @@ def _removed(name: str, family: str, *roles: str) -> WatchedCall:
 
 # MPI 3.0 removed them (MPI-3.0, chapter 16), so the description leaves them out; programs of today call them.
 REMOVED = (
-    _removed("MPI_Address", "datatypes", "other", "other"),
+    _removed("MPI_Address", "local", "other", "other"),
     _removed("MPI_Errhandler_create", "other", "other", "other"),
     _removed("MPI_Errhandler_get", "other", "communicator", "other"),
     _removed("MPI_Errhandler_set", "other", "communicator", "other"),
-    _removed("MPI_Type_extent", "datatypes", "datatype", "other"),
+    _removed("MPI_Type_extent", "local", "datatype", "other"),
     _removed("MPI_Type_hindexed", "datatypes", "other", "other", "other", "datatype", "new_datatype"),
     _removed("MPI_Type_hvector", "datatypes", "other", "other", "other", "datatype", "new_datatype"),
-    _removed("MPI_Type_lb", "datatypes", "datatype", "other"),
+    _removed("MPI_Type_lb", "local", "datatype", "other"),
     _removed("MPI_Type_struct", "datatypes", "other", "other", "other", "other", "new_datatype"),
-    _removed("MPI_Type_ub", "datatypes", "datatype", "other"),
+    _removed("MPI_Type_ub", "local", "datatype", "other"),
 )

@@ -9,6 +9,7 @@
 #include "watch/communicators.hpp"
 #include "watch/guard.hpp"
 #include "watch/library.hpp"
+#include "watch/local.hpp"
 #include "watch/observe.hpp"
 #include "watch/resources.hpp"
 #include "watch/sites.hpp"
@@ -129,7 +130,9 @@ void begin_record() {
     }
     if (last_recording == 0) pthread_atfork(nullptr, nullptr, stop_in_child);
     recording = ++last_recording;
-    if (has_world) head.call_cost_ns = measure_call_cost_ns();
+    if (!has_world) return;
+    head.call_cost_ns = measure_call_cost_ns();
+    head.local_call_ticks = measure_local_ticks();
 }
 
 void note_start(const Observed& call) {
@@ -158,6 +161,7 @@ void end_record() {
     const SpinGuard guard(beginning);
     if (recording == 0) return;
     recording = 0;
+    if (is_world_there()) header().local_call_ticks = measure_local_ticks();  // as fast as the program's own
     note_modules();
     note_requests();
     note_resources("end");

@@ -26,6 +26,7 @@ enum class Family : std::uint8_t {
     start_and_end,
     files,
     other,
+    local,  ///< answered at once from what the library has in memory: counted, never timed (local.hpp)
 };
 
 /// What an argument is, by the kinds of the standard's API description. A buffer, count or datatype that the

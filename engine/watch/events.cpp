@@ -199,8 +199,10 @@ layout::Profile* find_or_make(Lane& lane, const ProfileKey& key, std::uint32_t m
     return row;
 }
 
-/// Coarser and coarser, as the room is used up.
-layout::Profile* find_row(Lane& lane, ProfileKey key) {
+}  // namespace
+
+layout::Profile* find_profile_row(Lane& lane, const ProfileKey& sought) {
+    ProfileKey key = sought;
     const std::uint32_t capacity = lane.profile.capacity();
     if (layout::Profile* row = find_or_make(lane, key, capacity - capacity / 4)) return row;
     lane.profile.lose(1);
@@ -211,8 +213,6 @@ layout::Profile* find_row(Lane& lane, ProfileKey key) {
     key = {0, key.call, 0, 0, layout::others, 0, layout::no_row};
     return find_or_make(lane, key, capacity);
 }
-
-}  // namespace
 
 unsigned duration_bucket(std::uint64_t duration_ns) {
     constexpr unsigned first_doubling = 6, buckets = 48;
@@ -232,7 +232,7 @@ void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t
     if (hint != nullptr && *hint != 0 && words(lane.profile[*hint - 1]) == words(key)) [[likely]] {
         row = &lane.profile[*hint - 1];
     } else {
-        row = find_row(lane, key);
+        row = find_profile_row(lane, key);
         if (row == nullptr) return;
         if (hint != nullptr) *hint = static_cast<std::uint32_t>(row - &lane.profile[0]) + 1;
     }

@@ -51,6 +51,9 @@ struct Counted {
     std::uint32_t stands_for = 1;  ///< calls whose time is taken to be the same
 };
 
+/// The row that counts calls of this key, a coarser one where the room is used up; nullptr: there is none.
+layout::Profile* find_profile_row(Lane& lane, const ProfileKey& key);
+
 /// @param hint Where the row is noted for the next call from the same place, see SiteSlot; may be nullptr.
 void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint);
 

@@ -27,12 +27,21 @@ extern "C"
 bool is_of_binding(const Observed& call, const FortranPlace& place);
 #endif
 
+/// Whether a binding was called that no C call was seen of yet.
+inline bool has_fortran_caller() {
+#if defined(__x86_64__)
+    return slowpath_watch_fortran_place.caller != nullptr;
+#else
+    return false;
+#endif
+}
+
 /// Puts the binding's caller in the place of the binding itself.
 inline void note_fortran_caller([[maybe_unused]] Observed& call) {
 #if defined(__x86_64__)
-    FortranPlace& place = slowpath_watch_fortran_place;
-    if (place.caller == nullptr) [[likely]]
+    if (!has_fortran_caller()) [[likely]]
         return;
+    FortranPlace& place = slowpath_watch_fortran_place;
     if (is_of_binding(call, place)) {
         call.caller = place.caller;
         call.frame = place.stack;

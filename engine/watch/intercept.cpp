@@ -18,6 +18,7 @@
 #include "watch/found.hpp"
 #include "watch/imports.hpp"
 #include "watch/library.hpp"
+#include "watch/local.hpp"
 #include "watch/ticks.hpp"
 
 namespace slowpath::watch {
@@ -73,6 +74,40 @@ void end() {
     if (is_start(seen.call) && seen.error == 0) begin();
     return seen.error;
 }
+
+}  // namespace
+
+namespace {
+
+[[gnu::noinline, gnu::cold]] void count_at_its_place(Call call, const void* caller, const void* frame) {
+    Observed seen{call, nullptr, caller, frame};
+    note_fortran_caller(seen);
+    count_local(seen);
+}
+
+struct Came {
+    const void* caller;
+    const void* frame;
+};
+
+/// A local call, counted.
+template <Call call, Prefix prefix>
+struct LetThrough {
+    Came from;
+
+    template <typename... Words>
+    [[gnu::always_inline]] int operator()(Words... words) const {
+        const auto target = reinterpret_cast<int (*)(Words...)>(original(prefix, call, from.caller));
+        if (outermost > from.frame) [[unlikely]]
+            return target(words...);
+        outermost = from.frame;
+        if (has_fortran_caller() || !is_counted(call, from.caller, from.frame)) [[unlikely]]
+            count_at_its_place(call, from.caller, from.frame);
+        const int error = target(words...);
+        outermost = nullptr;
+        return error;
+    }
+};
 
 }  // namespace
 
@@ -133,15 +168,18 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
 #define WORDS_15 WORDS_14, a14
 #define WORDS_16 WORDS_15, a15
 
-#define WRAPPER(symbol, name, prefix, arguments)                                     \
-    int symbol(PARAMETERS_##arguments) {                                             \
-        Word words[arguments == 0 ? 1 : arguments] = {WORDS_##arguments};            \
-        return intercept(calls::name, Prefix::prefix, words, invoke_with<arguments>, \
-                         __builtin_return_address(0), __builtin_frame_address(0));   \
+#define WRAPPER(symbol, name, prefix, arguments, family)                                          \
+    int symbol(PARAMETERS_##arguments) {                                                          \
+        const Came from{__builtin_return_address(0), __builtin_frame_address(0)};                 \
+        if constexpr (Family::family == Family::local)                                            \
+            return LetThrough<calls::name, Prefix::prefix>{from}(WORDS_##arguments);              \
+        Word words[arguments == 0 ? 1 : arguments] = {WORDS_##arguments};                         \
+        return intercept(calls::name, Prefix::prefix, words, invoke_with<arguments>, from.caller, \
+                         from.frame);                                                             \
     }
-#define SLOWPATH_CALL(name, arguments, ...) \
-    WRAPPER(name, name, mpi, arguments)     \
-    WRAPPER(P##name, name, pmpi, arguments)
+#define SLOWPATH_CALL(name, arguments, family, ...) \
+    WRAPPER(name, name, mpi, arguments, family)     \
+    WRAPPER(P##name, name, pmpi, arguments, family)
 
 using namespace slowpath::watch;
 

@@ -49,6 +49,7 @@ void open_lane(Lane& lane, std::uint32_t number) {
 void forget(Lane& lane) {
     unmap_rows(lane.runs, lane.events.capacity() + 1);
     for (SiteSlot& slot : lane.sites) slot = {};
+    for (LocalPlace& place : lane.local) place.caller = nullptr;
     for (Repeated& call : lane.repeated) call.generation = 0;
     for (std::uint32_t& row : lane.profile_index) row = 0;
     lane.run_count = 0;

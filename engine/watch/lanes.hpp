@@ -30,6 +30,21 @@ struct SiteSlot {
     std::uint32_t second;   ///< the same, of the receiving side of MPI_Sendrecv
 };
 
+/// A place in the program that makes a call which is only counted.
+struct LocalPlace {
+    static constexpr std::size_t slots = 256;
+
+    const void* caller;
+    const void* frame;
+    std::uint64_t* count;  ///< of the row of the profile
+    Call call;
+
+    static std::size_t slot(const void* caller, const void* frame) {
+        const auto at = reinterpret_cast<std::uintptr_t>(caller);
+        return (at ^ at >> 8 ^ reinterpret_cast<std::uintptr_t>(frame) >> 4) % slots;
+    }
+};
+
 /// Events from `begin` on are of this window.
 struct WindowRun {
     std::uint64_t window;
@@ -71,6 +86,7 @@ struct Lane {
     std::uint32_t run_count;
 
     Repeated repeated[repeated_slots];
+    LocalPlace local[LocalPlace::slots];
     std::uint64_t unwound;
     SiteSlot sites[site_slots];
     std::uint32_t profile_index[profile_slots];  ///< 1 + row; 0: none

@@ -86,7 +86,8 @@ struct Header {
     char program[512];
     char library[512];
     char library_path[512];
-    char reserved[312];
+    float local_call_ticks;
+    char reserved[308];
 };
 static_assert(sizeof(Header) == 2048);
 

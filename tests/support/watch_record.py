@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, RecordState, watch_layout
+from slowpath.watch.record.reader import LOCAL_FAMILY
 from support.watch_file import array_of, assembled
 
 FAMILIES = {
@@ -259,6 +260,11 @@ class Rank:
         }  # fmt: skip
         self._append("profile", row | fields)
 
+    def local_row(self, call: str, count: int, **fields: Any) -> None:
+        """Calls that are counted without times; `header` has what one takes."""
+        self.rows["calls"][self.call(call)]["family"] = LOCAL_FAMILY
+        self.profile_row(call, 0, count, communicator=NONE_16, histogram=np.zeros(48, np.uint32), **fields)
+
     # The file
 
     def _scaled(self, ns: int) -> int:
@@ -281,7 +287,7 @@ class Rank:
         for profiled in self.rows["profile"]:
             calls[profiled["call"]] += profiled["count"]
         for number, row in enumerate(self.rows["calls"]):
-            row["calls"] = calls[number]
+            row["calls"] = 0 if row["family"] == LOCAL_FAMILY else calls[number]
 
     def _profile(self, lane: int) -> list[dict[str, Any]]:
         """Rows from the events of a lane: of a receive by a request, what completed it counts."""
@@ -325,6 +331,9 @@ class Rank:
         own = [row for row in self.rows["profile"] if row["lane"] == lane]
         return [{name: value for name, value in row.items() if name != "lane"} for row in [*found.values(), *own]]
 
+    def _is_local(self, row: dict[str, Any]) -> bool:
+        return bool(self.rows["calls"][row["call"]]["family"] == LOCAL_FAMILY)
+
     def _lane(self, number: int) -> dict[str, Any]:
         events = [event for event in self.rows["events"] if event["lane"] == number]
         timed = [event for event in events if not event["kind"] & (EventKind.DONE | EventKind.PART)]
@@ -332,7 +341,7 @@ class Rank:
         ticks = sum(self._scaled(event["end_ns"] - event["start_ns"]) for event in timed)
         return {
             "thread": 1000 + number, "level": self.level, "events_seen": len(events),
-            "calls": len(timed) + sum(row["count"] for row in rows),
+            "calls": len(timed) + sum(row["count"] for row in rows if not self._is_local(row)),
             "call_ticks": ticks + sum(row["ticks"] for row in rows),
             "first_ticks": min((self._ticks(event["start_ns"]) for event in timed), default=0),
             "last_ticks": max((self._ticks(event["end_ns"]) for event in timed), default=0),

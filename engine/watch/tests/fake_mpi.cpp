@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "watch/library.hpp"
+#include "watch/local.hpp"
 
 namespace fake_mpi {
 
@@ -11,6 +12,10 @@ World world;
 
 void call(Call number, std::initializer_list<Word> words, int site) {
     call(number, words, [](Word*) {}, 100, site);
+}
+
+void count(Call number, int site) {
+    slowpath::watch::count_local({number, nullptr, site_address(site), site_address(1)});
 }
 
 namespace {

@@ -38,12 +38,21 @@ struct Status {
 };
 inline const Word status_ignore = 1;
 
+/// Stands for a place. Any address will do: nothing is there to unwind, so that it stands alone.
+inline const void* site_address(int site) {
+    static char sites[4096];
+    return &sites[site];
+}
+
 /// One call as the wrapper makes it.
 /// @param does What MPI does, with the arguments as the recorder left them.
 /// @param site Stands for the place of the call.
 template <typename Does>
 void call(Call number, std::initializer_list<Word> words, Does does, std::uint64_t ticks = 100, int site = 0);
 void call(Call number, std::initializer_list<Word> words, int site = 0);
+
+/// A local call (Family::local) as its wrapper counts it.
+void count(Call number, int site = 0);
 
 template <typename Value>
 Word word(Value* place) {
@@ -61,9 +70,7 @@ void fake_mpi::call(Call number, std::initializer_list<Word> words, Does does, s
     Word arguments[slowpath::watch::most_arguments] = {};
     int count = 0;
     for (const Word one : words) arguments[count++] = one;
-    // Any address will do: nothing is there to unwind, so that it stands alone.
-    static char sites[4096];
-    slowpath::watch::Observed seen{number, arguments, &sites[site], &sites[1]};
+    slowpath::watch::Observed seen{number, arguments, site_address(site), site_address(1)};
     slowpath::watch::Scratch* const scratch = slowpath::watch::before(seen);
     slowpath::watch::start_clock(seen);
     does(arguments);

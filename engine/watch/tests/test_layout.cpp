@@ -99,6 +99,7 @@ TEST(Layout, HeaderIsTheSchemas) {
                                     FIELD(Header, program),
                                     FIELD(Header, library),
                                     FIELD(Header, library_path),
+                                    FIELD(Header, local_call_ticks),
                                     FIELD(Header, reserved)};
     EXPECT_EQ(fields_after(schema(), 0), fields);
 }

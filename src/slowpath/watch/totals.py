@@ -184,7 +184,7 @@ ENDED: Mapping[RecordState, Ended] = {
     RecordState.NO_ROOM: "not known",
 }
 # Calls of these families that have no events move nothing and wait for nobody.
-OVERHEAD = ("point to point", "completion", "communicators and groups", "datatypes", "other")
+OVERHEAD = ("point to point", "completion", "communicators and groups", "datatypes", "local", "other")
 
 
 def call_seconds(world: World) -> CallSeconds:
@@ -267,6 +267,7 @@ FAMILY: dict[str, Family] = {
     "datatypes": "management",
     "start and end": "management",
     "files": "files",
+    "local": "other",
     "other": "other",
 }
 MOST_UNSEEN = 500

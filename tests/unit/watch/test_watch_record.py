@@ -89,6 +89,30 @@ def test_a_record_is_read_back_as_written(tmp_path: Path) -> None:
     assert record.lanes["calls"].tolist() == [3]
 
 
+def test_calls_that_are_only_counted_take_what_one_takes_so_many_times(tmp_path: Path) -> None:
+    rank = Rank(0, 2, header={"local_call_ticks": 12.5})
+    rank.send(1, start_s=0.1, end_s=0.2)
+    rank.local_row("MPI_Comm_rank", 4_000_000, site=rank.site(0x401234))
+    rank.local_row("MPI_Comm_size", 8)
+    record = read_rank(written(tmp_path / "a.watch", rank.content()))
+    assert dict(zip(record.call_names, record.calls["calls"].tolist(), strict=True)) == {
+        "MPI_Send": 1,
+        "MPI_Comm_rank": 4_000_000,
+        "MPI_Comm_size": 8,
+    }
+    assert record.profile["ticks"].tolist() == [100_000_000, 50_000_000, 100]
+    assert record.lanes["call_ticks"].tolist() == [150_000_100]
+    assert record.lanes["calls"].tolist() == [1], "those that the watch timed"
+
+
+@pytest.mark.parametrize("ticks", [float("nan"), float("inf"), -1.0, 3e38])
+def test_a_made_up_time_of_such_calls_is_none(tmp_path: Path, ticks: float) -> None:
+    rank = Rank(0, 2, header={"local_call_ticks": ticks})
+    rank.local_row("MPI_Comm_rank", 2**30)
+    record = read_rank(written(tmp_path / "a.watch", rank.content()))
+    assert record.profile["ticks"][0] <= 2**30 * 10**6
+
+
 def test_names_of_bits_and_numbers_are_those_of_the_schema() -> None:
     schema = json.loads((data_folder("schema") / "watch.json").read_text(encoding="utf-8"))
     kinds = {int(bit): meaning.split(":")[0].split(" ")[0] for bit, meaning in schema["event_kinds"].items()}

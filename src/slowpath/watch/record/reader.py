@@ -22,6 +22,8 @@ from slowpath.core.files import open_regular
 from slowpath.watch.record.layout import NONE_16, NONE_32, RecordSection, RecordState, WatchLayout, watch_layout
 
 RECEIVE_SIDE = 2  # a profile row's flag
+LOCAL_FAMILY = 10  # answered at once from memory of the library
+MOST_LOCAL = 2**43  # calls of one row: a day of them
 COMMUNICATES = {"point to point", "completion", "collective", "one-sided"}  # families of calls
 MOST_TEXT_LINES = 100_000  # of one rank
 HIGHEST_LEVEL = 40  # of thinning; windows that far apart are longer than any run
@@ -172,6 +174,7 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
     _hold_indices(profile, bounds)
     members = parts["members"]["world_rank"].astype(np.int32)
     _hold_members(parts["communicators"], members.size)
+    _add_local(parts["calls"], lanes, profile, profile_lane[profile_ok], header)
     return RankRecord(
         path=path,
         header=header,
@@ -304,6 +307,19 @@ def _hold_indices(rows: NDArray[Any], bounds: Mapping[str, int]) -> None:
         rows["datatype"][rows["datatype"] >= bounds["datatypes"]] = NONE_16
     if "allocation" in names:
         rows["allocation"][rows["allocation"] >= bounds["allocations"]] = NONE_32
+
+
+def _add_local(
+    calls: NDArray[Any], lanes: NDArray[Any], profile: NDArray[Any], lane: NDArray[np.int64], header: np.void
+) -> None:
+    """Of calls that were only counted: their numbers, and for their time that many times what one takes."""
+    rows = np.flatnonzero((calls["family"] == LOCAL_FAMILY)[profile["call"]] & (lane < lanes.size))
+    count = np.minimum(profile["count"][rows], np.uint64(MOST_LOCAL))
+    each_ticks = float(np.clip(np.nan_to_num(header["local_call_ticks"]), 0.0, 1e6))
+    ticks = (count * each_ticks).astype(np.uint64)
+    profile["ticks"][rows] = ticks
+    np.add.at(lanes["call_ticks"], lane[rows], ticks)
+    np.add.at(calls["calls"], profile["call"][rows], count)
 
 
 def _hold_members(communicators: NDArray[Any], members: int) -> None:
