@@ -85,23 +85,6 @@ class LawPoint(Result, frozen=True, kw_only=True):
     ] = None
 
 
-Predicted = Literal["held", "failed", "undecided", "not made"]
-
-
-class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """What a law predicted at a point of its sweep that was set apart before any law was fitted."""
-
-    place: Annotated[dict[str, Number], means("what is varied -> its value here")]
-    predicted_s: Annotated[Positive, means("by the law, seconds")]
-    interval: Annotated[Interval, means("prediction interval of this place alone at 95 %, seconds")]
-    joint_ratio: Annotated[Positive, means("half the interval by which all places are judged at once, as a ratio")]
-    span_s: Annotated[NotNegative, means("the time that the law is about: its longest less its shortest, seconds")]
-    seen_s: Annotated[Positive | None, means("centre over launches, seconds; absent: not measured")] = None
-    seen_interval: Annotated[Interval | None, means("of the centre at 95 %, seconds")] = None
-    held: Annotated[bool | None, means("absent: not measured, or too noisy to decide")] = None
-    text: Annotated[Text, means("one line")]
-
-
 class LawResult(Result, frozen=True, kw_only=True):
     """A law as a finding carries it."""
 
@@ -118,10 +101,6 @@ class LawResult(Result, frozen=True, kw_only=True):
     text: Annotated[Text, means("one line")]
     drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
     is_excess: Annotated[bool, means("times are slow minus usual")] = False
-    forecasts: Annotated[tuple[LawForecast, ...], means("what it predicted, the outermost place first")] = ()
-    predicted: Annotated[
-        Predicted, means("what came of the forecasts; a cause rests on a law only where they held")
-    ] = "not made"
 
 
 VerdictWord = Literal["faster", "slower", "same", "undecided"]

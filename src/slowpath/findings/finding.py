@@ -31,7 +31,7 @@ from slowpath.findings.slow_path import (
     fitting,
     snippet,
 )
-from slowpath.stats.laws.law import Coefficient, FittedLaw, formula_words, open_words
+from slowpath.stats.laws.law import Coefficient, FittedLaw, formula_words
 
 # Which finding speaks first: the one that costs the user most.
 #
@@ -178,8 +178,6 @@ def law_result(law: FittedLaw) -> LawResult:
         text=formula_words(law),
         drawn=law.drawn,
         is_excess=law.is_excess,
-        forecasts=law.forecasts,
-        predicted=law.predicted,
     )
 
 
@@ -198,14 +196,13 @@ def _observed(seen: Observation) -> list[str]:
     law = seen.law
     if law is None or law.name is None:
         return list(seen.evidence)
-    word = "law" if law.is_predicted else "fits"  # what has predicted nothing is a fit
-    return [*seen.evidence, f"{word} {law.name}: {formula_words(law)}"]
+    return [*seen.evidence, f"law {law.name}: {formula_words(law)}"]
 
 
 def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
-    if support.state == "refuted" or not path.needs_law or (law is not None and law.is_predicted):
+    if support.state == "refuted" or not path.needs_law or (law is not None and law.name is not None):
         return Leg(state=support.state, text=support.text, evidence=evidence)
     why = _no_law(law)
     text = why if support.state == "shown" else f"{why}; {support.text}"
@@ -214,8 +211,6 @@ def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
 
 def _no_law(law: FittedLaw | None) -> str:
     """Why no cause can rest on it."""
-    if law is not None and law.name is not None:
-        return open_words(law.name, law.forecasts)
     return f"no law: {law.refused}" if law is not None and law.refused else f"no law; {_NO_LAW}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,19 +15,17 @@ import numpy as np
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.core.plan import Roles, is_effort
 from slowpath.core.units import format_bytes
-from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, Slowdown, number, once, page_bytes, ratio_of
+from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, Slowdown, number, once, ratio_of
 from slowpath.stats.contrast import SIGNIFICANCE
 from slowpath.stats.estimate import Floats, mean
 from slowpath.stats.laws.choose import Choice, choose, drawn_points
-from slowpath.stats.laws.fit import held_out, verdict
 from slowpath.stats.laws.known import (
     BY_BYTE,
     CONSTANT,
     LAWS,
-    PAGES,
     alignment,
 )
-from slowpath.stats.laws.law import Coefficient, FittedLaw, Law, Sweep, failed_words, make_sweep, per_page
+from slowpath.stats.laws.law import Coefficient, FittedLaw, Law, Sweep, make_sweep, per_page
 
 # Sweeps out of results.json: cells that are equal but for numbers.
 
@@ -204,30 +202,21 @@ _BOUND = "upper bound: the constant divided by the pages of the shortest such al
 _MESSAGE = "message_bytes"
 
 
-def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice]) -> FittedLaw:
-    """What was decided about this sweep, and what the law predicts of points that are set apart.
-
-    Args: again: the same choice for another sweep.
-    """
+def fitted(choice: Choice, sweep: Sweep) -> FittedLaw:
+    """What was decided about this sweep."""
     winner, runner_up = choice.winner, choice.runner_up
-    forecasts = held_out(sweep, winner.name, lambda rest: again(rest).winner) if winner is not None else ()
-    predicted = verdict(forecasts)
-    failed = winner is not None and predicted == "failed"
     return FittedLaw(
-        name=winner.name if winner and not failed else None,
-        formula=winner.law.formula if winner and not failed else None,
+        name=winner.name if winner else None,
+        formula=winner.law.formula if winner else None,
         coefficients=winner.coefficients if winner else (),
         brackets=winner.brackets if winner else (),
         residual_ratio=winner.rms_ratio if winner else None,
         left_out_ratio=winner.left_out_ratio if winner else None,
         runner_up=runner_up.name if runner_up else None,
-        refused=failed_words(winner.name, forecasts) if winner and failed else choice.refused,
+        refused=choice.refused,
         points=sweep.points,
         launches=sweep.launches,
-        drawn=drawn_points(sweep, None if failed else winner),
-        fits=winner.name if winner else None,
-        forecasts=forecasts,
-        predicted=predicted,
+        drawn=drawn_points(sweep, winner),
     )
 
 
@@ -274,20 +263,6 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
     return replace(law, is_excess=True) if law else None
 
 
-def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
-    """Law of the times of both sides over the pages that a message touches, small and huge ones.
-
-    Returns: None unless the pages of enough cells were observed.
-    """
-    rows: dict[tuple[float, ...], list[float]] = {}
-    for slowdown in found:
-        for cell, phase in ((slowdown.slow, slowdown.slow_phase), (slowdown.fast, slowdown.fast_phase)):
-            page, length = page_bytes(cell), number(cell, _MESSAGE)
-            if page is not None and length is not None:
-                rows[length, page] = _values(cell, slowdown.metric, phase)
-    return _chosen(rows, (_MESSAGE, "page_bytes"), minimum_effect, (CONSTANT, BY_BYTE, PAGES))
-
-
 def _values(cell: CellResult, metric: str, phase: str) -> list[float]:
     estimate = cell.estimate(metric, phase)
     return estimate.launch_values if estimate else []
@@ -307,11 +282,7 @@ def _chosen(
     measured = np.isfinite(times).any(axis=1)
     columns = {name: [place[i] for place in kept] for i, name in enumerate(covariates)}
     sweep = make_sweep(columns, times[measured])
-
-    def again(rest: Sweep) -> Choice:
-        return choose(rest, laws, minimum_effect)
-
-    return fitted(again(sweep), sweep, again)
+    return fitted(choose(sweep, laws, minimum_effect), sweep)
 
 
 # Lines: sweeps of one quantity with the cells of their points, and the law that each follows.
@@ -326,23 +297,12 @@ class Line:
     minimum_effect: float
 
     @cached_property
-    def choice(self) -> Choice:
-        return choose(self.sweep, LAWS, self.minimum_effect)
-
-    @cached_property
     def law(self) -> FittedLaw:
-        return fitted(self.choice, self.sweep, self._choose_again(LAWS))
+        return self.among(LAWS)
 
     def among(self, laws: Sequence[Law]) -> FittedLaw:
         """The law among some: where a rule's question leaves no others."""
-        return fitted(self.choose(laws), self.sweep, self._choose_again(laws))
-
-    def _choose_again(self, laws: Sequence[Law]) -> Callable[[Sweep], Choice]:
-        return lambda sweep: choose(sweep, laws, self.minimum_effect)
-
-    def choose(self, laws: Sequence[Law]) -> Choice:
-        """What can be concluded about these laws alone."""
-        return choose(self.sweep, laws, self.minimum_effect)
+        return fitted(choose(self.sweep, laws, self.minimum_effect), self.sweep)
 
     @cached_property
     def centre_s(self) -> Floats:

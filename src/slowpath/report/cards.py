@@ -63,9 +63,9 @@ HEADINGS: Mapping[Group, str] = {
     "apart": "Slow only under settings that are not yours",
 }
 _LEAD = (
-    "Within each kind, sorted by cost. Observed: a difference beyond noise. Explained: a witness and a law that "
-    "predicted points it was not fitted to agree with the cause; other causes that look the same are named. Proven: a "
-    "remedy removed it while a control did not change."
+    "Within each kind, sorted by cost. Observed: a difference beyond noise. Explained: a witness and a law "
+    "agree with the cause; other causes that look the same are named. Proven: a remedy removed it while a control did "
+    "not change."
 )
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _SIDES_CAPTION = "Dots are medians of launches; the line is their centre, the band its interval."
@@ -146,7 +146,6 @@ def _details(finding: Finding, sources: Sources, contrasts: set[str]) -> list[Bl
         blocks.append(Text("; ".join(finding.hypotheses), name="It may be"))
     blocks += [Items(rival_lines(finding.rivals))] if finding.rivals else []
     blocks += [Text(law.text, name="Law")] if law and law.name else []
-    blocks += [Text(line, name="Forecast") for line in forecast_lines(law)]
     blocks += [Text(line, name="Limit") for line in sources.limits]
     facts: list[tuple[str, str | Sequence[str]]] = []
     for name, leg in finding.legs.named():
@@ -283,19 +282,13 @@ def law_figure(finding: Finding) -> Plot | None:
     brackets = [(place, bracket) for place, bracket in enumerate(law.brackets) if bracket.covariate == name]
     bands = [_limit(bracket, place == 0) for place, bracket in brackets]
     series = [part for place, line in enumerate(lines) for part in _drawn(line, f"s{place + 1}", bands)]
-    forecasts = [forecast for forecast in law.forecasts if name in forecast.place and forecast.seen_s is not None]
-    predicted = [Point(f.place[name], f.predicted_s, (f.interval[0], f.interval[1])) for f in forecasts]
-    seen = [Point(f.place[name], f.seen_s or 0.0) for f in forecasts]
-    series += [Series("predicted", predicted, "plain", "", "hollow")] if predicted else []
-    series += [Series("measured afterwards", seen, "plain", "")] if seen else []
-    places = sorted({x for line in lines for x, _ in line.points} | {point.x for point in predicted})
+    places = sorted({x for line in lines for x, _ in line.points})
     if len(places) < 2:
         return None
     words = fmt.metric_name(finding.metric)
     words = f"excess in {words}" if law.is_excess else words
     y_title = words[:1].upper() + words[1:] + (" of the first message" if finding.phase == "first" else "")
-    line_words = "the law" if law.predicted == "held" else "a fit not yet tested by predictions"
-    caption = f"Points are centres over launches with intervals; the line is {line_words}."
+    caption = "Points are centres over launches with intervals; the line is the law."
     caption += " Shaded: where it changes." if bands else ""
     axis = Axis(
         _TITLES.get(name, name.replace("_", " ")),
@@ -375,16 +368,6 @@ def _limit(bracket: LimitBracket, main: bool) -> Band:
     low, high = shown(int(bracket.above)), shown(int(bracket.up_to))
     words = low if bracket.up_to - bracket.above <= 1 else f"{low} to {high}"
     return Band(bracket.above, bracket.up_to, words if main else "")
-
-
-_OUTCOMES = {True: "held", False: "failed", None: "not decided"}
-
-
-def forecast_lines(law: LawResult | None) -> list[str]:
-    """Return a line for each prediction, failed ones first."""
-    seen = [forecast for forecast in (law.forecasts if law else ()) if forecast.seen_s is not None]
-    ordered = sorted(seen, key=lambda forecast: forecast.held is not False)
-    return [f"{forecast.text}: {_OUTCOMES[forecast.held]}" for forecast in ordered]
 
 
 # ---- Both sides

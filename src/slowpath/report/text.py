@@ -13,7 +13,7 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.findings.conclude import group_of
 from slowpath.report import format as fmt
 from slowpath.report import run_page
-from slowpath.report.cards import HEADINGS, copied, counted_of, forecast_lines, removed_words, rival_lines, side_effects
+from slowpath.report.cards import HEADINGS, copied, counted_of, removed_words, rival_lines, side_effects
 from slowpath.report.cells import common, questions, title, word
 from slowpath.report.figure import grouped
 from slowpath.report.osu import cell_lines
@@ -173,7 +173,6 @@ def _where(results: Results) -> str:
 
 
 _MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
-MOST_FORECASTS = 3  # in the text
 MOST_REMEDIES = 2  # in the text; the page has them all
 
 
@@ -197,7 +196,6 @@ def _block(finding: Finding, results: Results) -> list[str]:
     ]
     lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {name}" for name, leg in legs))
     lines += [f"    Law: {law.text}"] if law and law.name else []
-    lines += [f"    Forecast: {words}" for words in forecast_lines(law)[:MOST_FORECASTS]]
     if finding.cause:
         lines.append(f"    Cause: {finding.cause}")
     elif finding.hypotheses:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a message costs more in one cell of a results.json than in another: contrasts, and laws that held. Pure.
+"""What a message costs more in one cell of a results.json than in another: by its contrasts. Pure.
 
 A price at a length between two measured ones lies on the line between them; outside of what was measured there is none.
 
@@ -27,7 +27,7 @@ from slowpath.core.engine_description import recorded_defaults
 from slowpath.core.errors import SlowpathError, UsageError
 from slowpath.core.files import decoded, is_diagnosis, read_bytes, step_folders, write_atomically
 from slowpath.core.result import FILE_BYTES, Interval, LongText
-from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
+from slowpath.core.results import ContrastResult, ContrastSide, Results
 from slowpath.core.units import format_bytes
 from slowpath.findings.slow_path import DEFAULTS, Parameters, ProgramPrice
 from slowpath.mpi.libraries import named_in
@@ -265,51 +265,6 @@ def _between(question: PriceQuestion, points: Sequence[MeasuredPrice], basis: Sa
     )
 
 
-def price_by_law(question: PriceQuestion, source: PriceSource) -> PricedLoad | str:
-    """By the law of a finding of this rule, where it predicted what was measured later, and where it was asked for."""
-    rule, findings = question.row.rule, source.results.findings
-    about = [known for known in findings if known.rule == rule and known.law is not None and known.law.name is not None]
-    if not about:
-        return f"no law of {rule} was found"
-    reasons = []
-    for finding in about:
-        found = _by_law(finding, question, source)
-        if isinstance(found, PricedLoad):
-            return found
-        reasons.append(found)
-    return reasons[0]
-
-
-def _by_law(finding: Finding, question: PriceQuestion, source: PriceSource) -> PricedLoad | str:
-    law, length = finding.law, question.bytes
-    assert law is not None
-    if law.predicted != "held":
-        return f"the law of {finding.id} has no confirmed prediction ({law.predicted})"
-    if not law.is_excess:
-        return f"the law of {finding.id} describes whole messages, not the excess"
-    points = {
-        point.place[LENGTH]: (point.fitted_s, point.interval)
-        for point in law.drawn
-        if set(point.place) == {LENGTH} and point.fitted_s is not None
-    }
-    if not points:
-        return f"the law of {finding.id} does not depend on message length alone"
-    held = [forecast for forecast in law.forecasts if forecast.held and set(forecast.place) == {LENGTH}]
-    places = sorted([(at, fitted or 0.0) for at, (fitted, _) in points.items()])
-    places += [
-        (forecast.place[LENGTH], forecast.predicted_s) for forecast in held if forecast.place[LENGTH] not in points
-    ]
-    places.sort()
-    at = [place for place, _ in places]
-    if not at[0] <= length <= at[-1]:
-        return f"the law of {finding.id} was tried from {at[0]:g} to {at[-1]:g} B; {length} B is outside"
-    value = float(np.interp(length, at, [seconds for _, seconds in places]))
-    error = max([forecast.joint_ratio for forecast in held] or [law.residual_ratio or 0.0])
-    half = abs(value) * error
-    words_ = f"{source.folder}: law {law.name} of {finding.id}, predicted"
-    return PricedLoad(question, value, (value - half, value + half), None, source.basis, words_)
-
-
 LEAST_SHARE: Final = 0.01  # of the run, in calls of all messages that a rule is about: below it, it is not priced
 LEAST_LOAD_SHARE: Final = 0.001  # of the run, for messages of one kind among them
 NOT_MEASURED: Final = "nothing was measured for it yet"
@@ -404,7 +359,7 @@ def _has_fault(row: ProgramPrice, side: MessageClass, load: Load, program: Progr
 
 
 def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[PriceSource], ranks: int) -> Prices:
-    """Answers from the first source that has one: contrasts of any before laws of any.
+    """Answers from the first source that has one.
 
     Args: sources: in the order of trust, the replay first.
     """
@@ -413,7 +368,6 @@ def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[PriceSource]
     unpriced: list[Unpriced] = []
     for question in questions:
         answers = [price(question, every, source.basis) for source, every in measured]
-        answers += [price_by_law(question, source) for source in sources]
         found = next((answer for answer in answers if isinstance(answer, PricedLoad)), None)
         if found is None:
             why = next((answer for answer in answers if isinstance(answer, str)), None)

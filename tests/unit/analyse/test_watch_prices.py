@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.finding_results import LawForecast, LawPoint
 from slowpath.core.results import Results
 from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.messages import Load, p2p_parameters
@@ -138,31 +137,6 @@ def test_matched_messages_are_shared_out_by_their_receivers() -> None:
     pairs = np.array([[0, 1]] * 3 + [[0, 2]])
     loads = asking(program(sender, *receivers), KeptOrder(nothing(), pairs), {}).loads
     assert [(one.receiver.id if one.receiver else None, one.count) for one in loads] == [(1, 15_000), (2, 5_000)]
-
-
-def law(predicted: str, **changes: Any) -> Results:
-    points = tuple(
-        LawPoint(place={"message_bytes": float(i * MIB)}, value_s=i * 1e-4, interval=(0.0, 1.0), fitted_s=i * 1e-4)
-        for i in (1, 2, 3)
-    )
-    held = LawForecast(
-        place={"message_bytes": 6.0 * MIB}, predicted_s=6e-4, interval=(5e-4, 7e-4), joint_ratio=0.1,
-        span_s=1e-3, seen_s=6e-4, held=True, text="held",
-    )  # fmt: skip
-    found = engine.a_law(
-        name="message", refused=None, is_excess=True, predicted=predicted, drawn=points, forecasts=(held,), **changes
-    )
-    return replace(engine.results(), findings=[engine.a_finding("SP008", law=found)])
-
-
-def test_a_law_that_was_predicted_prices_up_to_where_it_was_tried() -> None:
-    source = [PriceSource(law("held"), "diagnosis", "diagnosis")]
-    (finding,) = concluded(program(small_pages(bytes=COUNT * 5 * MIB)), None, source, {}).findings
-    assert finding.prices[0].per_message_s == pytest.approx(5e-4)
-    assert finding.prices[0].interval == pytest.approx((4.5e-4, 5.5e-4))
-    assert finding.prices[0].basis == "diagnosis"
-    beyond = concluded(program(small_pages(bytes=COUNT * 8 * MIB)), None, source, {})
-    assert not beyond.findings
 
 
 def test_the_saving_of_the_run_is_replayed_and_scaled_to_all_messages() -> None:

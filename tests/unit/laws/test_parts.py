@@ -22,7 +22,6 @@ from slowpath.stats.laws.known import (
     alignment,
     best_splits,
     find,
-    pages,
 )
 from slowpath.stats.laws.law import (
     Bracket,
@@ -51,14 +50,6 @@ def test_errors_are_looked_at_as_ratios() -> None:
     found = solve_times(np.ones((10, 1)), times, np.full(10, 0.02), np.ones(1, dtype=bool))
     assert found is not None
     assert found[0] == pytest.approx(2.0, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("first", "length", "page", "expected"),
-    [(0, 4096, 4096, 1), (0, 4097, 4096, 2), (4095, 2, 4096, 2), (1, 4095, 4096, 1), (0, 0, 4096, 0), (0, 1, 4096, 1)],
-)
-def test_pages_that_a_message_touches(first: int, length: int, page: int, expected: int) -> None:
-    assert pages(np.array([float(first)]), np.array([float(length)]), page)[0] == expected
 
 
 def test_alignment_of_lengths() -> None:

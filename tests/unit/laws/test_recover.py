@@ -33,12 +33,6 @@ def by_allocation(seed: int) -> Sweep:
     return plant(seed, {"allocation_bytes": lengths, "message_bytes": messages}, [2e-5 + 3e-13 * n for n in lengths])
 
 
-def by_pages(seed: int) -> Sweep:
-    # Message lengths on both sides of page boundaries: else pages are bytes by another name.
-    lengths = [float(n) for k in (1, 2, 4, 8, 16) for n in (k * 4096 - 2048, k * 4096, k * 4096 + 1)]
-    return plant(seed, {"message_bytes": lengths}, [1e-6 + 0.7e-6 * np.ceil(n / 4096) for n in lengths])
-
-
 REMAINDERS = (0, 1, 8 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB)
 
 
@@ -75,7 +69,6 @@ PLANTS = {
     "constant": (constant, {"constant": 3e-6}),
     "bytes": (by_bytes, {"constant": 1.2e-6, "transfer": 1e-10}),
     "allocation": (by_allocation, {"by length": 3e-13}),
-    "pages": (by_pages, {"pages": 0.7e-6}),
     "granules": (by_granules, {"4 KiB granules": 19e-9, "64 KiB granules": 220e-9}),
     "threshold": (by_threshold, {"constant": 2e-4, "beyond the threshold": 8.8e-3, "4 KiB granules": 28e-9}),
     "segments": (by_segments, {"constant 1": 1.2e-6, "transfer 1": 1 / 6e9, "transfer 2": 1 / 12e9}),

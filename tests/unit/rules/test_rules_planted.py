@@ -50,7 +50,6 @@ def test_a_clean_twin_gives_nothing(code: str) -> None:
 
 LAWS = {
     "SP001": ("granules", "4 KiB page", COSTS[2][1]),
-    "SP008": ("pages", "page of the host", 4e-7),
 }
 
 

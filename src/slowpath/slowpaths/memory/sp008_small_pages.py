@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.facts import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, Facts, Slowdown, number, page_bytes
-from slowpath.findings.laws import page_law
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import MALLOC, WAITING, Observation, ProgramPrice, SlowPath, Support, When
 from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
@@ -40,7 +38,7 @@ def _huge_is_faster(one: Slowdown) -> bool:
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
-    seen = slowdown_observed(facts, group, _WORDING, partial(page_law, minimum_effect=facts.minimum_effect))
+    seen = slowdown_observed(facts, group, _WORDING)
     costs = _page_costs(group)
     return replace(seen, evidence=(*seen.evidence, f"per page of 4 KiB: {costs}")) if costs else seen
 
@@ -70,8 +68,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if time is None:
         return Support("missing", "system time does not account for the excess, or was not recorded", (pages,))
     copied = single_copy_bytes(slow, seen.phase)
-    if copied is None and (seen.law is None or seen.law.name is None):
-        return Support("missing", "no law of pages holds, and the calls that copy were not counted", (pages, time))
+    if copied is None:
+        return Support("missing", "the calls that copy were not counted", (pages, time))
     if copied == 0:
         return Support("missing", "system time grows, but no single copy was counted", (pages, time))
     more = [f"process_vm_readv or writev copies {copied:.4g} bytes per operation"] if copied else []
@@ -92,8 +90,7 @@ SLOW_PATH: SlowPath = SlowPath(
     what="Long messages inside a node cost more from pages of 4 KiB than from pages of 2 MiB: for a single copy "
     "(CMA, XPMEM) the kernel looks up and pins each page.",
     needs="The same messages from huge and from small pages, from 2 MiB on. Explained when page kinds are observed, "
-    "the kernel's time accounts for the excess, and calls of a single copy were counted or a law of pages "
-    "holds.",
+    "the kernel's time accounts for the excess, and calls of a single copy were counted.",
     remedy="Allocate on 2 MiB boundaries and call madvise(MADV_HUGEPAGE), or run with transparent huge pages on.",
     observe=observe,
     cause="The kernel handles a single copy page by page, and small pages are many.",

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
-from slowpath.findings.laws import difference_law
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import ALONE, EAGER, Observation, SlowPath, Support, leaving
 from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes, socket_bytes
@@ -56,7 +54,7 @@ def _slow_side(facts: Facts, one: Slowdown) -> str | None:
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     about = _slow_side(facts, group[0]) or ""
     wording = Wording(*_WORDS[about], about, facts.is_default(group[0].slow))
-    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
+    return slowdown_observed(facts, group, wording)
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:

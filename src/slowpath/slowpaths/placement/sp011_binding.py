@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time
 from slowpath.findings.facts import LAW_RATIO, OF_MESSAGES, Facts, Slowdown, crowded
-from slowpath.findings.laws import difference_law
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides, total
@@ -82,7 +80,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     slow, fast = group[0].slow_value, group[0].fast_value
     wording = Wording(f"{{size}}messages in placement '{slow}'", f"in '{fast}'", f"placement {slow}")
-    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
+    return slowdown_observed(facts, group, wording)
 
 
 def _shared(facts: Facts, one: SharedPlacement) -> Observation:

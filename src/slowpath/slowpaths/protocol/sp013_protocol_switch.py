@@ -68,7 +68,7 @@ def _stretches(law: FittedLaw) -> list[tuple[Bracket, _Side, _Side]]:
     """Of a law of segments: each limit with the terms of the stretches on both sides, where both are protocols: each
     takes some time for 0 bytes. A stretch without is a piece of a curve, as where a cache ends.
     """
-    if law.fits != "segments":
+    if law.name != "segments":
         return []
     terms = list(zip(law.coefficients[::2], law.coefficients[1::2], strict=True))
     near = [bracket.up_to <= WIDEST * max(1.0, bracket.above) for bracket in law.brackets]

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import msgspec.structs
 import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import SlowpathError
-from slowpath.core.finding_results import LawForecast, Predicted
 from slowpath.stats.estimate import (
     SIGNED_RANK_LAUNCHES,
     T_LAUNCHES,
@@ -23,7 +21,7 @@ from slowpath.stats.estimate import (
     mean,
     percent,
 )
-from slowpath.stats.laws.law import Bracket, Coefficient, Column, Covariates, Law, Place, Sweep, Variant, with_words
+from slowpath.stats.laws.law import Bracket, Coefficient, Column, Covariates, Law, Sweep, Variant
 
 # Weighted least squares with terms that can't be negative, for a handful of columns.
 #
@@ -206,11 +204,6 @@ class CentreFit:
     @property
     def parameters(self) -> int:
         return int(self.matrix.shape[1]) + self.variant.searched
-
-    def predict(self, place: Place) -> float:
-        """Time at a place, seconds."""
-        covariates = {name: np.array([value]) for name, value in place.items()}
-        return float(design(self.variant, covariates)[0] @ self.coefficients)
 
 
 def design(variant: Variant, covariates: Covariates) -> Floats:
@@ -555,185 +548,3 @@ def _alternatives(best: CentreFit, others: Sequence[CentreFit], sigma_ratio: Flo
     return tuple(
         other for other in others if not contains(other, best, sigma_ratio) and not contains(best, other, sigma_ratio)
     )
-
-
-# What a law predicts at places it was not fitted to, with the interval in which the next measurement should lie.
-#
-# The prediction interval of a regression (Draper and Smith, Applied Regression Analysis, 3rd ed., section 3.1; for a
-# mean of m later values Hahn and Meeker, Statistical Intervals, 1991, section 4.8), in logarithms of times:
-#
-#     ln t0 -+ T(q, df) s sqrt(g0' (G' G)^-1 g0 + v)
-#
-# g0: the law's columns at the place over its time there; G: the same at the fitted points, each over its standard
-# error; v: squared standard error of a new centre, of the launches that it rests on and of what no law describes
-# (curve.py). s^2 = (PRIOR_DF + chi^2) / (PRIOR_DF + points - parameters) grows where the law leaves more than the
-# launches' noise, and df = PRIOR_DF + points - parameters: few points alone would make s a matter of luck, so it is
-# drawn towards that noise as the errors of points are (Smyth 2004, doi 10.2202/1544-6115.1027).
-
-LEVEL = 0.95
-NEAR_RATIO = 0.1  # of the predicted time, by which the seen one may differ
-MOST_OF_SPAN = 1 / 3  # half an interval over what the law explains: a wider one would hold without the law as well
-FEWEST_HELD = 0.5  # share of the places that must be decided for it
-OUTERMOST = 2  # places, one of which must have held: between its points a wrong law is right more often
-
-
-@dataclass(frozen=True)
-class Teller:
-    """A law as it was fitted, ready to predict. span_s: the time it is about: most less least fitted time, of a
-    constant all of it. covariance: of the coefficients, shape (columns, columns).
-    """
-
-    fit: CentreFit
-    brackets: Sequence[Bracket]
-    covariance: Floats
-    scale: float
-    df: float
-    span_s: float
-
-    def at(self, place: Place) -> tuple[float, float] | None:
-        """Time at a place, seconds, and its squared standard error as a ratio, both of the coefficients alone. None:
-        the place lies inside a limit's bracket, where either side may hold; or the law has no positive time there.
-        """
-        if any(b.above < place.get(b.covariate, b.above) < b.up_to for b in self.brackets):
-            return None
-        covariates = {name: np.array([float(value)]) for name, value in place.items()}
-        columns = design(self.fit.variant, covariates)
-        time_s = float(columns[0] @ self.fit.coefficients)
-        if not time_s > 0:
-            return None
-        relative = columns[0] / time_s
-        return time_s, float(relative @ self.covariance @ relative)
-
-    def reach(self, variance_ratio: float, level: float) -> float:
-        """Half an interval of logarithms at a level in [0, 1). Args: variance_ratio: squared standard error, without
-        the scale."""
-        from scipy import special
-
-        quantile = float(special.stdtrit(self.df, 0.5 + level / 2))
-        return quantile * self.scale * float(np.sqrt(variance_ratio))
-
-
-def teller(fit: Fit, centre: CentreCurve, sweep: Sweep) -> Teller:
-    """Return the law of this fit, ready to predict.  Args: fit: of this sweep, whose centre curve is `centre`."""
-    found = fit.centre
-    relative = design(found.variant, sweep.covariates) / (centre.sigma_ratio * found.fitted_s)[:, None]
-    size = np.sqrt((relative**2).sum(axis=0))
-    free = size > 0
-    bound = np.flatnonzero(found.nonnegative & (found.coefficients <= 0))
-    free[bound] = False  # a term that is held at zero can't move
-    covariance = np.zeros((size.size, size.size))
-    scaled = relative[:, free] / size[free]
-    covariance[np.ix_(free, free)] = np.linalg.pinv(scaled.T @ scaled) / np.outer(size[free], size[free])
-    left = max(0, sweep.points - found.parameters)
-    scale = float(np.sqrt((PRIOR_DF + found.chi2) / (PRIOR_DF + left)))
-    span_s = float(np.ptp(found.fitted_s)) if fit.name != "constant" else float(found.fitted_s[0])
-    return Teller(found, fit.brackets, covariance, scale, PRIOR_DF + left, span_s)
-
-
-def predict(law: Teller, place: Place, variance_ratio: float, places: int) -> LawForecast | None:
-    """Args: variance_ratio: squared standard error to expect of the new centre.  places: predicted by this law; all
-    of them are judged together. Returns: without what was seen; None: the law says nothing of the place."""
-    found = law.at(place)
-    if found is None:
-        return None
-    time_s, own = found
-    variance = own + variance_ratio
-    low, high = (float(time_s * np.exp(side * law.reach(variance, LEVEL))) for side in (-1, 1))
-    joint = law.reach(variance, 1 - (1 - LEVEL) / max(1, places))
-    forecast = LawForecast(
-        place=dict(place),
-        predicted_s=time_s,
-        interval=(low, high),
-        joint_ratio=float(np.exp(joint)),
-        span_s=law.span_s,
-        text="",
-    )
-    return with_words(forecast)
-
-
-def judged(forecast: LawForecast, seen_s: float, seen_interval: tuple[float, float]) -> LawForecast:
-    """The forecast with what was seen, and whether it held.
-
-    It held where the seen time lies within the joint interval and within NEAR_RATIO of the predicted one, and the
-    interval is narrow enough to tell the law from none. It failed where it lies outside of the interval. Else (None)
-    the noise lets nothing be decided.
-    """
-    reach = forecast.joint_ratio
-    ratio = seen_s / forecast.predicted_s
-    inside = 1 / reach <= ratio <= reach
-    near = abs(ratio - 1) <= NEAR_RATIO
-    telling = forecast.predicted_s * (reach - 1) <= MOST_OF_SPAN * forecast.span_s
-    held = False if not inside else True if near and telling else None
-    return with_words(msgspec.structs.replace(forecast, seen_s=seen_s, seen_interval=seen_interval, held=held))
-
-
-def verdict(forecasts: Sequence[LawForecast]) -> Predicted:
-    """Of all that a law predicted: failed where one place failed; held where none did, at least half of them held, and
-    of the OUTERMOST ones, which are predicted first, at least one did.
-    """
-    seen = [forecast for forecast in forecasts if forecast.seen_s is not None]
-    if not seen:
-        return "not made"
-    if any(forecast.held is False for forecast in seen):
-        return "failed"
-    held = [forecast for forecast in seen if forecast.held]
-    beyond = any(forecast.held for forecast in seen[:OUTERMOST])
-    return "held" if beyond and len(held) >= FEWEST_HELD * len(seen) else "undecided"
-
-
-# Forecasts of a law: of points of its sweep that were set apart before any fit.
-
-# Forecasts of a sweep's own points: each third one is set apart before any law is fitted, the largest among them.
-#
-# The law and its shape are chosen without them, and predict them. This stands for a later measurement where none was
-# made: the places were picked by their number, not by their times. What it can't stand for is a place beyond the sweep,
-# or another day.
-
-EACH = 3  # of so many points one is set apart
-FEWEST_LEFT = 4  # points: two coefficients, and two more that could contradict them
-_GOLDEN = 0.6180339887498949
-
-Choose = Callable[[Sweep], Fit | None]
-
-
-def set_apart(sweep: Sweep) -> list[int]:
-    """Points to be predicted, the outermost first; empty where too few would be left.
-
-    They are spread along what varies by multiples of the golden ratio, from the largest value down, so that they fall
-    into step with nothing that repeats, as the remainders of lengths do.
-    """
-    names = [name for name in sweep.varied() if name != "buffer_bytes"] or list(sweep.varied())
-    if not names or sweep.points <= FEWEST_LEFT:
-        return []
-    order = np.lexsort([sweep.covariates[name] for name in reversed(names)])
-    most = max(1, min(sweep.points // EACH, sweep.points - FEWEST_LEFT))
-    spread = np.argsort(np.arange(sweep.points) * _GOLDEN % 1.0, kind="stable")[:most]
-    chosen: list[int] = order[::-1][np.sort(spread)].tolist()
-    return chosen
-
-
-def held_out(sweep: Sweep, named: str, choose: Choose) -> tuple[LawForecast, ...]:
-    """Return what the law predicts of the points that were set apart, the outermost first.
-
-    Args:    named: the law of the whole sweep.  choose: the law of a sweep, by the same rules.
-    Returns: nothing where the points that are left name no law, or another one.
-    """
-    apart = set_apart(sweep)
-    if not apart:
-        return ()
-    left = np.ones(sweep.points, dtype=np.bool_)
-    left[apart] = False
-    rest = sweep.take(left)
-    fit = choose(rest)
-    if fit is None or fit.name != named:
-        return ()
-    law, whole = teller(fit, curve(rest), rest), curve(sweep)
-    found = []
-    for point in apart:
-        place = {name: float(values[point]) for name, values in sweep.covariates.items()}
-        error = float(whole.sigma_ratio[point])
-        forecast = predict(law, place, error**2, len(apart))
-        if forecast is not None:
-            seen_s, reach = float(whole.centre_s[point]), float(np.exp(STANDARD_ERRORS * error))
-            found.append(judged(forecast, seen_s, (seen_s / reach, seen_s * reach)))
-    return tuple(found)

@@ -25,11 +25,9 @@ from slowpath.stats.laws.law import (
     intercept,
     missing,
     per_byte_of,
-    per_one,
     per_page,
     single,
     varies,
-    with_transfer,
 )
 
 # Laws that are constant, or grow in proportion to one thing that is counted.
@@ -82,7 +80,7 @@ def _variant(name: str, text: str) -> Variant:
 
 
 def _variants(covariates: Covariates) -> Sequence[Variant]:
-    return with_transfer([_variant(name, text) for name, text in sides(covariates).items()], covariates)
+    return [_variant(name, text) for name, text in sides(covariates).items()]
 
 
 ALLOCATION = Law(
@@ -92,58 +90,6 @@ ALLOCATION = Law(
     variants=_variants,
     along=tuple(SIDES),
     fewest=4,
-)
-
-
-# Time by the pages that a message touches: pinning, page faults, copying page by page.
-#
-# Pages = floor((address + bytes - 1) / P) - floor(address / P) + 1. P is the host's where the sweep says it
-# (page_bytes, which tells small from huge pages), else each power of two is tried. Without an address a message begins
-# on a page.
-
-SIZES = tuple(2**power for power in range(12, 31))
-OFFSET, PAGE = "offset_bytes", "page_bytes"
-
-
-def pages(first_bytes: Floats, length_bytes: Floats, page_bytes: Floats | int) -> Floats:
-    """Pages that the bytes [first, first + length) touch, shape (points,); no bytes touch none."""
-    last = np.floor((first_bytes + length_bytes - 1) / page_bytes)
-    touched: Floats = np.where(length_bytes > 0, last - np.floor(first_bytes / page_bytes) + 1, 0.0)
-    return touched
-
-
-def first_byte(covariates: Covariates) -> Floats:
-    """Return where the message begins, relative to a page boundary or as an address."""
-    zero = np.zeros_like(covariates[MESSAGE])
-    place: Floats = covariates.get("base", zero) + covariates.get(OFFSET, zero)
-    return place
-
-
-def _of_size(page: int) -> Variant:
-    return Variant(
-        f"{format_bytes(page)} pages", single("pages", per_page(page), lambda c: pages(first_byte(c), c[MESSAGE], page))
-    )
-
-
-def _observed() -> Variant:
-    per = per_one("page of the host", "pages")
-    return Variant("the host's pages", single("pages", per, lambda c: pages(first_byte(c), c[MESSAGE], c[PAGE])))
-
-
-def _pages_variants(covariates: Covariates) -> Sequence[Variant]:
-    if varies(covariates, PAGE):
-        return with_transfer([_observed()], covariates)
-    longest = float(covariates[MESSAGE].max())
-    sizes = [size for size in SIZES if size < longest] or [SIZES[0]]
-    return with_transfer([_of_size(size) for size in sizes], covariates)
-
-
-PAGES = Law(
-    name="pages",
-    formula="t = a + b pages(P) [+ c message_bytes]",
-    needs=lambda c: missing(c, MESSAGE, PAGE) or (None if MESSAGE in c else "the sweep does not say message_bytes"),
-    variants=_pages_variants,
-    along=(MESSAGE,),
 )
 
 
@@ -243,7 +189,7 @@ def _granules_variants(covariates: Covariates) -> Sequence[Variant]:
                         found.append(
                             _granules_variant(_Classes(length, of, limits, float(levels[0]), rest, asked), what, levels)
                         )
-    return with_transfer(found, covariates)
+    return found
 
 
 def _needs(covariates: Covariates) -> str | None:
@@ -318,7 +264,7 @@ def _threshold_variants(covariates: Covariates) -> Sequence[Variant]:
         for switches in range(1, CLASSES):
             for limits in combinations(levels[1:], switches):
                 found += _of_classes(covariates, name, text, limits)
-    return with_transfer(found, covariates)
+    return found
 
 
 def _of_classes(covariates: Covariates, name: str, text: str, limits: tuple[float, ...]) -> list[Variant]:
@@ -531,7 +477,6 @@ LAWS: tuple[Law, ...] = (
     CONSTANT,
     BY_BYTE,
     ALLOCATION,
-    PAGES,
     GRANULES,
     THRESHOLD,
     SEGMENTS,

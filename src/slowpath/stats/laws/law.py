@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec.structs
 import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import UsageError
-from slowpath.core.finding_results import LawForecast, LawPoint, Predicted
+from slowpath.core.finding_results import LawPoint
 from slowpath.core.units import format_bytes, format_time, listed
 from slowpath.stats.estimate import Floats
 
@@ -104,8 +103,6 @@ def make_sweep(
 
 Interval = tuple[float, float]
 _MIB = 2**20
-# Laws with a step: the covariate, the sign that holds on the dear side, and the name of the limit.
-_STEPS = {"live buffers": ("live buffers", ">", "K"), "repetition": ("use", "<", "n")}
 
 
 @dataclass(frozen=True)
@@ -122,11 +119,6 @@ class Per:
     cost: str
     scale: int = 1
     page_bytes: int | None = None
-
-
-def per_one(one: str, many: str) -> Per:
-    """Return what is counted one by one."""
-    return Per(one, many, one)
 
 
 def per_byte_of(what: str) -> Per:
@@ -188,8 +180,7 @@ class FittedLaw:
 
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
     points, launches: of the sweep.  drawn: its points.
-    is_excess: times are slow minus fast.  fits: the law that fits, also where it may not be named.
-    forecasts: what it predicted, the outermost place first.  predicted: what came of them.
+    is_excess: times are slow minus fast.
     """
 
     name: str | None
@@ -204,18 +195,6 @@ class FittedLaw:
     launches: int
     drawn: tuple[LawPoint, ...] = ()
     is_excess: bool = False
-    fits: str | None = None
-    forecasts: tuple[LawForecast, ...] = ()
-    predicted: Predicted = "not made"
-
-    @property
-    def is_named(self) -> bool:
-        return self.name is not None
-
-    @property
-    def is_predicted(self) -> bool:
-        """Whether it is named and new points came out as it predicted them."""
-        return self.is_named and self.predicted == "held"
 
 
 def formula_words(law: FittedLaw) -> str:
@@ -224,8 +203,6 @@ def formula_words(law: FittedLaw) -> str:
         return f"no law: {law.refused}"
     if law.name == "segments":
         return _segments(law)
-    if law.name in _STEPS and law.brackets:
-        return _step(law)
     limits = "; ".join(f"{b.covariate} above {_length(b.above)} up to {_length(b.up_to)}" for b in law.brackets)
     return f"t = {' + '.join(_term(coefficient) for coefficient in law.coefficients)}" + (
         f"; limits: {limits}" if limits else ""
@@ -276,25 +253,10 @@ def _between(bracket: Bracket) -> str:
     return f"limits: {bracket.covariate} above {_length(bracket.above)} up to {_length(bracket.up_to)}"
 
 
-def _step(law: FittedLaw) -> str:
-    """`t = 20.0 us + 30.0 us if live buffers > K, 16 <= K < 32`."""
-    what, sign, name = _STEPS[law.name or ""]
-    low, high = law.brackets[0].above, law.brackets[0].up_to
-    if sign == ">":
-        limit = f"{name} = {low:g}" if high - low == 1 else f"{low:g} <= {name} < {high:g}"
-    else:
-        limit = f"{name} = {high:g}" if high - low == 1 else f"{low:g} < {name} <= {high:g}"
-    constant, step, *others = law.coefficients
-    more = "".join(f" + {_term(coefficient)}" for coefficient in others)
-    return f"t = {_term(constant)} + {_term(step)} if {what} {sign} {name}{more}, {limit}"
-
-
 def cost_words(law: FittedLaw) -> str:
-    """Return what a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its step, or its constants where
-    it has no other.
+    """Return what a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its constants where it has no
+    other.
     """
-    if law.name in _STEPS and len(law.coefficients) > 1:
-        return f"{_time(law.coefficients[1], 1)} more"
     terms = [coefficient for coefficient in law.coefficients if coefficient.per] or list(law.coefficients)
     return listed([_cost(coefficient) for coefficient in terms])
 
@@ -311,77 +273,7 @@ def _length(value: float) -> str:
     return format_bytes(int(value)) if value >= 1024 and value == int(value) else f"{value:g}"
 
 
-# Forecasts in words: `predicted 41.2 us [38.9, 43.6] at an allocation of 6 MiB, seen 42.0 us`.
-
-SHOWN = 2  # forecasts in one sentence
-_QUANTITIES = {
-    "allocation_bytes": "allocation",
-    "sender_allocation_bytes": "sender's allocation",
-    "receiver_allocation_bytes": "receiver's allocation",
-    "message_bytes": "message",
-    "live_buffers": "live buffers",
-    "repetition": "use",
-    "blocks": "blocks",
-    "page_bytes": "page",
-}
-_FOLLOWS = "buffer_bytes"
-
-
-def place_words(place: Mapping[str, float]) -> str:
-    """`allocation 6 MiB, message 8 B`."""
-    found = [(_QUANTITIES.get(name, name.replace("_", " ")), name, value) for name, value in place.items()]
-    return ", ".join(
-        f"{words} {format_bytes(int(value)) if name.endswith('_bytes') else f'{value:g}'}"
-        for words, name, value in found
-        if name != _FOLLOWS
-    )
-
-
-def quantity_words(places: Sequence[Mapping[str, float]]) -> str:
-    """Return what varies between places: `allocation`, `allocation or message`."""
-    names = [name for name in (places[0] if places else {}) if name != _FOLLOWS]
-    varied = [name for name in names if len({place.get(name) for place in places}) > 1] or names
-    return " or ".join(_QUANTITIES.get(name, name.replace("_", " ")) for name in varied) or "what was varied"
-
-
-def forecast_words(forecast: LawForecast) -> str:
-    """One line."""
-    low, high = forecast.interval
-    half_s = (high - low) / 2
-    value, *ends = (format_time(time_s, half_s) for time_s in (forecast.predicted_s, low, high))
-    unit = f" {value.split()[-1]}"
-    if all(end.endswith(unit) for end in ends):
-        ends = [end.removesuffix(unit) for end in ends]
-    words = f"predicted {value} [{', '.join(ends)}] at {place_words(forecast.place)}"
-    if forecast.seen_s is None:
-        return f"{words}, not measured"
-    return f"{words}, seen {format_time(forecast.seen_s, half_s)}"
-
-
-def with_words(forecast: LawForecast) -> LawForecast:
-    """Return the forecast with its line of text written anew."""
-    return msgspec.structs.replace(forecast, text=forecast_words(forecast))
-
-
-def failed_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
-    """Why the law that fits is not named."""
-    wrong = [forecast for forecast in forecasts if forecast.held is False]
-    shown = "; ".join(forecast_words(forecast) for forecast in wrong[:SHOWN])
-    return f"it depends on {quantity_words([forecast.place for forecast in forecasts])}; no law holds: '{fits}' {shown}"
-
-
-def open_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
-    """Why a cause can't rest on the law that is named."""
-    seen = [forecast for forecast in forecasts if forecast.seen_s is not None and not forecast.held]
-    if not seen:
-        return f"fits '{fits}', not predicted yet"
-    shown = "; ".join(forecast_words(forecast) for forecast in seen[:SHOWN])
-    return f"fits '{fits}', but the measurements are too noisy to confirm it: {shown}"
-
-
 # What a law is: for each of its variants, columns of numbers whose weighted sum is the time.
-
-Place = Mapping[str, float]  # one point: covariate -> value
 
 
 @dataclass(frozen=True)
@@ -453,11 +345,6 @@ def intercept(covariates: Covariates) -> Column:
     return Column("constant", None, np.ones(points))
 
 
-def transfer(covariates: Covariates) -> Column:
-    """Return the term that each byte of the message costs: the inverse of the bandwidth."""
-    return Column("transfer", BYTE, covariates["message_bytes"])
-
-
 def varies(covariates: Covariates, name: str) -> bool:
     return name in covariates and bool(np.ptp(covariates[name]) > 0)
 
@@ -470,20 +357,6 @@ def missing(covariates: Covariates, *names: str) -> str | None:
     if known:
         return f"{known[0]} is the same at every point"
     return f"the sweep does not say {' or '.join(names)}"
-
-
-def with_transfer(variants: Sequence[Variant], covariates: Covariates) -> list[Variant]:
-    """Return each variant, and where the message's length varies each of them with a term for it as well."""
-    if not varies(covariates, "message_bytes"):
-        return list(variants)
-    return [*variants, *(_plus_transfer(variant) for variant in variants)]
-
-
-def _plus_transfer(variant: Variant) -> Variant:
-    def columns(covariates: Covariates) -> Sequence[Column]:
-        return [*variant.columns(covariates), transfer(covariates)]
-
-    return Variant(f"{variant.label} and bytes", columns, variant.brackets, variant.searched)
 
 
 def single(name: str, per: Per, value: Callable[[Covariates], Floats]) -> Columns:
