@@ -17,7 +17,6 @@ from slowpath.watch.results import (
     CallCount,
     CallSite,
     Coverage,
-    Fine,
     MessageClass,
     Pair,
     Price,
@@ -99,7 +98,6 @@ def a_class(number: int = 0, call: str = "MPI_Sendrecv", **changes: Any) -> Mess
         "wait_s": 1.1,
         "transfer_s": 5.1,
         "median_s": 1.3e-3,
-        "floor_ratio": 1.9,
     }
     return MessageClass(**(fields | changes))
 
@@ -109,20 +107,20 @@ def classes() -> tuple[MessageClass, ...]:
     return (
         a_class(),
         a_class(1, "MPI_Waitall", site=WAITALL, bytes_low=0, bytes_high=0, side="none", count=9_216, bytes=0,
-                time_s=2.9, wait_s=2.2, transfer_s=None, median_s=2e-4, floor_ratio=None, memory="not known",
+                time_s=2.9, wait_s=2.2, transfer_s=None, median_s=2e-4, memory="not known",
                 page_bytes=None, allocation_bytes=None, is_odd=None, start="not known"),
         a_class(2, first=True, count=64, bytes=64 * 1_992_294, time_s=0.4, wait_s=0.02, transfer_s=0.37,
-                median_s=2.1e-2, floor_ratio=29.0),
+                median_s=2.1e-2),
         a_class(3, "MPI_Isend", side="send", site=WAITALL, count=30_602, bytes=30_602 * 110, time_s=0.03, wait_s=0.0,
-                transfer_s=0.028, median_s=3.2e-6, floor_ratio=1.1, allocation_bytes=4096, start="line", **small),
+                transfer_s=0.028, median_s=3.2e-6, allocation_bytes=4096, start="line", **small),
         a_class(4, "MPI_Irecv", side="receive", site=WAITALL, count=30_602, bytes=30_602 * 110, time_s=0.02,
-                wait_s=None, transfer_s=None, median_s=4e-7, floor_ratio=None, start="elsewhere", **small),
+                wait_s=None, transfer_s=None, median_s=4e-7, start="elsewhere", **small),
         a_class(5, "MPI_Allreduce", side="both", site=REDUCE, bytes_low=32, bytes_high=63, memory="stack",
                 allocation_bytes=None, is_odd=None, start="elsewhere", count=1_600, bytes=1_600 * 48, time_s=0.9,
-                wait_s=0.7, transfer_s=0.1, median_s=5e-4, floor_ratio=1.4),
+                wait_s=0.7, transfer_s=0.1, median_s=5e-4),
         a_class(6, "MPI_Send", side="send", site=STRIPPED, bytes_low=65_536, bytes_high=131_071, block_bytes=8,
                 count=800, bytes=800 * 65_536, time_s=0.31, wait_s=0.0, transfer_s=0.3, median_s=1.5e-3,
-                floor_ratio=11.2, is_odd=True, start="elsewhere"),
+                is_odd=True, start="elsewhere"),
     )  # fmt: skip
 
 
@@ -339,8 +337,6 @@ def results(size: int = 4, **changes: Any) -> WatchResults:
             a_wait(kind="unexpected copy", culprit=None, culprit_share=0.0, seconds=0.05, share=0.0012, site=None,
                    text="640 messages of 64 KiB came before their receive was posted"),
         ),
-        "fine": (Fine(messages=61_204, bytes_low=96, bytes_high=3072, floor_ratio=1.1,
-                      text="61,204 messages of 96 B .. 3 KiB: at the floor (1.1 times a cache-line hand-over)"),),
         "unpriced": ("SP012: no cell of the replay has memory on another node",),
         "ranks": tuple(a_rank(rank) for rank in range(size)),
         "calls": (

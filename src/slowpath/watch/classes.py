@@ -292,7 +292,6 @@ def _class(
         wait_s=times.wait_s / times.messages * total.count / ranks if has_times and times is not None else None,
         transfer_s=times.transfer_s / times.messages * total.count / ranks if has_times and times is not None else None,
         median_s=median_of(total.histogram, total.least_s, total.most_s),
-        floor_ratio=None,
     )
 
 

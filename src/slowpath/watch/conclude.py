@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watch with prices: findings, what they would save together, what is fine, and the verdict. Pure."""
+"""A watch with prices: findings, what they would save together, and the verdict. Pure."""
 
 from __future__ import annotations
 
@@ -24,11 +24,8 @@ from slowpath.watch.findings import (
     SlowPathCost,
     costs_of,
     finding_of,
-    fine_of,
-    floors_in,
     no_gain_words,
     unexplained_share,
-    with_floors,
 )
 from slowpath.watch.messages import Load, ProgramFacts, loads_of
 from slowpath.watch.patterns import NO_PATTERNS, Patterns
@@ -123,9 +120,7 @@ def concluded(
         not_measured=sum(not measured for measured in is_measured.values()),
         collectives=tuple(known.get(collective.id, collective) for collective in results.collectives),
     )
-    floors = floors_in([source.results for source in sources])
-    found = with_floors(found, floors)
-    return _with_verdict(changed(found, fine=fine_of(found, costs)), watch)
+    return _with_verdict(found, watch)
 
 
 def _with_verdict(results: WatchResults, watch: str) -> WatchResults:

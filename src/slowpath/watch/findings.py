@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From prices to findings: what each slow path costs the program, where, and what helps. Pure.
-
-Messages that take what the machine needs for their bytes have nothing to gain, and are named as well.
-"""
+"""From prices to findings: what each slow path costs the program, where, and what helps. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from msgspec.structs import replace
-
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
-from slowpath.core.results import Results
-from slowpath.core.units import format_bytes, format_ratio, format_time, listed, ratio_words
+from slowpath.core.units import format_bytes, format_time, listed, ratio_words
 from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
-from slowpath.watch.prices import LEAST_SHARE, LENGTH, PricedLoad, length_words
-from slowpath.watch.results import CallSite, Fine, MessageClass, RankTime, WatchFinding, WatchResults
+from slowpath.watch.prices import LEAST_SHARE, PricedLoad, length_words
+from slowpath.watch.results import CallSite, MessageClass, RankTime, WatchFinding
 from slowpath.watch.what_if import Saved
 
 MOST_UNEXPLAINED: Final = 0.25  # of the ranks' time in MPI; above it, nothing is claimed from prices
@@ -230,79 +223,3 @@ def _no_gain(priced: PricedLoad, ranks: int) -> str:
     if priced.interval[1] < 0:
         return f"{row.rule} {row.name}: the remedy makes messages slower here ({low} to {high} a message)"
     return f"{row.rule} {row.name}: no difference from zero ({low} to {high} a message)"
-
-
-AT_FLOOR: Final = 1.5  # times the floor: what is left is the library's own work
-Floors = list[tuple[int, float]]  # length in bytes, seconds
-
-
-def floors_in(every: Sequence[Results]) -> Floors:
-    """What the machine needs for a host message of each length, by the fastest way that was measured."""
-    found: dict[int, float] = {}
-    for results in every:
-        for cell in results.cells:
-            length = cell.parameters.get(LENGTH, "")
-            if cell.over_floor is None or not length.isdecimal() or cell.parameters.get("memory", "host") != "host":
-                continue
-            found[int(length)] = min(found.get(int(length), np.inf), cell.over_floor.floor_s)
-    return sorted(found.items())
-
-
-def with_floors(results: WatchResults, floors: Floors) -> WatchResults:
-    """The classes' floor_ratio, where their mean length lies between two measured ones."""
-    ranks = len(results.ranks)
-    return replace(
-        results,
-        classes=tuple(
-            replace(message_class, floor_ratio=_ratio(message_class, floors, ranks))
-            for message_class in results.classes
-        ),
-    )
-
-
-def _ratio(message_class: MessageClass, floors: Floors, ranks: int) -> float | None:
-    if (
-        not floors
-        or not message_class.count
-        or message_class.transfer_s is None
-        or message_class.side == "none"
-        or not message_class.bytes
-    ):
-        return None
-    length = message_class.bytes / message_class.count
-    if not floors[0][0] <= length <= floors[-1][0]:
-        return None
-    needs_s = float(np.interp(length, [at for at, _ in floors], [value for _, value in floors]))
-    return message_class.transfer_s * ranks / message_class.count / needs_s
-
-
-def fine_of(results: WatchResults, costs: Sequence[SlowPathCost]) -> tuple[Fine, ...]:
-    """Sent messages near their floor; those that a finding is about are not among them."""
-    blamed = {
-        side.id
-        for cost in costs
-        for priced in cost.loads
-        for side in (priced.question.load.sender, priced.question.load.receiver)
-        if side is not None
-    }
-    near = [
-        message_class
-        for message_class in results.classes
-        if message_class.id not in blamed
-        and message_class.side in ("send", "both")
-        and message_class.floor_ratio is not None
-        and message_class.floor_ratio <= AT_FLOOR
-    ]
-    if not near:
-        return ()
-    count = sum(message_class.count for message_class in near)
-    low, high = (
-        min(message_class.bytes_low for message_class in near),
-        max(message_class.bytes_high for message_class in near),
-    )
-    ratio = sum((message_class.floor_ratio or 0.0) * message_class.count for message_class in near) / count
-    text = (
-        f"{count:,} messages of {length_words(low)} .. {length_words(high)}: at the floor ({format_ratio(ratio)} "
-        "times what this machine needs for the bytes)"
-    )
-    return (Fine(messages=count, bytes_low=low, bytes_high=high, floor_ratio=ratio, text=text),)

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.diagnose.sides import LaunchPlace, named_places
@@ -29,8 +27,7 @@ from slowpath.run.schedule import RunLimits
 from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.watch.conclude import Asking
-from slowpath.watch.messages import MEMORY, Load
-from slowpath.watch.prices import LENGTH, PriceQuestion, next_price_folder, settings_of, words
+from slowpath.watch.prices import PriceQuestion, next_price_folder, settings_of, words
 from slowpath.watch.results import WatchedProgram, WatchResults
 
 
@@ -73,10 +70,8 @@ def _candidates(program: WatchedProgram, environ: Mapping[str, str]) -> Iterator
 
 ROUNDS: Final = 8
 MOST_QUESTIONS: Final = 24
-MOST_LENGTHS: Final = 6
 MOST_COLLECTIVES: Final = 12
 PAIR: Final = 2
-LONGEST_FLOOR_BYTES: Final = 16 * 2**20
 # How the engine measures a later message, and a first one.
 _STEADY: Final = {"pattern": "ping_pong", "samples": "60", "time_limit_s": "0.02", "warmup_s": "0.005"}
 _COLLECTIVE: Final = {"samples": "40", "time_limit_s": "0.03", "warmup_s": "0.003"}
@@ -86,13 +81,12 @@ _ONE_WAY: Final = {"pattern": "one_way", "messages": "60"}
 
 def campaign_of(
     questions: Sequence[PriceQuestion],
-    loads: Sequence[Load],
     variables: Mapping[str, str],
     unset: Sequence[str] = (),
     nodes: int = 1,
     collectives: Sequence[CollectiveQuestion] = (),
 ) -> Campaign:
-    """Cells of every question, and the lengths of all messages for their floors; of each collective its other ways.
+    """Cells of every question; of each collective its other ways.
 
     Args: variables: that were set for the program and are not set so here.  unset: that are set here and were not.
           nodes: 2: most of its bytes went between nodes.
@@ -105,9 +99,6 @@ def campaign_of(
         name = f"{number + 1} {question.row.name}"
         groups.append(CellsTable(name, "p2p", _cells(question), [environment.name], [place]))
         contrasts.append(_contrast(name, question))
-    if lengths := _lengths(loads):
-        values = {**_STEADY, LENGTH: [str(length) for length in lengths]}
-        groups.append(CellsTable("floors", "p2p", values, [environment.name], [place]))
     places = {place: LaunchPlace("core", PAIR, nodes if nodes > 1 else None)}
     for number, asked_of in enumerate(collectives[:MOST_COLLECTIVES], start=1):
         name, there = _place(asked_of, nodes)
@@ -176,17 +167,6 @@ def _contrast(name: str, question: PriceQuestion) -> ContrastTable:
     )
 
 
-def _lengths(loads: Sequence[Load]) -> list[int]:
-    """From the shortest to the longest host message, evenly over logarithms; both ends as they are."""
-    sent = [load.bytes for load in loads if MEMORY.get(load.lead.memory) == "host" and load.bytes > 0]
-    sent = [one for one in sent if one <= LONGEST_FLOOR_BYTES]
-    if not sent:
-        return []
-    low, high = min(sent), max(sent)
-    middle = np.geomspace(low, high, MOST_LENGTHS).round().astype(int).tolist()
-    return sorted({low, *middle, high})[: MOST_LENGTHS + 2]
-
-
 def prepared_for(
     watched: Watched,
     asked: Asking,
@@ -210,7 +190,7 @@ def prepared_for(
     then, now = settings_of(watched.variables), settings_of(environ)
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
-    campaign = campaign_of(asked.questions, asked.loads, given, taken, _nodes(watched.results), collectives)
+    campaign = campaign_of(asked.questions, given, taken, _nodes(watched.results), collectives)
     if not campaign.cells:
         raise EnvironmentFailure(nothing_left(asked))
     return prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s, dry), campaign

@@ -201,10 +201,6 @@ class MessageClass(Result, frozen=True, kw_only=True):
         NotNegative | None, means("moving bytes, the completing calls included, a rank; null: not matched")
     ]
     median_s: Annotated[NotNegative, means("of one call, from the time distribution")]
-    floor_ratio: Annotated[
-        NotNegative | None,
-        means("transfer of one message over what this machine needs for it; null: no floor was measured"),
-    ]
 
 
 class CollectiveClass(Result, frozen=True, kw_only=True):
@@ -285,16 +281,6 @@ class WatchFinding(Result, frozen=True, kw_only=True):
     ]
 
 
-class Fine(Result, frozen=True, kw_only=True):
-    """Messages with nothing to gain."""
-
-    messages: Annotated[Count, means("all ranks")]
-    bytes_low: Annotated[Count, means("shortest")]
-    bytes_high: Annotated[Count, means("longest")]
-    floor_ratio: Annotated[NotNegative | None, means("of their transfer; null: no floor was measured")]
-    text: Annotated[Text, means("one line")]
-
-
 class AllocationKind(Result, frozen=True, kw_only=True):
     """Memory that was handed to MPI, by kind."""
 
@@ -329,7 +315,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
     saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")]
     findings: Annotated[tuple[WatchFinding, ...], means("most saved first")]
     waits: Annotated[tuple[Wait, ...], means("longest first")]
-    fine: Annotated[tuple[Fine, ...], means("messages with nothing to gain")]
     unpriced: Annotated[tuple[Text, ...], means("rules that could not be priced, and why")]
     ranks: Annotated[tuple[RankTime, ...], means("by rank")]
     calls: Annotated[tuple[CallCount, ...], means("most time first")]
@@ -346,9 +331,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
         means("of unpriced, those that a replay can price: nothing was measured for them yet; null: not counted"),
     ] = optional()
     accounts: Annotated[tuple[Account, ...], means("the ranks' time by name, longest first")] = ()
-    efficiency: Annotated[Efficiency | None, means("of the whole run; null: no rank")] = optional()
-    windows: Annotated[tuple[Efficiency, ...] | None, means("at most 60 of its time; null: too short")] = optional()
-    phases: Annotated[tuple[Phase, ...] | None, means("at another level than most; null: too short")] = optional()
     place: WrongPlace = optional()
     standstill: WhyStill = optional()
     start_s: StartTime = optional()
@@ -423,44 +405,6 @@ class Slice(Result, frozen=True, kw_only=True):
     transfer: Annotated[Share, means("moving bytes")]
     other: Annotated[Share, means("in MPI, otherwise")]
     is_kept: Annotated[bool, means("false: no events of this stretch were kept, the shares mean nothing")]
-
-
-class Efficiency(Result, frozen=True, kw_only=True):
-    """Efficiencies of the POP model, of the run or of a window of its time; the parallel one is the product of others.
-
-    parallel = load_balance x communication; communication = serialization x transfer.
-    """
-
-    start_s: Annotated[NotNegative, means("since the first MPI_Init")]
-    end_s: Annotated[NotNegative, means("since the first MPI_Init")]
-    parallel: Annotated[Share | None, means("mean time outside MPI over the time; null: no events were kept")]
-    load_balance: Annotated[
-        Share | None, means("mean time outside MPI over that of the rank with most; null: as above")
-    ]
-    communication: Annotated[
-        Share | None, means("time outside MPI of the rank with most over the time; null: as above")
-    ]
-    serialization: Annotated[
-        Share | None, means("time outside MPI of the rank with most over the time on a network that takes none")
-    ]
-    transfer: Annotated[
-        Share | None, means("the time on a network that takes none over the time, by replaying the calls")
-    ]
-    reason: Annotated[str | None, means("why serialization and transfer are null")]
-    per_s: Annotated[
-        NotNegative | None, means("messages and collectives that all ranks began a second; null: as above")
-    ]
-
-
-class Phase(Result, frozen=True, kw_only=True):
-    """A stretch of the run over which a measure stays at one level that differs from those before and after it."""
-
-    measure: Annotated[Literal["parallel efficiency", "calls a second"], means("that changes")]
-    start_s: Annotated[NotNegative, means("since the first MPI_Init, to half a window")]
-    end_s: Annotated[NotNegative, means("as start_s")]
-    level: Annotated[NotNegative, means("median over its windows")]
-    usual: Annotated[NotNegative, means("the level that holds for most of the run")]
-    text: Annotated[Text, means("one sentence")]
 
 
 class FileTime(Result, frozen=True, kw_only=True):

@@ -27,7 +27,6 @@ from slowpath.watch.proof import Proof
 from slowpath.watch.results import (
     BEFORE_THE_RUN,
     Account,
-    Efficiency,
     Standing,
     Standstill,
     Wait,
@@ -103,8 +102,6 @@ def full_lines(results: WatchResults) -> list[str]:
     """Return what a screen has no room for."""
     lines = [f"{finding.rule} {finding.name}: {finding.text}" for finding in results.findings]
     lines += [f"{wait.kind}, {seconds(wait.seconds)} a rank: {wait.text}" for wait in results.waits]
-    lines += [efficiency_words(results.efficiency)] if results.efficiency is not None else []
-    lines += [_sentence(phase.text) for phase in results.phases or ()]
     lines += [f"Not priced: {line}" for line in results.unpriced]
     return [*lines, _sentence(coverage(results))]
 
@@ -117,16 +114,6 @@ def start_words(start_s: float) -> str:
 def grouped_lines(found: Standstill) -> list[str]:
     """One line for all ranks that do the same at one place, those of most ranks first."""
     return [f"{ranks_words(one.rank for one in stands)}: {stands[0].text}" for stands in standing_groups(found)]
-
-
-def efficiency_words(found: Efficiency) -> str:
-    """`parallel efficiency 42 %: load balance 88 %, serialization 70 %, transfer 68 %`."""
-    if found.parallel is None or found.load_balance is None or found.communication is None:
-        return f"parallel efficiency not known: {found.reason}"
-    head = f"parallel efficiency {100 * found.parallel:.0f} %: load balance {100 * found.load_balance:.0f} %"
-    if found.serialization is None or found.transfer is None:
-        return f"{head}, communication {100 * found.communication:.0f} %; not divided further: {found.reason}"
-    return f"{head}, serialization {100 * found.serialization:.0f} %, transfer {100 * found.transfer:.0f} %"
 
 
 def standing_groups(found: Standstill) -> list[list[Standing]]:

@@ -297,26 +297,6 @@ def sampled(order: CallOrder, most: int = MOST_CALLS, slices: int = _SLICES) -> 
     return only(order, order.end_s <= until_s[part], part)
 
 
-def in_windows(order: CallOrder, edges: Floats, most: int = MOST_CALLS) -> tuple[CallOrder, Ints]:
-    """The calls of each window of time as a stretch of their own; of more than `most`, those at the windows' starts.
-
-    Calls that reach over an edge are left out.
-
-    Args:    edges: shape (windows + 1,), in order, seconds.
-    Returns: the order, and the window of each of its stretches, shape (stretches,).
-    """
-    windows = len(edges) - 1
-    part = np.searchsorted(edges, order.start_s, side="right") - 1
-    inside = np.clip(part, 0, windows - 1)
-    share = min(1.0, most / max(order.calls, 1))
-    until = edges[inside] + share * (edges[inside + 1] - edges[inside])
-    kept = only(order, (part == inside) & (order.end_s <= until), inside)
-    count = int(kept.stretch.max()) + 1 if kept.calls else 0
-    first = np.full(count, np.inf)
-    np.minimum.at(first, kept.stretch, kept.start_s)
-    return kept, np.clip(np.searchsorted(edges, first, side="right") - 1, 0, windows - 1)
-
-
 def only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrder:
     """These calls. Args: keep, part: shape (n,); each part of a stretch is a stretch of its own."""
     kept = np.flatnonzero(keep)

@@ -16,7 +16,7 @@ from test_report_html import HOSTILE, SEEN, Page, pictures
 from slowpath.core.result import LARGEST, LARGEST_NUMBER
 from slowpath.watch.report import write
 from slowpath.watch.report import write as tables
-from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html, sizes_figure
+from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html
 from slowpath.watch.report.write import FILES, write_watch
 from slowpath.watch.results import Pair, Slice, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
@@ -37,7 +37,7 @@ from support.watch_results import (
 
 def nothing() -> WatchResults:
     """A program whose ranks left no record."""
-    names = ("verdict", "findings", "waits", "fine", "unpriced", "ranks", "calls", "classes", "sites", "pairs")
+    names = ("verdict", "findings", "waits", "unpriced", "ranks", "calls", "classes", "sites", "pairs")
     empty: dict[str, tuple[()]] = dict.fromkeys((*names, "allocations", "slices"), ())
     program = a_program(ranks=0, recorded_ranks=0, span_s=None, hosts=(), exit_code=None, signal=9)
     return results(program=program, saved_s=None, saved_interval=None, **empty)
@@ -83,7 +83,7 @@ def test_a_proof_is_drawn_and_told() -> None:
     assert "proven: 2.00 s [1.50, 2.50] s of a run saved" in words
     assert "page faults of a run: 492,977 as it is, 13,386 with the remedy" in words
     assert words.index("the setting was not taken") < words.index("proven: 2.00 s")  # the latest first
-    section = text[text.index('id="proofs"') : text.index('id="fine"')]
+    section = text[text.index('id="proofs"') : text.index('id="unpriced"')]
     assert sum(path.count("M") for path in re.findall(r'<path d="([^"]*)" class="dots', section)) == 12
     parsed = Page(text)
     assert len(parsed.ids) == len(set(parsed.ids))
@@ -155,19 +155,9 @@ def test_a_matrix_of_many_ranks_is_binned(ranks: int, names: int) -> None:
     assert len(matrix.squares) in (ranks, 2 * names)  # of a ring: the diagonal, and next to it where ranks share rows
 
 
-def test_the_floor_follows_from_the_transfer_of_one_message() -> None:
-    one = a_class(count=1000, transfer_s=0.5, floor_ratio=2.0)
-    assert each_transfer_s(one, 4) == pytest.approx(2e-3)  # of 4 ranks, 0.5 s each, in 1000 messages
+def test_a_message_takes_its_part_of_the_transfer() -> None:
+    assert each_transfer_s(a_class(count=1000, transfer_s=0.5), 4) == pytest.approx(2e-3)  # of 4 ranks, 0.5 s each
     assert each_transfer_s(a_class(transfer_s=None), 4) is None
-    figure = sizes_figure(results(classes=(one,), findings=()), [one])
-    assert figure is not None
-    assert [[point.y for point in series.points] for series in figure.series if series.style == "plain"] == [
-        [pytest.approx(1e-3)]
-    ]
-    bare = replace(one, floor_ratio=None)
-    without = sizes_figure(results(classes=(bare,), findings=()), [bare])
-    assert without is not None
-    assert without.caption == "no floor was measured"
 
 
 def test_tables_hold_all_fields_and_places() -> None:
@@ -200,7 +190,7 @@ def nought() -> WatchResults:
     )
     rank = a_rank(0, span_s=0.0, mpi_s=0.0, unexplained_s=0.0, **zero)
     calls = tuple(replace(call, calls=0, time_s=0.0, bytes=0) for call in results().calls)
-    one = a_class(count=0, bytes=0, time_s=0.0, wait_s=0.0, transfer_s=0.0, median_s=0.0, floor_ratio=0.0)
+    one = a_class(count=0, bytes=0, time_s=0.0, wait_s=0.0, transfer_s=0.0, median_s=0.0)
     flat = Slice(rank=0, start_s=0.0, end_s=0.0, computing=0.0, waiting=0.0, transfer=0.0, other=0.0, is_kept=True)
     return results(
         1, program=a_program(ranks=1, recorded_ranks=0, wall_s=0.0, span_s=0.0), ranks=(rank,), calls=calls,
@@ -211,7 +201,7 @@ def nought() -> WatchResults:
 def vast() -> WatchResults:
     """Everything is as large as it can be."""
     one = a_class(count=LARGEST, bytes=LARGEST, bytes_high=LARGEST, time_s=LARGEST_NUMBER, transfer_s=LARGEST_NUMBER,
-                  median_s=LARGEST_NUMBER, floor_ratio=LARGEST_NUMBER, page_bytes=LARGEST)  # fmt: skip
+                  median_s=LARGEST_NUMBER, page_bytes=LARGEST)  # fmt: skip
     finding = replace(findings()[0], seconds=-LARGEST_NUMBER, interval=(-LARGEST_NUMBER, LARGEST_NUMBER),
                       prices=(a_price(0, LARGEST_NUMBER),))  # fmt: skip
     rank = a_rank(LARGEST, mpi_s=LARGEST_NUMBER, late_sender_s=LARGEST_NUMBER)

@@ -372,7 +372,7 @@ def test_what_takes_a_hundredth_of_the_run_is_asked_and_held_against_all_that_is
 
 def test_the_replay_has_a_cell_for_each_way_on_as_many_ranks() -> None:
     asked = asking(a_program_of_8(a_collective(), a_collective(id=1, ranks=4)), None, {})
-    text = campaign_toml(campaign_of(asked.questions, asked.loads, {}, collectives=asked.collectives))
+    text = campaign_toml(campaign_of(asked.questions, {}, collectives=asked.collectives))
     decode(text.encode(), "replay")
     campaign = tomllib.loads(text)
     cells = {one["name"]: one for one in campaign["cells"]}

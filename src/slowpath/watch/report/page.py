@@ -49,7 +49,6 @@ from slowpath.watch.report import words
 from slowpath.watch.results import (
     CallSite,
     Coverage,
-    Efficiency,
     MessageClass,
     RankResources,
     RankTime,
@@ -100,9 +99,8 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
         _standing_section(results),
         _findings_section(results, folder),
         _proofs_section(proofs),
-        _fine_section(results),
+        _unpriced_section(results),
         _waits_section(results),
-        _efficiency_section(results),
         _timeline_section(results),
         _messages_section(results),
         _pairs_section(results),
@@ -282,13 +280,11 @@ def _prices(finding: WatchFinding, results: WatchResults) -> list[Block]:
     return [Table("", head, rows)] if rows else []
 
 
-def _fine_section(results: WatchResults) -> Section | None:
-    """Return what costs nothing and what has no price, unless the verdict says it."""
+def _unpriced_section(results: WatchResults) -> Section | None:
+    """Return what has no price, unless the verdict says it."""
     said = "\n".join(results.verdict)
-    lines = [fine.text for fine in results.fine if fine.text not in said]
-    lines += [f"Not priced: {line}" for line in results.unpriced if line not in said]
-    title = "Nothing to gain, and what could not be priced"
-    return Section("fine", title, "", [Items(lines)]) if lines else None
+    lines = [line for line in results.unpriced if line not in said]
+    return Section("unpriced", "What could not be priced", "", [Items(lines)]) if lines else None
 
 
 # ---- Proofs
@@ -424,65 +420,7 @@ def _rank_bars(results: WatchResults) -> Rows:
     return Rows(title, which, axis, rows, Table("", head, table, "The numbers"), key)
 
 
-# ---- Efficiencies and time
-
-# Words, value, meaning.
-_EFFICIENCIES: tuple[tuple[str, Callable[[Efficiency], float | None], str], ...] = (
-    ("parallel", lambda whole: whole.parallel, "mean time outside MPI over the time"),
-    ("load balance", lambda whole: whole.load_balance, "mean time outside MPI over that of the rank with the most"),
-    ("serialization", lambda whole: whole.serialization,
-     "that rank's time outside MPI over the time without any transfer"),
-    ("transfer", lambda whole: whole.transfer, "the time without any transfer over the time"),
-    ("communication", lambda whole: whole.communication, "serialization times transfer"),
-)  # fmt: skip
-_EFFICIENCY_LEAD = (
-    "Those of the POP model. Time outside MPI counts as useful; parallel efficiency is load balance times "
-    "serialization times transfer. What a network that takes no time would need comes from a replay of the kept calls."
-)
-
-
-def _efficiency_section(results: WatchResults) -> Section | None:
-    """Return the POP model's factors of the run, their range over its windows, and the windows; None: no rank."""
-    whole, windows = results.efficiency, results.windows or ()
-    if whole is None:
-        return None
-    rows = []
-    for name, read, meaning in _EFFICIENCIES:
-        known = [value for window in windows if (value := read(window)) is not None]
-        ends = f"{fmt.percent(min(known), 0)} to {fmt.percent(max(known), 0)}" if known else fmt.MISSING
-        rows.append([name, fmt.percent(read(whole), 0), ends, meaning])
-    blocks: list[Block] = [Table("", ["Efficiency", "Of the run", "Of its windows", "Is"], rows)]
-    if windows:
-        blocks += [_efficiency_strip(windows), *_phases(results)]
-    why = f" Serialization and transfer are missing: {whole.reason}." if whole.reason else ""
-    return Section("efficiency", "Efficiencies", "Efficiency", blocks, f"{_EFFICIENCY_LEAD}{why}")
-
-
-def _phases(results: WatchResults) -> list[Block]:
-    phases = [phase.text for phase in results.phases or ()]
-    if phases:
-        return [Text("Stretches at another level than most of the run:", "sub"), Items(phases)]
-    steady = "No stretch differs from the rest: of programs that are steady, at most one in fifty is said to change."
-    return [Text(steady, "sub")]
-
-
-def _efficiency_strip(windows: Sequence[Efficiency]) -> Rows:
-    most = max((window.per_s for window in windows if window.per_s is not None), default=0.0)
-    readers = [(name, read) for name, read, _ in _EFFICIENCIES[:4]]
-    if most > 0:
-        readers.append(("calls a second", lambda window: None if window.per_s is None else window.per_s / most))
-    rows = []
-    for name, read in readers:
-        stretches = [(window.start_s, window.end_s, read(window)) for window in windows]
-        known = [(start, end, (value,)) for start, end, value in stretches if value is not None]
-        unknown = [(start, end) for start, end, value in stretches if value is None]
-        rows.append(Row(name, _shares(known, unknown, ("s1",))))
-    caption = f"The height is the efficiency; {fmt.plural(len(windows), 'window')} of "
-    caption += fmt.time(windows[0].end_s - windows[0].start_s)
-    if most > 0:
-        caption += f"; calls a second: messages and collectives of all ranks, at most {words.count(round(most))}"
-    axis = Axis("time since the first MPI_Init", log=False, ends=(0.0, windows[-1].end_s))
-    return Rows("Efficiencies over time", f"{caption}.", axis, rows, narrow=True, height=38)
+# ---- Time
 
 
 def _shares(
@@ -570,13 +508,12 @@ def _messages_section(results: WatchResults) -> Section | None:
             words.time(known.wait_s),
             words.time(known.transfer_s),
             words.time(known.median_s),
-            fmt.ratio(known.floor_ratio),
             words.buffer(known),
             words.place(results.sites[known.site]),
         ]
         for known in classes[:_MOST_CLASSES]
     ]
-    head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Over the floor", "Buffer", "Place"]
+    head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Buffer", "Place"]
     summary = "The classes with the most time; classes.csv has all" if len(classes) > _MOST_CLASSES else "The classes"
     blocks: list[Block] = [Table("", head, rows, summary)]
     lead = ""
@@ -592,10 +529,7 @@ def _messages_section(results: WatchResults) -> Section | None:
 def sizes_figure(results: WatchResults, classes: Sequence[MessageClass]) -> Plot | None:
     """Return the time of one message over its length; None: no messages with bytes that take time."""
     priced = {price.class_id for finding in results.findings for price in finding.prices}
-    families = {call.name: call.family for call in results.calls}
     circles: dict[tuple[str, bool], list[Point]] = {}
-    least: dict[float, float] = {}
-    apart: list[Point] = []
     weights = [known.transfer_s if known.transfer_s is not None else known.time_s for known in classes]
     most = max(weights[:_MOST_CIRCLES], default=0.0) or 1.0
     for known, weight in zip(classes[:_MOST_CIRCLES], weights, strict=False):
@@ -606,25 +540,15 @@ def sizes_figure(results: WatchResults, classes: Sequence[MessageClass]) -> Plot
         about = f"{words.messages(known)}: {words.count(known.count)}, {fmt.time(time_s)} each; {words.buffer(known)}"
         style = "slower" if known.id in priced else "s4" if known.first else "s1"
         circles.setdefault((style, each_s is None), []).append(Point(size, time_s, area=weight / most, words=about))
-        floor_s = each_s / known.floor_ratio if each_s is not None and known.floor_ratio else None
-        if floor_s and families.get(known.call) == "collective":  # which has a floor of its own
-            apart.append(Point(size, floor_s))
-        elif floor_s:
-            least[size] = min(floor_s, least.get(size, floor_s))
     if not circles:
         return None
-    floor = [Point(size, floor_s) for size, floor_s in sorted(least.items())]
-    series = [Series("", floor, "plain")] if floor else []
-    series += [Series("", apart, "plain", "")] if apart else []
-    series += [
+    series = [
         Series("", points, style, "", "hollow" if hollow else "filled")
         for (style, hollow), points in sorted(circles.items())
     ]
     key = [(f"bar {style}", what) for style, what in _CIRCLES if any(style == known for known, _ in circles)]
-    key += [("bar plain", "floor: what this machine needs at the best")] if floor or apart else []
     x, y = Axis("length of a message", "B", least=16.0), Axis("time of one message", least=8.0)
-    caption = "" if floor or apart else "no floor was measured"
-    return Plot("Time of a message over its length", caption, x, y, series, key=key, wide=True)
+    return Plot("Time of a message over its length", "", x, y, series, key=key, wide=True)
 
 
 def each_transfer_s(known: MessageClass, ranks: int) -> float | None:
