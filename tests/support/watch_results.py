@@ -143,7 +143,6 @@ def a_price(class_id: int = 0, per_message_s: float = 4.78e-4, **changes: Any) -
         "class_id": class_id,
         "per_message_s": per_message_s,
         "interval": (0.85 * per_message_s, 1.15 * per_message_s),
-        "basis": "replay",
         "source": "prices, cells 4 and 5",
     }
     return Price(**(fields | changes))
@@ -181,7 +180,7 @@ def findings() -> tuple[WatchFinding, ...]:
             text="800 messages of 64 KiB in blocks of 8 bytes cost 0.28 s a rank more than packed ones.",
             seconds=0.28, interval=(0.2, 0.36), share=0.0068, saved_s=None, saved_interval=None,
             saved_reason="63 % of their time in events that were kept: too few to replay", messages=800,
-            prices=(a_price(6, 1.4e-3, basis="diagnosis", source="diagnosis-1, SP015:12345678"),), sites=(STRIPPED,),
+            prices=(a_price(6, 1.4e-3, source="diagnosis-1, SP015:12345678"),), sites=(STRIPPED,),
             remedies=(a_remedy(name="pack", text="Pack into one buffer before the send.", phrase="packed buffers",
                                snippet=Snippet(code="MPI_Pack(...)"), side_effects=[]),),
             prove=None, change="libplugin.so+0x1f40: pack the 8-byte blocks into one buffer, send that as MPI_BYTE",

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 
 @click.command("replay", epilog="Example: slowpath replay slowpath-watches/lmp-20260131-120000 --budget 2m")
 @click.argument("watch", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--laws",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Take prices from this diagnosis or run of the same machine, MPI and settings, and measure nothing.",
-)
 @click.option("--mpi", help="Path or prefix of the program's MPI.  [default: search for it]")
 @click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.  [default: 8]")
 @click.option(
@@ -33,7 +28,6 @@ if TYPE_CHECKING:
 @quiet_option()
 def replay_command(
     watch: Path,
-    laws: Path | None,
     mpi: str | None,
     rounds: int | None,
     budget: float,
@@ -48,12 +42,9 @@ def replay_command(
     cells of the engine, measured in interleaved launches of 2 ranks under the program's MPI. The cost is shown first.
     The runs are kept in WATCH/prices, and the watch's report is rebuilt.
     """
-    from slowpath.watch.analysis import questions, use_laws
+    from slowpath.watch.analysis import questions
 
     tell = teller(quiet)
-    if laws is not None:
-        use_laws(watch, laws, keep=not dry_run)
-        return 0 if dry_run else _show(watch)
     watched, asked = questions(watch)
     for line in asked.left:
         tell(f"no cell for {line}")

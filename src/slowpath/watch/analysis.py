@@ -26,7 +26,7 @@ from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.patterns import NO_PATTERNS, Patterns, in_calls, kept_calls, one_place, patterns_of, program_calls
 from slowpath.watch.place import wrong_place
-from slowpath.watch.prices import law_sources, read_sources, remember_laws
+from slowpath.watch.prices import read_sources
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
@@ -305,7 +305,7 @@ def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
 def concluded_watch(folder: Path) -> WatchResults:
     """Findings, savings and verdict; nothing is measured or written.  Raises: RecordError: it is no watch."""
     found = read_watched(folder)
-    sources, notes = read_sources(folder, found.results.program, found.variables)
+    sources, notes = read_sources(folder, found.results.program)
     if notes:
         coverage = replace(found.results.coverage, notes=(*found.results.coverage.notes, *notes))
         found = dataclasses.replace(found, results=replace(found.results, coverage=coverage))
@@ -316,14 +316,3 @@ def questions(watch: Path) -> tuple[Watched, Asking]:
     """Return a watch, and what a replay has to measure for it.  Raises: RecordError: it is no watch."""
     found = read_watched(watch)
     return found, asking(found.results, found.kept, found.variables)
-
-
-def use_laws(watch: Path, laws: Path, keep: bool) -> None:
-    """Price a watch by a diagnosis or run from now on.  Args: keep: False: only look whether it can be.
-
-    Raises: UsageError: it is of another machine, MPI or settings.  RecordError: either can't be read.
-    """
-    found = read_watched(watch)
-    law_sources(laws, found.results.program, found.variables)
-    if keep:
-        remember_laws(watch, laws)

@@ -27,7 +27,7 @@ from slowpath.stats.contrast import FEWEST_ROUNDS, choosing
 from slowpath.stats.estimate import Floats
 from slowpath.watch.findings import MOST_SITES, place_words
 from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, PriceSource, Unpriced, excess, length_words
-from slowpath.watch.results import CallSite, CollectiveClass, MessageClass, Price, SavingBasis, WatchFinding
+from slowpath.watch.results import CallSite, CollectiveClass, MessageClass, Price, WatchFinding
 
 PATH: Final = collectives_path()  # None: collectives have no price
 RULE: Final = PATH.code if PATH else ""
@@ -59,7 +59,6 @@ class PricedCollective:
     saved_s: float
     interval: Interval
     as_is_s: float
-    basis: SavingBasis
     source: str
 
     @property
@@ -107,7 +106,7 @@ def collective_prices(
 ) -> tuple[list[PricedCollective], list[Unpriced]]:
     """Prices whose intervals lie above zero, and a line for each kind without one.
 
-    Args: sources: in the order of trust, the replay first.
+    Args: sources: the newest first.
     """
     priced: list[PricedCollective] = []
     unpriced: list[Unpriced] = []
@@ -175,7 +174,6 @@ def _priced(
         min(value, most),
         (min(low, most), min(high, most)),
         float(np.median(own_s[~chosen])),
-        source.basis,
         f"{source.folder}: cell {cell.cell} ({cell.label}) against cell {there.cell} ({there.label})"
         + (f", MPI_SUM of {question.parameters['datatype']}" if "datatype" in question.parameters else ""),
     )
@@ -279,7 +277,6 @@ def _prices(priced: PricedCollective, classes: Sequence[MessageClass]) -> tuple[
         class_id=lead.id,
         per_message_s=priced.saved_s,
         interval=priced.interval,
-        basis=priced.basis,
         source=priced.source,
     )
     return (price,)

@@ -153,7 +153,7 @@ def _saved(
     for cost in costs:
         for priced in cost.loads:
             number = priced.question.number
-            as_is[number] = np.nan if priced.as_is_s is None else np.nanmax([as_is[number], priced.as_is_s])
+            as_is[number] = np.nanmax([as_is[number], priced.as_is_s])
     counts = np.array([load.count for load in loads], dtype=float)
     found = what_if(order, changes, KindCounts(counts, seen, as_is), run_s)
     return list(found.saved[:-1]), found.saved[-1]
@@ -164,7 +164,7 @@ def _change(costs: Sequence[SlowPathCost]) -> Scenario:
     prices: dict[int, tuple[float, float, float]] = {}
     for priced in (load for cost in costs for load in cost.loads):
         before = prices.get(priced.question.number, (0.0, 0.0, 0.0))
-        most = np.inf if priced.as_is_s is None else priced.as_is_s
+        most = priced.as_is_s
         own = (priced.per_message_s, *priced.interval)
         total = [min(a + b, most) for a, b in zip(before, own, strict=True)]
         prices[priced.question.number] = (total[0], total[1], total[2])

@@ -215,7 +215,7 @@ def _no_gain(priced: PricedLoad, ranks: int) -> str:
     row, both_sides_s = priced.question.row, priced.question.load.transfer_s(ranks)
     own_s = None if both_sides_s is None else both_sides_s / 2
     low, high = (format_time(seconds) for seconds in priced.interval)
-    if own_s is not None and priced.as_is_s is not None and own_s > UNLIKE * priced.as_is_s:
+    if own_s is not None and own_s > UNLIKE * priced.as_is_s:
         return (
             f"{row.rule} {row.name}: undecided. A message takes {format_time(priced.as_is_s)} in the cell but "
             f"{format_time(own_s)} in the program: the cell lacks the cause, or the machine was busier"

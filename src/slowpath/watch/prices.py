@@ -5,9 +5,7 @@ A price at a length between two measured ones lies on the line between them; out
 
 What each of the program's messages costs too much: which cells would show it, and what they showed. Pure.
 
-Where a watch's prices come from: replays in its folder, and a diagnosis that the user named.
-
-A diagnosis of another machine, another MPI or other settings prices another program, and is refused.
+Where a watch's prices come from: replays in its folder.
 """
 
 from __future__ import annotations
@@ -15,27 +13,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import recorded_defaults
-from slowpath.core.errors import SlowpathError, UsageError
-from slowpath.core.files import decoded, is_diagnosis, read_bytes, step_folders, write_atomically
-from slowpath.core.result import FILE_BYTES, Interval, LongText
+from slowpath.core.errors import SlowpathError
+from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Results
 from slowpath.core.units import format_bytes
 from slowpath.findings.slow_path import DEFAULTS, Parameters, ProgramPrice
-from slowpath.mpi.libraries import named_in
 from slowpath.mpi.own_settings import own_settings
 from slowpath.slowpaths.registry import PRICES
 from slowpath.stats.estimate import hodges_lehmann, mean
 from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, ProgramFacts, holds, p2p_parameters
-from slowpath.watch.results import MessageClass, Price, SavingBasis, WatchedProgram
+from slowpath.watch.results import MessageClass, Price, WatchedProgram
 
 FEWEST_PAIRS: Final = 3
 FEWEST_RANKED: Final = 6
@@ -180,26 +174,24 @@ class PriceQuestion:
 
 @dataclass(frozen=True)
 class PriceSource:
-    """Measurements that price. folder: as the user named it, or within the watch."""
+    """Measurements that price. folder: within the watch."""
 
     results: Results
     folder: str
-    basis: SavingBasis
 
 
 @dataclass(frozen=True)
 class PricedLoad:
     """What a message costs more than it needs to, at most what the program's own take.
 
-    per_message_s, interval: of one message.  as_is_s: what the whole message takes in the cell as it is; None: a law of
-    the excess alone.  capped: the price was above the message's own transfer time in the program, and is that time.
+    per_message_s, interval: of one message.  as_is_s: what the whole message takes in the cell as it is.
+    capped: the price was above the message's own transfer time in the program, and is that time.
     """
 
     question: PriceQuestion
     per_message_s: float
     interval: Interval
-    as_is_s: float | None
-    basis: SavingBasis
+    as_is_s: float
     source: str
     capped: bool = False
 
@@ -211,17 +203,16 @@ class PricedLoad:
             class_id=self.question.load.lead.id,
             per_message_s=self.per_message_s,
             interval=self.interval,
-            basis=self.basis,
             source=source,
         )
 
 
-def price(question: PriceQuestion, measured: Sequence[MeasuredPrice], basis: SavingBasis) -> PricedLoad | str:
+def price(question: PriceQuestion, measured: Sequence[MeasuredPrice]) -> PricedLoad | str:
     """By contrasts; a sentence where none of them is about this message."""
     fitting = [candidate for candidate in measured if _fits(question, candidate)]
     for metric in question.row.metrics:  # one metric for both ends of a line: times of unlike metrics do not mix
         points = sorted((point for point in fitting if point.metric == metric), key=lambda point: point.bytes)
-        found = _between(question, points, basis)
+        found = _between(question, points)
         if found is not None:
             return found
     if not fitting:
@@ -242,7 +233,7 @@ def _fits(question: PriceQuestion, measured: MeasuredPrice) -> bool:
     )
 
 
-def _between(question: PriceQuestion, points: Sequence[MeasuredPrice], basis: SavingBasis) -> PricedLoad | None:
+def _between(question: PriceQuestion, points: Sequence[MeasuredPrice]) -> PricedLoad | None:
     length = question.bytes
     below = [measured for measured in points if measured.bytes <= length]
     above = [measured for measured in points if measured.bytes >= length]
@@ -260,7 +251,6 @@ def _between(question: PriceQuestion, points: Sequence[MeasuredPrice], basis: Sa
         line(low.excess_s, high.excess_s),
         (line(low.interval[0], high.interval[0]), line(low.interval[1], high.interval[1])),
         line(low.as_is_s, high.as_is_s),
-        basis,
         low.source if low is high else f"{low.source} and {high.source}",
     )
 
@@ -359,15 +349,12 @@ def _has_fault(row: ProgramPrice, side: MessageClass, load: Load, program: Progr
 
 
 def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[PriceSource], ranks: int) -> Prices:
-    """Answers from the first source that has one.
-
-    Args: sources: in the order of trust, the replay first.
-    """
+    """Answers from the first source that has one.  Args: sources: replays, the newest first."""
     measured = [(source, measured_in(source.results, source.folder)) for source in sources]
     priced: list[PricedLoad] = []
     unpriced: list[Unpriced] = []
     for question in questions:
-        answers = [price(question, every, source.basis) for source, every in measured]
+        answers = [price(question, every) for source, every in measured]
         found = next((answer for answer in answers if isinstance(answer, PricedLoad)), None)
         if found is None:
             why = next((answer for answer in answers if isinstance(answer, str)), None)
@@ -403,13 +390,6 @@ def length_words(length: float) -> str:
 
 
 PRICE_FOLDER: Final = "prices"  # folder of the first replay; later ones are prices-2, prices-3, ...
-LAWS_FILE: Final = "laws.json"
-
-
-class LawFolders(msgspec.Struct, frozen=True):
-    """laws.json of a watch: diagnoses whose contrasts and laws price it, absolute paths."""
-
-    folders: Annotated[list[LongText], Meta(max_length=100)] = []
 
 
 def price_folders(watch: Path) -> list[Path]:
@@ -429,10 +409,8 @@ def _number(folder: Path) -> int:
     return int(last) if last.isdecimal() else 1
 
 
-def read_sources(
-    watch: Path, program: WatchedProgram, variables: Mapping[str, str]
-) -> tuple[list[PriceSource], list[str]]:
-    """Replays first, then diagnoses; and a line for each that can't be used any more."""
+def read_sources(watch: Path, program: WatchedProgram) -> tuple[list[PriceSource], list[str]]:
+    """Return the replays, the newest first, and a line for each that can't be used any more."""
     found: list[PriceSource] = []
     notes: list[str] = []
     for folder in price_folders(watch):
@@ -441,12 +419,7 @@ def read_sources(
         except SlowpathError as error:
             notes.append(f"prices: {error}")
             continue
-        found.append(PriceSource(results, _named(folder.name, results, program), "replay"))
-    for name in read_laws(watch).folders:
-        try:
-            found += law_sources(Path(name), program, variables)
-        except SlowpathError as error:
-            notes.append(f"laws: {error}")
+        found.append(PriceSource(results, _named(folder.name, results, program)))
     return found, notes
 
 
@@ -456,55 +429,6 @@ def _named(name: str, results: Results, program: WatchedProgram) -> str:
     return name if host in program.hosts else f"{name} (measured on {host})"
 
 
-def law_sources(folder: Path, program: WatchedProgram, variables: Mapping[str, str]) -> list[PriceSource]:
-    """What a diagnosis, or a run, measured that holds for the program.
-
-    Raises: UsageError: it is of another machine, MPI or setting.  RecordError: it can't be read.
-    """
-    runs = step_folders(folder) if is_diagnosis(folder) else [folder]
-    found = [build_results(run_folder) for run_folder in runs]
-    if why := refusal(found[0], program, variables):
-        raise UsageError(f"--laws {folder}: {why}; its laws don't hold for this program")
-    return [
-        PriceSource(results, f"{folder.name}/{run.name}" if len(runs) > 1 else folder.name, "diagnosis")
-        for results, run in zip(found, runs, strict=True)
-    ]
-
-
-def refusal(results: Results, program: WatchedProgram, variables: Mapping[str, str]) -> str | None:
-    """Why measurements do not hold for a program; None: they do."""
-    host = results.run.machine.get("host")
-    if host not in program.hosts:
-        return f"it was measured on {host}, but the program ran on {', '.join(program.hosts) or 'no known host'}"
-    ran, mpi = named_in(program.library), results.run.mpi
-    if ran is None:
-        return f"the program's MPI is not known by name ('{program.library}')"
-    if (mpi.name, mpi.version) != (ran[0].name, ran[1]):
-        return f"it is for {mpi.name} {mpi.version}, but the program ran with {ran[0].name} {ran[1]}"
-    there = results.run.machine.get("variables") or {}
-    one, other = settings_of(there), settings_of(variables)
-    different = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
-    if different:
-        name = different[0]
-        return f"{name} was {one.get(name) or 'not set'} there and {other.get(name) or 'not set'} for the program"
-    return None
-
-
 def settings_of(variables: Mapping[str, str]) -> dict[str, str | None]:
     """Those that reach an MPI library."""
     return {setting.name: setting.value for setting in own_settings(variables) if setting.left_in is None}
-
-
-def read_laws(watch: Path) -> LawFolders:
-    """What the user named.  Raises: RecordError: damaged."""
-    path = watch / LAWS_FILE
-    if not path.exists():
-        return LawFolders()
-    content = read_bytes(path, FILE_BYTES["run.json"], within=watch)
-    return decoded(content, LawFolders, path, "remove it, and name the diagnosis again with --laws", "is damaged")
-
-
-def remember_laws(watch: Path, folder: Path) -> None:
-    """For this and later reports of the watch.  Raises: EnvironmentFailure."""
-    every = dict.fromkeys([*read_laws(watch).folders, str(folder.resolve())])
-    write_atomically(watch / LAWS_FILE, msgspec.json.encode(LawFolders(list(every))))

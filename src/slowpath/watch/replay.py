@@ -202,7 +202,7 @@ def nothing_left(asked: Asking) -> str:
     least = f"of {ranks[0]} cores or more" if ranks else "with more cores"
     return (
         "no message of this program can be measured here: its collectives need a core for each rank. Replay the "
-        f"watch on a machine {least}, or take prices from one: slowpath replay WATCH --laws RUN"
+        f"watch on a machine {least}"
     )
 
 

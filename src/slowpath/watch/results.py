@@ -47,7 +47,6 @@ AccountName = Literal[
     "asleep", "page faults", "outside MPI",
 ]  # fmt: skip
 BEFORE_THE_RUN: Final = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})  # in no sum of a rank's time
-SavingBasis = Literal["diagnosis", "replay", "trial"]
 
 
 class WatchedProgram(Result, frozen=True, kw_only=True):
@@ -248,7 +247,6 @@ class Price(Result, frozen=True, kw_only=True):
     class_id: Annotated[Count, means("index in classes")]
     per_message_s: Annotated[Number, means("saved by the remedy")]
     interval: Annotated[Interval, means("at 95 %")]
-    basis: Annotated[SavingBasis, means("a diagnosis of this machine and MPI, or cells of the replay")]
     source: Annotated[Text, means("folder and cells, or finding, that it comes from")]
 
 

@@ -62,7 +62,7 @@ def replayed(*points: tuple[int, float, float], **parameters: str) -> Results:
 
 
 def by(results: Results) -> list[PriceSource]:
-    return [PriceSource(results, "prices", "replay")]
+    return [PriceSource(results, "prices")]
 
 
 def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one() -> None:

@@ -9,19 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from slowpath.core.campaign import campaign_toml
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.plan.campaign import decode
 from slowpath.watch.conclude import Asking, asking
-from slowpath.watch.prices import (
-    refusal,
-)
 from slowpath.watch.replay import campaign_of, launcher_of
 from slowpath.watch.results import MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
-from support import results as engine
 from support import watch_results as watched
 
 MIB = 2**20
@@ -93,15 +88,3 @@ def test_another_mpi_is_no_mpi_of_the_program(tmp_path: Path) -> None:
     program = watched.a_program(library="Open MPI v4.1.4, package: Debian", library_path=str(tmp_path / "libmpi.so"))
     with pytest.raises(EnvironmentFailure, match=r"the program ran with openmpi 4\.1\.4"):
         launcher_of(program, None, {"PATH": str(tmp_path)})
-
-
-def test_measurements_of_another_machine_mpi_or_setting_are_refused() -> None:
-    program = watched.a_program()
-    here = engine.results()
-    assert refusal(here, program, {}) is None
-    elsewhere = replace(here, run=engine.a_run(machine={**here.run.machine, "host": "n7"}))
-    assert refusal(elsewhere, program, {}) == "it was measured on n7, but the program ran on n1"
-    older = engine.a_run(mpis=[engine.an_mpi(version="4.0.2")])
-    assert "mpich 4.0.2" in (refusal(replace(here, run=older), program, {}) or "")
-    setting = {"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "1"}
-    assert "was not set there and 1 for the program" in (refusal(here, program, setting) or "")

@@ -66,7 +66,7 @@ def test_a_finding_has_what_it_rests_on_and_its_commands(page: str) -> None:
     assert "called by Verlet::run(int) &lt; Run::command(int, char**) &lt; main" in words
     assert "slowpath prove &#39;a watch&#39; --remedy huge-pages" in words
     assert "GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in words
-    assert "replay: prices, cells 4 and 5" in words
+    assert "prices, cells 4 and 5" in words
     assert "63 % of their time in events that were kept" in words  # why the second is not of the run
     assert "libplugin.so+0x1f40" in words
 

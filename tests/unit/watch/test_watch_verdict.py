@@ -323,7 +323,7 @@ def measured(own_s: float, others: dict[str, float], ranks: int = 2, rounds: int
         cells.append(engine.a_cell(number, experiment="coll", parameters=asked, metrics=metrics))
     place = engine.a_placement("bound", ranks=ranks)
     found: Results = engine.results(cells, run=engine.a_run(placements=[place]))
-    return PriceSource(found, "prices", "replay")
+    return PriceSource(found, "prices")
 
 
 def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -> None:

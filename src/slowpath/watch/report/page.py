@@ -210,7 +210,7 @@ _STATUS = {
 }
 _ID = re.compile(r"[^A-Za-z0-9_.-]+")
 _FINDINGS_LEAD = (
-    "Prices come from laws or cells measured on this machine, not from fixed thresholds. Waiting for other ranks is "
+    "Prices come from cells measured on this machine, not from fixed thresholds. Waiting for other ranks is "
     "taken off before a message is priced."
 )
 
@@ -275,7 +275,7 @@ def _prices(finding: WatchFinding, results: WatchResults) -> list[Block]:
             words.place(results.sites[known.site]),
             words.seconds(price.per_message_s, price.interval),
             fmt.time(price.per_message_s * known.count / ranks),
-            f"{price.basis}: {price.source}",
+            price.source,
         ])  # fmt: skip
     return [Table("", head, rows)] if rows else []
 
