@@ -57,18 +57,11 @@ class LawCoefficient(Result, frozen=True, kw_only=True):
 
 
 class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """A limit of a law: it lies above `above` and not above `up_to`. What has a default only a diagnosis finds out."""
+    """A limit of a law: it lies above `above` and not above `up_to`."""
 
     covariate: Annotated[str, means("in which the limit lies")]
     above: Annotated[Number, means("last value that is known to lie before it")]
     up_to: Annotated[Number, means("first value that is known to lie beyond it")]
-    rising: Annotated[bool | None, means("whether it takes longer beyond it; absent: not measured")] = None
-    unclear: Annotated[bool, means("points inside show no limit")] = False
-    first_seen: Annotated[Interval | None, means("above and up_to before it was refined")] = None
-    confirmed: Annotated[bool, means("exact, and measured a second time")] = False
-    attributed_to: Annotated[str | None, means("what moves it, in words; several with and: the lower one's")] = None
-    movers: Annotated[tuple[str, ...], means("those variables one by one; absent: none")] = ()
-    attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
 
 
 class LawPoint(Result, frozen=True, kw_only=True):

@@ -18,7 +18,6 @@ from slowpath.core.finding_results import LimitBracket, RemedyResult
 from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief, ContrastResult, Finding, Leg, Results, SideEffect, Verdict
 from slowpath.core.units import format_bytes, more_words, share_words
-from slowpath.diagnose.limits import limits_of
 from slowpath.diagnose.tasks import (
     AlternativesOutcome,
     Diagnosis,
@@ -59,23 +58,15 @@ from slowpath.report.write import rebuild as rebuild_run
 
 
 def limit_words(limit: LimitBracket) -> str:
-    """`message_bytes: limit exactly at 50020 B, set by UCX_RNDV_THRESH`."""
+    """`message_bytes: limit between 8 KiB and 12 KiB`."""
     name = limit.covariate
     low, high = (_value(name, one) for one in (limit.above, limit.up_to))
-    if limit.unclear:
-        return f"{name}: no limit shows between {low} and {high}"
     exact = limit.up_to - limit.above <= 1
-    by = (
-        f", set by {'the lower of ' if len(limit.movers) > 1 else ''}{limit.attributed_to}"
-        if limit.attributed_to
-        else ""
-    )
-    was = (
-        f" (at first seen between {' and '.join(_value(name, one) for one in limit.first_seen)})"
-        if limit.first_seen
-        else ""
-    )
-    return f"{name}: limit {f'exactly at {low}' if exact else f'between {low} and {high}'}{was}{by}"
+    return f"{name}: limit {f'exactly at {low}' if exact else f'between {low} and {high}'}"
+
+
+def _limits(finding: Finding) -> list[LimitBracket]:
+    return list(finding.law.brackets) if finding.law else []
 
 
 def _value(name: str, value: float) -> str:
@@ -214,7 +205,7 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
             yield from _wrapped(line, width, "    ")
     for words in rival_lines(finding.rivals):
         yield from _wrapped(words, width, "    ")
-    for limit in limits_of(finding):
+    for limit in _limits(finding):
         yield f"  {limit_words(limit)}"
     if finding.cause:
         yield from _wrapped(f"cause: {finding.cause}", width, "  ")
@@ -292,7 +283,7 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
 
     def sources(finding: Finding) -> Sources:
         results = runs.get(finding.run or (step.folder if step else ""))
-        limits = [limit_words(limit) for limit in limits_of(finding)]
+        limits = [limit_words(limit) for limit in _limits(finding)]
         return Sources(results, trials_of(finding, diagnosis.steps, runs), limits)
 
     return [

@@ -126,50 +126,6 @@ class PathTask(TaskBase, frozen=True, kw_only=True, tag="path"):
     """Ask the library what carries its messages: module, transport and device."""
 
 
-class RefineTask(TaskBase, frozen=True, kw_only=True, tag="refine"):
-    """Narrow a limit between `above` and `up_to`. exact_limit: known to the byte, and measured a second time."""
-
-    finding: Name
-    covariate: Name
-    above: Number
-    up_to: Number
-    metric: Name
-    phase: Name
-    exact_limit: Number | None = None
-
-
-class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
-    """Set a variable to a lower value: does the protocol switch move from limit_bytes to expected_bytes?
-
-    Lowered, each of several limits that nearly coincide moves the switch; raised, it would only uncover the next one.
-    effect: what the variable does, in words.  value_source: who states that it is value_bytes.  moved_bytes: the other
-    value.  rising: above the limit it takes longer.  remedy_bytes: what a trial sets the variable to, so that the slow
-    side gets fast; None: moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets
-    them to.
-    """
-
-    finding: Name
-    variable: Name
-    effect: str
-    value_bytes: Whole
-    value_source: str
-    moved_bytes: Whole
-    limit_bytes: Whole
-    expected_bytes: Whole
-    rising: bool
-    metric: Name
-    phase: Name
-    set_by_user: bool
-    remedy_bytes: Whole | None = None
-    also: dict[Name, Whole] = {}
-
-    @property
-    def remedy_variables(self) -> dict[str, str]:
-        """What a trial sets: all that limit messages of this length."""
-        own = self.moved_bytes if self.remedy_bytes is None else self.remedy_bytes
-        return {name: str(value) for name, value in {**self.also, self.variable: own}.items()}
-
-
 class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
     """Toggle one remedy. axis: what differs; slow, remedied: its values.  fast_side: None: not
     measured with the remedy.
@@ -209,8 +165,6 @@ Task: TypeAlias = (
     | OutsideTask
     | WitnessTask
     | PathTask
-    | RefineTask
-    | AttributeTask
     | TrialTask
 )
 

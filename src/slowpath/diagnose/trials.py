@@ -320,12 +320,6 @@ class Gap:
         return words[judge(found, found.p).word]
 
     @property
-    def least_ratio(self) -> float | None:
-        """Lower end of slow over fast; None: there is no interval."""
-        found = paired(self.fast, self.slow, _LEAST_GAIN)
-        return found.low if found.level is not None else None
-
-    @property
     def excess_s(self) -> float:
         """Of the medians; negative: slow was faster."""
         return float(np.median(self.slow) - np.median(self.fast))
@@ -356,7 +350,7 @@ class TrialOutcome:
     """leg: "proven" of the finding.  removed_ratio: share of the gap, interval 95 % by bootstrap over pairs.
 
     ratio, interval, pairs: slow over remedied.  control: the negative one; None: not measured.
-    gap: between slow and fast; None: no fast side was measured.  copies_agree: whether the slow cell's two copies do.
+    gap: between slow and fast; None: no fast side was measured.  copies_agree: of the slow cell.
     """
 
     remedy: str
@@ -375,6 +369,12 @@ class TrialOutcome:
     def reason(self) -> str:
         """Why it is this verdict."""
         return self.leg.text
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it contradicts a cause that the remedy removes: nothing changes, where the gap is there again."""
+        is_shown = self.gap is not None and self.gap.again == "shown"
+        return self.verdict == "no effect" and self.pairs >= FEWEST_PAIRS and self.copies_agree and is_shown
 
     @property
     def is_open(self) -> bool:
@@ -617,31 +617,9 @@ def was_applied(task: TrialTask, results: Results) -> bool:
     return bool(found) and all(pages_seen(cell, (task.remedied,)) is True for cell in found)
 
 
-def refutation(outcome: TrialOutcome) -> str | None:
-    """Return why a trial contradicts the cause that its remedy removes; None: it does not, or it is undecided.
-
-    The trial's own pairs have to show the gap, so that there is something to remove, and the interval of the effect
-    lies around 1, or is the same as 1, and leaves out the gain of half of the gap: the least that a proof needs.
-    """
-    gap = outcome.gap
-    if outcome.interval is None or outcome.ratio is None or outcome.pairs < FEWEST_PAIRS or not outcome.copies_agree:
-        return None
-    if gap is None or gap.again != "shown" or (slow := gap.least_ratio) is None:
-        return None
-    low, high = outcome.interval
-    gain = 1 / (1 - LEAST_REMOVED_RATIO * (1 - 1 / slow))
-    if high >= gain or not (low <= 1 <= high or outcome.verdict == "no effect"):
-        return None
-    without = ratio_words(outcome.ratio, outcome.interval)
-    return (
-        f"'{outcome.remedy}' was tried and did not help: without it, the time is {without} of that with it; "
-        f"removing half of the gap would make it {gain:.3g}x"
-    )
-
-
 def without_cause(finding: Finding, why: str, state: LegState = "refuted") -> Finding:
     """The finding as it is observed, without the cause that a trial refuted, or did not show again; a proven one as it
-    is.  Args: why: as of `refutation`.
+    is.  Args: why: one sentence.
     """
     if finding.status == "proven":
         return finding

@@ -260,12 +260,6 @@ def _next(path: SlowPath, seen: Observation) -> list[str]:
     found = []
     if path.needs_law and (law is None or law.name is None):
         found.append(_NO_LAW)
-    if law is not None:
-        found += [
-            f"refine {b.covariate} between {b.above:.12g} and {b.up_to:.12g}"
-            for b in law.brackets
-            if b.up_to - b.above > 1
-        ]
     return [*found, "try each remedy alone in interleaved pairs, with a control"]
 
 

@@ -525,22 +525,6 @@ Refinement = Literal["switch", "settings", "state", "alternatives"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwitchTimes:
-    """What was measured on both sides of a switch between two lengths.
-
-    above, up_to: the switch lies above one length and up to another, bytes.  before_s, after_s: seconds.
-    ratio: of the slow side over the fast one, in words.
-    """
-
-    above: float
-    up_to: float
-    metric: str
-    ratio: str
-    before_s: float
-    after_s: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class SlowPath:
     """A slow path that has a name.
 
@@ -561,10 +545,9 @@ class SlowPath:
 
     Experiments:
         probes: groups of the survey's cells in which it can be seen; empty: any of them.
-        refinements: what a diagnosis measures further: where a "switch" lies and which variable moves it; which of the
+        refinements: what a diagnosis asks further: which variable sets a "switch"; which of the
             user's "settings" is responsible; that it is what the user's own "state" shows before any survey; which of
             the library's "alternatives" is faster.
-        switch_text: the sentence of a switch whose place was measured further, without the full stop.
         forced_states: states of the library that it is about and that users can force by a variable.
 
     Remedies:
@@ -596,7 +579,6 @@ class SlowPath:
     spoils: str | None = None
     probes: tuple[str, ...] = ()
     refinements: tuple[Refinement, ...] = ()
-    switch_text: Callable[[SwitchTimes], str] | None = None
     forced_states: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     removes_cause: tuple[Remedy, ...] = ()

@@ -12,7 +12,6 @@ import pytest
 from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
-from slowpath.diagnose.limits import points, points_campaign
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.settings import state_campaign
 from slowpath.diagnose.steps.survey import survey_campaign
@@ -23,7 +22,6 @@ from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import MpiInUse, expand
-from slowpath.stats.laws.law import Bracket
 from support.remedies import find_remedy
 
 Json = dict[str, Any]
@@ -153,10 +151,3 @@ def test_a_remedy_that_leads_to_the_fast_side_needs_no_other(description: Json) 
     found, plan = trial_of(of, "huge pages", description)
     assert found.task.fast_side == "remedied"
     assert not [c for c in plan.contrasts if c.group == "fast side"]
-
-
-def test_a_refinement_expands(description: Json) -> None:
-    slow = cell(description, pattern="ping_pong", message_bytes="65536")
-    campaign = points_campaign(Bracket("message_bytes", 65536.0, 131072.0), slow, DEFAULT, 2)
-    lengths = sorted(int(c.parameters["message_bytes"]) for c in made(campaign, description).cells)
-    assert tuple(lengths) == points(Bracket("message_bytes", 65536.0, 131072.0))

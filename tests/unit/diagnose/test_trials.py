@@ -213,8 +213,7 @@ def test_a_remedy_of_the_cause_that_changes_nothing_takes_the_cause_away() -> No
     assert (found.status, found.cause) == ("observed", None)
     why = found.legs.explained
     assert why.state == "refuted"
-    assert why.text.startswith("'pageable host memory' was tried and did not help: without it, the time is ")
-    assert re.search(r"; removing half of the gap would make it 1\.[45]\d?x$", why.text)
+    assert why.text == "pageable host memory changes nothing"
     assert found.doubts == [why.text]
     assert f"explained: {why.text}" in found.missing
     assert CAUSE.rstrip(".") not in found.hypotheses

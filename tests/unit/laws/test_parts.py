@@ -11,7 +11,7 @@ from planting import GIB, KIB, MIB, plant
 from scipy import optimize
 
 from slowpath.core.errors import UsageError
-from slowpath.stats.laws.choose import choose, drawn_points, is_exact, next_values
+from slowpath.stats.laws.choose import choose, drawn_points
 from slowpath.stats.laws.fit import fit, solve, solve_times
 from slowpath.stats.laws.known import (
     BY_BYTE,
@@ -24,7 +24,6 @@ from slowpath.stats.laws.known import (
     find,
 )
 from slowpath.stats.laws.law import (
-    Bracket,
     Sweep,
     make_sweep,
 )
@@ -79,21 +78,6 @@ def test_splits_against_all_places_tried_one_by_one() -> None:
         for switches, splits in enumerate(found, start=1):
             best = min(combinations(range(1, 13), switches), key=cost)
             assert cost(tuple(splits)) == pytest.approx(cost(best), rel=1e-9)
-
-
-@pytest.mark.parametrize("at_once", [1, 3])
-@pytest.mark.parametrize("limit", [1, 4096, 8191, 65536, 777_777, 1_048_575])
-def test_bisection_finds_a_limit_to_the_byte(limit: int, at_once: int) -> None:
-    bracket, steps = Bracket("message_bytes", 1, 1_048_576), 0
-    while not is_exact(bracket):
-        for value in next_values(bracket, at_once):
-            if bracket.above < value < bracket.up_to:
-                above, up_to = (value, bracket.up_to) if value <= limit else (bracket.above, value)
-                bracket = Bracket(bracket.covariate, above, up_to)
-        steps += 1
-    assert (bracket.above, bracket.up_to) == (limit, limit + 1)
-    assert steps <= {1: 26, 3: 16}[at_once]
-    assert next_values(bracket) == ()
 
 
 def test_a_wild_value_of_a_launch_moves_its_fit_little() -> None:

@@ -92,7 +92,7 @@ def test_a_variable_near_a_switch_is_listed_and_no_cause_until_it_was_moved() ->
     assert one.rule == "SP013"
     assert (one.status, one.cause) == ("observed", None)
     assert one.legs.explained.evidence == ["EAGER_SIZE = 16384 (largest eager message) is near the switch; not moved"]
-    assert "slowpath diagnose finds out whether one of them sets it" in one.legs.explained.text
+    assert "slowpath diagnose tries whether one of them sets it" in one.legs.explained.text
     run.mpi["control_variables"][0]["value"] = 8192
     assert only(run).legs.explained.evidence == []
 

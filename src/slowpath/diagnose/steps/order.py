@@ -11,7 +11,7 @@ from slowpath.analyse.deviations import with_outside
 from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.results import Finding
-from slowpath.diagnose.limits import limits_of, maybe_set_by_user
+from slowpath.diagnose.limits import maybe_set_by_user
 from slowpath.diagnose.own_settings import first_by_cost
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps import alternatives, trial
@@ -21,12 +21,6 @@ from slowpath.diagnose.steps.again import (
 )
 from slowpath.diagnose.steps.alternatives import ALTERNATIVES
 from slowpath.diagnose.steps.kind import WITNESS, StepConclusion, StepHistory, StepKind, propose_witness
-from slowpath.diagnose.steps.limits import (
-    ATTRIBUTE,
-    REFINE,
-    propose_attribute,
-    propose_refine,
-)
 from slowpath.diagnose.steps.outside import OUTSIDE, outside, propose_outside
 from slowpath.diagnose.steps.settings import PATH, SETTINGS, STATE, propose_own_state, propose_path, propose_settings
 from slowpath.diagnose.steps.survey import SURVEY, propose_survey
@@ -47,9 +41,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     REPEAT,
     OUTSIDE,
     WITNESS,
-    ATTRIBUTE,
     TRIAL,
-    REFINE,
 )
 
 
@@ -94,7 +86,7 @@ def _applied(before: StepConclusion, one: MeasuredStep, history: StepHistory) ->
 # What lies outside of healthy runs is measured again first. Then what costs most and has a remedy is tried, so that a
 # default diagnosis proves something in its first minute. A finding of the user's own goes before one of a state that
 # nobody chose, what may be a fault or an opportunity before a property of the library, and of these the one that costs
-# most. Of one finding, the limit is refined before it is attributed, and attributed before further remedies are tried.
+# most.
 
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
@@ -102,9 +94,7 @@ FIRST_TRIED = 3  # findings of which one remedy each is tried before anything is
 
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
-    propose_attribute,
     trial.propose_named,
-    propose_refine,
     trial.propose,
 )
 
@@ -201,6 +191,4 @@ def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, bool, tupl
 
 
 def _is_set_by_user(finding: Finding, state: State) -> bool:
-    return any(remedy.own_settings for remedy in finding.remedies) or any(
-        maybe_set_by_user(one, state) for one in limits_of(finding)
-    )
+    return any(remedy.own_settings for remedy in finding.remedies) or maybe_set_by_user(finding, state)

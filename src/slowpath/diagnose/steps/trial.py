@@ -17,20 +17,20 @@ import msgspec
 import numpy as np
 
 from slowpath.core.results import Finding, RemedyResult, Results, Snippet
-from slowpath.diagnose.limits import MOST_HEADER_BYTES, limits_of, movers_of, remedies_of
+from slowpath.diagnose.limits import other_protocol_s, remedies_of, switch_of
+from slowpath.diagnose.limits import with_cause as with_variables
 from slowpath.diagnose.own_settings import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.alternatives import remedies_of as alternative_remedies
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import AttributeTask, LeftOut, Task, TrialTask
+from slowpath.diagnose.tasks import LeftOut, Task, TrialTask
 from slowpath.diagnose.trials import (
     FEWEST_PAIRS,
     TrialOutcome,
     design,
     judge_trial,
     judged_by,
-    refutation,
     removes_cause,
     was_applied,
     without_cause,
@@ -186,14 +186,13 @@ def _offered(finding: Finding, sides: Sides, state: State) -> list[Remedy]:
 
 
 def propose_named(finding: Finding, state: State) -> Iterator[Proposal]:
-    """What the finding itself names: the variable that its limit was attributed to, at the first length beyond the
-    switch; the user's own settings, taken away; the library's choice, made otherwise.
-    """
+    """What the finding itself names: the variables near its switch, at the slow length next to
+    it; the user's own settings, taken away; the library's choice, made otherwise."""
     sides = sides_of(finding, state.seen_in(finding))
     if sides is None:
         return
-    for remedy, across in _attributed(finding, state, sides):
-        yield from _proposals(finding, state, remedy, across)
+    for remedy, across in remedies_of(finding, state, sides):
+        yield from _proposals(finding, state, remedy, across, other_protocol_s(finding))
     for remedy in own_remedies(finding, state.removable):
         yield from _proposals(finding, state, remedy, sides)
     if finding.rule in codes_refined_by("alternatives") and sides.fast_under is not None:
@@ -227,42 +226,19 @@ def cannot_help(state: State) -> Iterator[LeftOut]:
                 yield LeftOut(finding=finding.id, rule=finding.rule, remedy=remedy.name, why=there)
 
 
-def _proposals(finding: Finding, state: State, remedy: Remedy, seen: Sides) -> Iterator[Proposal]:
-    """The trial of one remedy, where it was not made yet and can help here."""
+def _proposals(
+    finding: Finding, state: State, remedy: Remedy, seen: Sides, fast_s: float | None = None
+) -> Iterator[Proposal]:
+    """The trial of one remedy, where it was not made yet and can help here.  Args: fast_s: in place of a fast side."""
     tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
     if finding.status == "proven" or remedy.name in tried:
         return
     sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
     if isinstance(sides, str):
         return
-    made = design(finding.id, sides, remedy, frozenset(state.environ), state.ranks, _constant_s(finding))
+    made = design(finding.id, sides, remedy, frozenset(state.environ), state.ranks, fast_s or _constant_s(finding))
     if not isinstance(made, str):
         yield Proposal(made.task, made.campaign, f"try '{remedy.name}' against {finding.rule}")
-
-
-def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
-    moved = {limit.movers for limit in limits_of(finding)[:1]}
-    listed = {remedy.name for remedy in finding.remedies}
-    for task in state.tasks(AttributeTask):
-        remedies = remedies_of(task, state.library.name)
-        if movers_of(task) not in moved or remedies[0].name not in listed:
-            continue
-        limit = task.limit_bytes
-        slow, fast = (
-            msgspec.structs.replace(sides.slow, parameters={**sides.slow.parameters, "message_bytes": str(length)})
-            for length in ((_beyond(task), limit) if task.rising else (limit, limit + 1))
-        )
-        under, metric, phase = sides.slow_under, finding.metric, finding.phase
-        across = Sides(slow, under, fast, under, "message_bytes", metric, phase, phase)
-        yield from ((remedy, across) for remedy in remedies)
-
-
-def _beyond(task: AttributeTask) -> int:
-    """A slow length behind all limits that coincide to within a header, and below where the remedy puts them: one just
-    above the lowest of them would be fast already where only that is raised.
-    """
-    raised = min(int(value) for value in task.remedy_variables.values()) - task.value_bytes
-    return task.limit_bytes + max(1, min(MOST_HEADER_BYTES + 1, raised // 2))
 
 
 def _constant_s(finding: Finding) -> float | None:
@@ -278,23 +254,31 @@ def apply(before: StepConclusion, task: TrialTask, results: Results, history: St
         for one in history.measured
         if one.step.number < history.step.number and same_trial(one.step.task, task)
     ]
-    tasks = (one.step.task for one in history.measured)
-    attributed = {one.name: one for task in tasks if isinstance(task, AttributeTask) for one in remedies_of(task, None)}
     outcome = judge_trial(task, pooled(results, earlier))
-    # That of an attribution has lengths of its own, next to the switch, and not the finding's.
-    is_attributed = task.remedy in attributed
-    if is_gone(outcome) and not is_attributed:
+    finding = before.finding(task.finding)
+    is_of_switch = finding is not None and switch_of(finding) is not None
+    if is_gone(outcome) and not is_of_switch:  # whose other side was measured in other launches
         return before.without(task.finding)
-    remedy = ({one.name: one for one in REMEDIES} | attributed).get(task.remedy)
-    refuted = refutation(outcome) if was_applied(task, results) else None
+    remedy = next((one for one in REMEDIES if one.name == task.remedy), None) or _as_set(task, results)
 
     def changed(finding: Finding) -> Finding:
         after = with_outcome(finding, outcome, remedy, results.run.mpi.name)
-        # The variable of an attribution is what its cause names, and the library was seen to read it.
-        is_of_cause = is_attributed or removes_cause(finding, task.remedy)
-        return without_cause(after, refuted) if refuted is not None and is_of_cause else after
+        if is_of_switch and outcome.verdict == "proven":
+            return with_variables(after, task.remedy)
+        refutes = outcome.refutes and was_applied(task, results) and removes_cause(finding, task.remedy)
+        return without_cause(after, outcome.reason) if refutes else after
 
     return before.changed(task.finding, changed)
+
+
+def _as_set(task: TrialTask, results: Results) -> Remedy | None:
+    """A remedy of no table, by what the trial's launches set; None: they set nothing."""
+    there = next((one for one in results.run.environments if one.name == task.remedied), None)
+    if there is None or task.axis != "environment":
+        return None
+    values = ", ".join(f"{name}={value}" for name, value in there.variables.items())
+    text = f"Set {values}." if values else f"Unset {', '.join(there.unset)}."
+    return Remedy(task.remedy, text, ("environment",), variables=there.variables, unset=tuple(there.unset))
 
 
 def summary(task: TrialTask, before: StepConclusion, after: StepConclusion) -> str:

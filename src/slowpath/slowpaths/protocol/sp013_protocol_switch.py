@@ -13,7 +13,7 @@ from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, memory, parameter, ratio_of, ratio_words
 from slowpath.findings.laws import Line, lines_along
-from slowpath.findings.slow_path import Observation, SlowPath, Support, SwitchTimes, observed
+from slowpath.findings.slow_path import Observation, SlowPath, Support, observed
 from slowpath.findings.witness import protocol_limits, variables_near
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
 from slowpath.stats.estimate import Floats
@@ -113,9 +113,7 @@ def _at(side: _Side, length: float) -> Floats:
     return times
 
 
-_UNMOVED = (
-    "variables of the library have a value near the switch; slowpath diagnose finds out whether one of them sets it"
-)
+_UNMOVED = "variables of the library have a value near the switch; slowpath diagnose tries whether one of them sets it"
 
 NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
 
@@ -129,18 +127,6 @@ _METRICS = {
 }
 
 
-def switch_text(times: SwitchTimes) -> str:
-    """Return `At the 8112 B protocol switch latency jumps 1.71x [1.65, 1.77]: 1.90 us below, 3.25 us above`."""
-    low, high = format_bytes(int(times.above)), format_bytes(int(times.up_to))
-    is_exact = times.up_to - times.above <= 1
-    where = f"{low} protocol switch" if is_exact else f"protocol switch between {low} and {high}"
-    change = "jumps" if times.after_s > times.before_s else "falls"
-    return (
-        f"At the {where} {_METRICS.get(times.metric, times.metric)} {change} {times.ratio}: "
-        f"{format_time(times.before_s)} below, {format_time(times.after_s)} above"
-    )
-
-
 def observe(facts: Facts) -> Sequence[Observation]:
     """Lines of message lengths with a switch at which the two sides' costs differ clearly."""
     return [_observation(facts, switch) for switch in protocol_switches(facts)]
@@ -150,15 +136,11 @@ def _observation(facts: Facts, one: ProtocolSwitch) -> Observation:
     bracket = one.law.brackets[0]
     low, high = format_bytes(int(bracket.above)), format_bytes(int(bracket.up_to))
     before_s, after_s = (one.fast_s, one.slow_s) if one.rising else (one.slow_s, one.fast_s)
-    said = switch_text(
-        SwitchTimes(
-            above=bracket.above,
-            up_to=bracket.up_to,
-            metric=one.metric,
-            ratio=ratio_words(one.ratio),
-            before_s=before_s,
-            after_s=after_s,
-        )
+    is_exact = bracket.up_to - bracket.above <= 1
+    where = f"{low} protocol switch" if is_exact else f"protocol switch between {low} and {high}"
+    said = (
+        f"At the {where} {_METRICS.get(one.metric, one.metric)} {'jumps' if one.rising else 'falls'} "
+        f"{ratio_words(one.ratio)}: {format_time(before_s)} below, {format_time(after_s)} above"
     )
     kinds, pattern = memory(one.cells), parameter(one.cells[0], "pattern").replace("_", " ")
     return observed(
@@ -193,7 +175,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if not (near or table):
         return Support("missing", "no control variable of the library has the value of the switch")
     if width > EXACT_BYTES:
-        return Support("missing", f"the switch is known to {width:.0f} bytes; refine it first", (*near, *table))
+        return Support("missing", f"the switch is known to {width:.0f} bytes only", (*near, *table))
     if table:
         return Support("shown", "the library's own table of protocols has the switch", (*near, *table))
     return Support("missing", _UNMOVED, near)
@@ -213,8 +195,8 @@ SLOW_PATH: SlowPath = SlowPath(
     title="A protocol switch slows messages near its threshold",
     what="Libraries send short messages at once (eager) and ask before long ones (rendezvous). The fixed threshold "
     "was tuned for another machine, or set by a variable.",
-    needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit, refined to the byte. "
-    "Explained when moving one of the library's variables moves the switch, or UCX's table has it.",
+    needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit. Proven when a trial sets one of "
+    "the library's variables near it, and the slow length goes by the other protocol.",
     remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
     observe=observe,
     cause="The library changes its protocol at this length.",
@@ -222,7 +204,6 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="property",
     rivals=(_CACHE_LEVEL, _MULTIPLES),
     refinements=("switch",),
-    switch_text=switch_text,
     probes=("lengths",),
     program_remedies=(
         PROGRAM_LONGER_EAGER,
