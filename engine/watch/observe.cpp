@@ -205,6 +205,7 @@ void observe_transfer(const Seen& seen) {
                           : view_result(seen);
     layout::Event event = event_of(seen);
     describe(event, payload);
+    if (!has_origin(seen)) event.kind &= static_cast<std::uint16_t>(~layout::send);
     const SpinGuard guard(shared_state, is_multiple);
     place(seen, event, window_of(seen));
     if (event.peer == layout::proc_null) event.bytes = 0;
@@ -366,6 +367,8 @@ Part part_of(const Seen& seen, const layout::Communicator& communicator) {
 struct Given {
     Payload payload;
     bool is_received = false;  ///< this rank gives nothing: it is what arrives
+    std::int32_t own_share =
+        -1;  ///< thousandths of the bytes that go to this rank itself, by counts for each
 };
 
 /// Reads what is significant on this rank, and nothing else: an array may be shorter than the communicator,
@@ -397,8 +400,16 @@ Given view_given(const Seen& seen, std::uint16_t row) {
         }
         case Gives::count_for_each:
             return {view(seen, side, seen.count(side.count) * ranks)};
-        case Gives::counts_for_each:
-            return {view_ranks(seen, side, state.targets)};
+        case Gives::counts_for_each: {
+            Given given_to_each{view_ranks(seen, side, state.targets)};
+            if (communicator.is_inter != 0 || in_place || given_to_each.payload.bytes == 0)
+                return given_to_each;
+            Sum own(seen, side);
+            own.add(static_cast<std::size_t>(communicator.rank));
+            given_to_each.own_share =
+                static_cast<std::int32_t>(own.payload().bytes * 1000 / given_to_each.payload.bytes);
+            return given_to_each;
+        }
         case Gives::count_as_root:
             return part == Part::root ? Given{view(seen, given, seen.count(Role::send_count) * ranks)}
                                       : Given{view(seen, received, seen.count(Role::receive_count)), true};
@@ -438,6 +449,7 @@ void observe_collective(const Seen& seen) {
     if (what.is_received) event.kind |= layout::receive;
     event.communicator = row;
     event.sequence = number_collective(row);
+    event.tag = what.own_share;
     if (seen.plan.is_rooted) event.peer = root_of(seen, row);
     if (seen.plan.lasting != Lasting::no) {
         if (seen.plan.lasting == Lasting::once) event.request = next_serial();

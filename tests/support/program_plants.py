@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from slowpath.watch.record.layout import EventKind
 from support.watch_record import BASE_NS, buffer_class
-from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, THERE, Program
+from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
 
 def small_messages(program: Program, twin: bool) -> None:
@@ -196,21 +196,106 @@ def polls(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE)
 
 
+def epochs(program: Program, twin: bool) -> None:
+    """Rank 0 locks, puts and unlocks for each element, or for all of them."""
+    for _ in range(ITERATIONS):
+        program.compute()
+        for number in range(64):
+            opens = [("MPI_Win_lock", EventKind.ONE_SIDED)] if not twin or number == 0 else []
+            closes = [("MPI_Win_unlock", EventKind.ONE_SIDED | EventKind.WAIT)] if not twin or number == 63 else []
+            for call, kind in (*opens, ("MPI_Put", EventKind.ONE_SIDED | EventKind.SEND), *closes):
+                one_sided(program, call, kind, 4096 if call == "MPI_Put" else 0, THERE if call == "MPI_Put" else HERE)
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def one_sided(program: Program, call: str, kind: EventKind, size: int, site: int, took_s: float = CALL_S) -> None:
+    start = program.now[0]
+    program.at(0).event(call, start, start + took_s, kind, peer=1, bytes=size, site=site)
+    program.now[0] = start + took_s + STEP_S
+
+
+def waits_for_any(program: Program, twin: bool) -> None:
+    """Rank 1 waits for any of 400 receives, 400 times, or for all of them."""
+    for _ in range(ITERATIONS):
+        program.compute()
+        at, posts = program.now[1], list[int]()
+        for _ in range(400):
+            posts.append(program.at(1).irecv(0, start_s=at, end_s=at + 0.1e-6, message_bytes=2048, site=THERE))
+            at += 0.1e-6 + STEP_S
+        program.now[0] = at
+        for _ in range(400):
+            program.send(0, 1, 2048)
+        at = max(program.now)
+        for serials in [posts] if twin else [[post] for post in posts]:
+            program.at(1).wait(*serials, start_s=at, end_s=at + 2e-6, given=400, site=ELSEWHERE,
+                               call="MPI_Waitall" if twin else "MPI_Waitany")  # fmt: skip
+            at += 2e-6 + STEP_S
+        program.now[1] = at
+        program.all(size=4096, site=ELSEWHERE)
+
+
+def atomic_reads(program: Program, twin: bool) -> None:
+    """Reads of 4 KiB that change nothing, by accumulate calls or by gets."""
+    for _ in range(40):
+        program.compute()
+        for number in range(20):
+            call = "MPI_Get" if twin else "MPI_Get_accumulate"
+            took_s = 1.22e-6 if twin else 10e-6
+            one_sided(program, call, EventKind.ONE_SIDED | EventKind.RECEIVE, 4096 + number, HERE, took_s)
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def own_part(program: Program, twin: bool) -> None:
+    """Half of an exchange goes to the rank itself, or nothing of it."""
+    for _ in range(40):
+        program.compute()
+        end = max(program.now) + (0.5e-3 if twin else 1e-3)
+        for rank in program.job.ranks:
+            rank.collective("MPI_Alltoallv", start_s=program.now[rank.rank], end_s=end, site=HERE, root=-1,
+                            message_bytes=2**20 if twin else 2**21, tag=0 if twin else 500)  # fmt: skip
+        program.now = [end + STEP_S] * program.ranks
+
+
+def two_in_one(program: Program, twin: bool) -> None:
+    for _ in range(100):
+        program.compute(20e-6)
+        if twin:
+            program.all("MPI_Allreduce", size=4096, took_s=8e-6)
+        else:
+            program.all("MPI_Reduce", size=4096, root=0, took_s=8e-6)
+            program.all("MPI_Bcast", size=4096, root=0, site=THERE, took_s=8e-6)
+
+
+def asks_again(program: Program, twin: bool) -> None:
+    """The rank is asked for a million times; each takes 20 ns."""
+    for _ in range(ITERATIONS):
+        program.compute(100e-6 if twin else 1.1e-3)
+        program.all(size=2048, site=ELSEWHERE)
+    for rank in program.job.ranks:
+        rank.profile_row("MPI_Comm_rank", 20, 1 if twin else 1_000_000, site=HERE)
+
+
 Plant = Callable[[Program, bool], None]
 # By code, and in words where one code has several.
 PLANTS: dict[str, Plant] = {
     "SP049": hot_spot,
-    "SP050": small_messages,
-    "SP051": small_reductions,
+    "SP079 messages": small_messages,
+    "SP079 reductions": small_reductions,
     "SP053": barriers,
-    "SP054": broadcast,
+    "SP079 by hand": broadcast,
     "SP055": chain,
     "SP056": received_late,
-    "SP058": senders_wait,
+    "SP079 receives late": senders_wait,
     "SP059": new_buffers,
     "SP075": target_away,
-    "SP076": synchronous,
+    "SP079 synchronous": synchronous,
     "SP077": polls,
     "SP083 made anew": made_anew,
     "SP083 never freed": never_freed,
+    "SP079 epochs": epochs,
+    "SP079 any": waits_for_any,
+    "SP079 atomic reads": atomic_reads,
+    "SP079 own part": own_part,
+    "SP079 two in one": two_in_one,
+    "SP079 local": asks_again,
 }

@@ -146,7 +146,10 @@ class ProgramCalls:
     brings      it brought data or news of another rank: a receive completed, or it was a collective
     group       shape (n,): number of the collective that the call is part of, NONE: not known
     weight      how many calls it stands for
-    target_wait_s, target   of one-sided calls: time until their target called MPI again, and its rank; None: not known
+    target_wait_s   of one-sided calls: time until their target called MPI again; None: not known
+    target      other rank of the call, root of a collective; < 0: none.  None: not known
+    requests    that it was given to complete.  is_read: one-sided, brings the target's data and changes none of it
+    own_ratio   share of the bytes of a collective that go to the rank itself; NaN: not known.  None: neither is known
     time_weight by how much its time is multiplied to be that of its kind, as the profile counts it; None: not known
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
@@ -195,6 +198,9 @@ class ProgramCalls:
     eager_bytes: int = 0
     completions: Ints | None = None
     in_vain: Bools | None = None
+    requests: Ints | None = None
+    is_read: Bools | None = None
+    own_ratio: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.rank.size)

@@ -97,6 +97,10 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         target_wait_s=found.split.parts_s[calls, TimePart.LATE_TARGET],
         target=events.peer[calls],
         eager_bytes=found.eager.longest_bytes,
+        requests=events.requests[calls],
+        is_read=(kind & int(EventKind.ONE_SIDED | EventKind.SEND | EventKind.RECEIVE))
+        == int(EventKind.ONE_SIDED | EventKind.RECEIVE),
+        own_ratio=np.where(collective & (events.tag[calls] >= 0), events.tag[calls] / 1000.0, np.nan),
         in_vain=events.has(EventKind.NOTHING)[calls],
         names=world.calls,
         messages=_messages(found, place),

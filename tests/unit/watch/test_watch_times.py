@@ -254,7 +254,7 @@ def program_of(level: int, levels: dict[int, int] | None = None) -> Program:
 
 def finding_of(program: Program, folder: Path) -> WatchFinding:
     (finding,) = program.watched(folder).findings
-    assert finding.rule == "SP050"
+    assert finding.rule == "SP079"
     return finding
 
 
@@ -306,7 +306,7 @@ def by_hand(program: Program) -> None:
         program.receive(rank, 0, at, 2048, offset=64)
 
 
-@pytest.mark.parametrize(("code", "once"), [("SP049", hot), ("SP054", by_hand), ("SP055", chained), ("SP058", waits)])
+@pytest.mark.parametrize(("code", "once"), [("SP049", hot), ("SP079", by_hand), ("SP055", chained), ("SP079", waits)])
 def test_all_patterns_of_messages_count_those_that_were_not_kept(
     code: str, once: Callable[[Program], None], tmp_path: Path
 ) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP054: a broadcast, scatter or gather that is written out as a loop of messages."""
+"""A broadcast, scatter or gather that is written out as a loop of messages. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from slowpath.findings.program_pattern import (
     Floats,
     Ints,
     ProgramCalls,
-    ProgramSlowPath,
     SeenPattern,
     grouped,
     occurrence,
@@ -42,7 +41,7 @@ class _Rounds:
     mine: Ints
 
 
-def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+def collectives_by_hand(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Of each place where one rank sends to all others in a row, or receives from all."""
     messages = calls.messages
     sent = _rounds(calls, messages.sent, messages.source, messages.destination)
@@ -128,6 +127,7 @@ def _pattern(
     word = "sent by" if sends else "received by"
     length = format_bytes(round(float(messages.bytes[message].mean())))
     return SeenPattern(
+        name="collective by hand",
         sites=(site, *other[:3]) if site != NONE else (),
         count=count,
         text=f"{count:,} messages of {length} {word} rank {root} in {{place}}, one for each other rank in a row",
@@ -148,20 +148,3 @@ def _other(calls: ProgramCalls, message: Ints, *, sends: bool) -> Ints:
 
 def _median(values: Floats) -> float:
     return float(np.median(values)) if values.size else 0.0
-
-
-SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
-    code="SP054",
-    name="collective by hand",
-    title="A broadcast, scatter or gather is written out as a loop of messages",
-    what="One rank sends to all others in a loop, or receives from all: as many steps as there are ranks. A "
-    "collective takes about the logarithm of that.",
-    needs="A watched program with four ranks or more: a message of one length for, or from, each other rank in a "
-    "row, five times or more. The saving follows from the root's calls and the steps of a tree.",
-    remedy="MPI_Bcast, MPI_Scatter(v), MPI_Gather(v), or MPI_Reduce where what is gathered is added up; on all "
-    "ranks of the communicator.",
-    cause="A loop of messages has one step for each rank.",
-    needs_law=False,
-    kind="property",
-    pattern=see,
-)

@@ -1,0 +1,598 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP079: what calls cost by their number, and what the same would cost in one call or in a cheaper call.
+
+Calls that repeat, while their thread learns nothing that the next of them needs, could be one. Calls for which there is
+a cheaper call of the same meaning are priced by the program's own fastest calls of that kind, or by a floor.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.program_pattern import (
+    NONE,
+    SHORT_BYTES,
+    Bools,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    crowds,
+    grouped,
+    merged,
+    most,
+    usual,
+)
+from slowpath.slowpaths.program.by_hand import collectives_by_hand
+from slowpath.slowpaths.program.objects import reductions_of_objects
+from slowpath.slowpaths.program.repeats import Runs, alike, between_s, blocks, dense, gaps, less, times
+
+REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Bcast")
+PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
+GETS = ("MPI_Get", "MPI_Rget")
+OPENS = ("MPI_Win_lock", "MPI_Win_lock_all")
+CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
+LEAST_DIFFERENT = 4  # reductions of one run, by place and buffer
+LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until something converges has others
+LITTLE_S = 5e-6  # computing between two reductions of one run: a sum over some thousand elements
+NO_COMPUTING_S = 100e-9  # between two that use one buffer: a loop's step, and no work on what was reduced
+S_PER_COPIED_BYTE = 0.1e-9  # of what one core copies: 10 GB/s
+CALL_S = 0.2e-6  # of a call that only copies within its process
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Return what could be fewer calls, and what could be other calls."""
+    walks = list(_completions(calls))
+    walked = np.zeros(len(calls), dtype=bool)
+    for pattern in walks:
+        walked[pattern.rows] = True
+    return [
+        *walks,
+        *_messages(calls, walked),
+        *_reductions(calls),
+        *reductions_of_objects(calls),
+        *_puts(calls),
+        *_epochs(calls),
+        *(pattern for entry in CHEAPER for pattern in _cheaper(calls, entry)),
+        *_two_in_one(calls),
+        *collectives_by_hand(calls),
+        *_senders_wait(calls),
+        *_local(calls),
+    ]
+
+
+# Blocks that could be one.
+
+
+def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
+    """Of each place that sends: runs of short messages to one rank. Args: walked: calls that have a pattern already."""
+    messages = calls.messages
+    usable = (messages.sent != NONE) & (messages.bytes <= SHORT_BYTES) & (messages.destination >= 0)
+    chosen = np.zeros(len(calls), dtype=bool)
+    chosen[messages.sent[usable]] = True
+    to = np.full(len(calls), NONE, dtype=np.int64)
+    to[messages.sent[usable]] = messages.destination[usable]
+    runs = dense(calls, alike(calls, chosen, calls.brings & ~_exchanges(calls), calls.site, to, calls.communicator))
+    for place, mine in runs.by_place(calls):
+        of_call = np.full(len(calls), NONE, dtype=np.int64)
+        of_call[mine.rows] = mine.run
+        message = np.flatnonzero(usable & (of_call[messages.sent] != NONE) & (messages.sent != NONE))
+        rows, share, bytes_each = _shares(calls, message, 1.0 - 1.0 / mine.length[of_call[messages.sent[message]]])
+        other = ~walked[rows]
+        rows, share, bytes_each = rows[other], share[other], bytes_each[other]
+        size = float(np.mean(messages.bytes[message]))
+        total = calls.stood_for(mine.rows)
+        weight = calls.weight[rows] * calls.own_s[rows]
+        waits = " and waits for each" if calls.is_synchronous[mine.rows].mean() > 0.5 else ""
+        yield SeenPattern(
+            name="many small messages",
+            sites=(place, *(other for other in most(calls.site[rows], weight) if other != place)) if place >= 0 else (),
+            count=total,
+            text=f"{total:,} messages of {format_bytes(round(size))} by {_name(calls, mine.rows)} in {{place}}, "
+            f"{mine.each:.0f} in a row to one rank without an answer in between{waits}",
+            change=f"send them as one message of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
+            "or pass all elements to one call",
+            basis="the calls' own time, less one call and 1 ns a byte for the longer message; high: with the time "
+            "between the sends of a row, on the rank with most",
+            rows=rows,
+            saved_s=merged(calls.own_s[rows], calls.call[rows], share, bytes_each),
+            more_s=(0.0, 0.0, between_s(calls, mine)),
+            outside=True,
+        )
+
+
+def _exchanges(calls: ProgramCalls) -> Bools:
+    """Calls of blocks that send another element each time, with no computing between: what they bring stays here."""
+    found = np.zeros(len(calls), dtype=bool)
+    every = blocks(calls)
+    sends = np.zeros(len(calls), dtype=bool)
+    sends[calls.messages.sent[calls.messages.sent != NONE]] = True
+    sent = np.flatnonzero(sends[every.rows])
+    _, first = grouped(every.run[sent], calls.offset[every.rows[sent]])
+    many, different = (np.bincount(every.run[at], minlength=every.length.size) for at in (sent, sent[first]))
+    own_s = np.bincount(every.run, weights=calls.own_s[every.rows], minlength=every.length.size)
+    fits = (many > 0) & (different >= 0.9 * many) & (times(calls, every)[1] <= own_s)
+    found[every.only(fits).rows] = True
+    return found
+
+
+def _shares(calls: ProgramCalls, mine: Ints, gone: Floats) -> tuple[Ints, Floats, Floats]:
+    """Calls of these messages, the share of each that goes, and its part of the longer message's bytes.
+
+    A call that completes other messages too keeps what is theirs.
+    """
+    messages = calls.messages
+    goes, moved, extra = (np.zeros(len(calls)) for _ in range(3))
+    left = np.where(messages.left == messages.sent, NONE, messages.left)
+    arrived = np.where(messages.arrived == messages.posted, NONE, messages.arrived)
+    for every in (messages.sent, left, messages.posted, arrived):
+        np.add.at(moved, every[every != NONE], 1.0)
+        own = every[mine]
+        known = own != NONE
+        np.add.at(goes, own[known], gone[known])
+        np.add.at(extra, own[known], messages.bytes[mine][known].astype(float))
+    rows = np.flatnonzero(goes > 0)
+    return rows, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows]
+
+
+def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Of each place: runs of short reductions on one communicator with little computing between them."""
+    small = calls.named(*REDUCTIONS) & calls.is_collective & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
+    others = np.append(False, (small[1:] != small[:-1]) | (calls.thread[1:] != calls.thread[:-1]))
+    before_s = np.append(0.0, (calls.end_s - calls.start_s)[:-1])
+    follows = small & ~others
+    usual_s = float(np.median(calls.gap_s[follows])) if follows.any() else 0.0
+    pauses = gaps(calls) > np.minimum(np.maximum(before_s, max(usual_s, LITTLE_S)), 8.0 * max(usual_s, NO_COMPUTING_S))
+    begins = np.append((others | pauses)[1:], False)
+    runs = alike(calls, small, begins, calls.call, calls.communicator, calls.root)
+    fitting, length = _of_different_things(calls, runs)
+    for _, mine in dataclasses.replace(runs, length=length).only(fitting).by_place(calls):
+        rows = mine.rows
+        name, size = _name(calls, rows), format_bytes(round(float(calls.bytes[rows].mean())))
+        total = round(float(calls.per_collective[rows].sum()))
+        took_s = mine.gone * usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
+        is_idle = np.median(gaps(calls)[rows]) <= NO_COMPUTING_S
+        check = "" if is_idle else " (where none needs the result of the one before)"
+        yield SeenPattern(
+            name="small reductions in a row" if name != "MPI_Bcast" else "small broadcasts in a row",
+            sites=most(calls.site[rows], calls.own_s[rows]),
+            count=total,
+            text=f"{total:,} {name} of {size} in {{place}}, {mine.each:.0f} in a row on one communicator",
+            change=f"put their operands into one array and call {name} once, with {mine.each:.0f} times as many "
+            f"elements{check}",
+            basis="the calls' own time, less one call and 1 ns a byte for the longer one; high: their waits, too",
+            rows=rows,
+            saved_s=np.maximum(merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
+                               took_s[:, None] * [0.0, 0.0, 1.0]),
+        )  # fmt: skip
+
+
+def _of_different_things(calls: ProgramCalls, runs: Runs) -> tuple[Bools, Ints]:
+    """Of each run whether its calls are about different things, and how many of them could be one.
+
+    They use several places or buffers, or one buffer in several runs of one length, without any computing within. One
+    buffer again and again may be a loop until something converges.
+    """
+    if not runs.rows.size:
+        return np.zeros(0, dtype=bool), runs.length
+    _, first = grouped(runs.run, calls.site[runs.rows], calls.offset[runs.rows])
+    different = np.bincount(runs.run[first], minlength=runs.length.size)
+    thread = np.zeros(runs.length.size, dtype=np.int64)
+    thread[runs.run] = calls.thread[runs.rows]
+    same, where = grouped(thread, runs.length)
+    often = np.bincount(same, minlength=where.size)[same]
+    alone = np.bincount(thread)[thread]
+    is_idle = times(calls, runs)[1] <= (runs.length - 1) * NO_COMPUTING_S
+    repeats = is_idle & (often >= LEAST_RUNS) & (often >= 0.9 * alone) & (runs.length >= LEAST_DIFFERENT)
+    return (different >= LEAST_DIFFERENT) | repeats, np.where(different >= LEAST_DIFFERENT, different, runs.length)
+
+
+def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Short puts to one rank within one epoch."""
+    puts = calls.named(*PUTS) & (calls.bytes <= SHORT_BYTES)
+    if not puts.any() or calls.target is None:
+        return
+    ends = calls.is_one_sided & ~calls.named(*PUTS, *GETS) | calls.brings
+    runs = alike(calls, puts, ends, calls.site, calls.target, calls.communicator)
+    for place, mine in dense(calls, runs).by_place(calls):
+        rows = mine.rows
+        total, size = calls.stood_for(rows), float(calls.bytes[rows].mean())
+        name = _name(calls, rows)
+        yield SeenPattern(
+            name="many small puts",
+            sites=(place,) if place >= 0 else (),
+            count=total,
+            text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {mine.each:.0f} in a row to one rank",
+            change=f"call {name} once for all of them, {format_bytes(round(size * mine.each))}: with a datatype where "
+            "their places are apart",
+            basis="the calls' own time, less one call and 1 ns a byte; high: with the time between",
+            rows=rows,
+            saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
+            more_s=(0.0, 0.0, between_s(calls, mine)),
+            outside=True,
+        )
+
+
+def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Epochs of few transfers to one rank, one behind the other: lock, put, unlock."""
+    opens, closes = calls.named(*OPENS), calls.named(*CLOSES)
+    puts, gets = calls.named(*PUTS), calls.named(*GETS)
+    every = blocks(calls) if closes.any() else None
+    if every is None or not every.rows.size:
+        return
+    count = [np.bincount(every.run, weights=which[every.rows], minlength=every.length.size) for which in
+             (opens, closes, puts, gets, ~(opens | closes | puts | gets))]  # fmt: skip
+    opened, closed, put, got, others = count
+    fits = (closed > 0) & (put + got > 0) & ((put == 0) | (got == 0)) & (others == 0) & ((opened > 0) | (got == 0))
+    for place, mine in dense(calls, every.only(fits)).by_place(calls):
+        block = mine.rows[: int(mine.period[mine.run[0]])]
+        kinds = ", ".join(dict.fromkeys(calls.names[call] for call in calls.call[block]))
+        moves = mine.rows[(puts | gets)[mine.rows]]
+        ends = (opens | closes)[mine.rows]
+        rows = mine.rows[ends]
+        total = calls.stood_for(rows[closes[rows]])
+        size = format_bytes(round(float(calls.bytes[moves].mean())))
+        reads = bool(gets[moves].any())
+        yield SeenPattern(
+            name="one epoch for each transfer",
+            sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
+            count=total,
+            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.each:.0f} in a row to one rank",
+            change="lock once for all of them (MPI_Win_lock_all), and call MPI_Win_flush where a result is needed"
+            if reads
+            else "put all of them within one epoch: lock once before, unlock once behind the last",
+            basis="the calls that open and close the epochs, all but one of a row; high: with the time between",
+            rows=rows,
+            saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone[ends] * (0.6 if reads else 1.0),
+                           np.zeros(rows.size)),
+            more_s=(0.0, 0.0, between_s(calls, mine)),
+            outside=True,
+        )  # fmt: skip
+
+
+# Calls for which there is a cheaper one.
+
+
+@dataclass(frozen=True)
+class Cheaper:
+    """A call, or calls, with a property, and the call of the same meaning that costs less.
+
+    calls: names.  other: names of the cheaper call, whose fastest calls of the program price it; empty: a floor does.
+    has: of each call whether it has the property.  why: of the text.  change, name, basis: as in SeenPattern.
+    least_s: what the cheaper call takes at least, by calls and rows; shape (rows,).
+    """
+
+    name: str
+    calls: tuple[str, ...]
+    other: tuple[str, ...]
+    has: Callable[[ProgramCalls], Bools]
+    why: Callable[[ProgramCalls, Ints], str]
+    change: str
+    basis: str
+    least_s: Callable[[ProgramCalls, Ints], Floats]
+
+
+def _copied_s(calls: ProgramCalls, rows: Ints) -> Floats:
+    found: Floats = CALL_S + S_PER_COPIED_BYTE * calls.bytes[rows].astype(float)
+    return found
+
+
+def _is_read(calls: ProgramCalls) -> Bools:
+    return np.zeros(len(calls), dtype=bool) if calls.is_read is None else calls.is_read
+
+
+def _sends_to_itself(calls: ProgramCalls) -> Bools:
+    if calls.own_ratio is None:
+        return np.zeros(len(calls), dtype=bool)
+    found: Bools = (np.nan_to_num(calls.own_ratio) >= LEAST_OWN) & (calls.bytes >= LEAST_OWN_BYTES)
+    return found
+
+
+def _own_ratio(calls: ProgramCalls, rows: Ints) -> Floats:
+    return np.zeros(rows.size) if calls.own_ratio is None else calls.own_ratio[rows]
+
+
+def _percent(calls: ProgramCalls, rows: Ints) -> str:
+    return f"{100 * float(_own_ratio(calls, rows).mean()):.0f} %"
+
+
+LEAST_OWN = 0.2  # of the bytes of an all-to-all
+LEAST_OWN_BYTES = 65536  # of all: of fewer, the copy is nothing
+CHEAPER = (
+    Cheaper(
+        name="atomic reads",
+        calls=("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op"),
+        other=GETS,
+        has=_is_read,
+        why=lambda calls, rows: "with MPI_NO_OP, which reads and changes nothing, but as one atomic access",
+        change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
+        basis="the calls' own time beyond that of the program's MPI_Get, or of a copy at 10 GB/s where it has none",
+        least_s=_copied_s,
+    ),
+    Cheaper(
+        name="a rank's own part is sent",
+        calls=("MPI_Alltoallv", "MPI_Alltoallw"),
+        other=(),
+        has=_sends_to_itself,
+        why=lambda calls, rows: f"{_percent(calls, rows)} of whose bytes go to the rank itself",
+        change="give 0 as the count of the own rank, and use that part where it is (or copy it directly)",
+        basis="the share of the bytes that goes to the rank itself, of the calls' own time",
+        least_s=lambda calls, rows: calls.own_s[rows] * (1.0 - _own_ratio(calls, rows)),
+    ),
+)  # fmt: skip
+
+
+def _cheaper(calls: ProgramCalls, entry: Cheaper) -> Iterator[SeenPattern]:
+    """Of each place that makes such calls."""
+    chosen = np.flatnonzero(calls.named(*entry.calls) & entry.has(calls))
+    for place in np.unique(calls.site[chosen]).tolist():
+        rows = chosen[calls.site[chosen] == place]
+        if not entry.other:
+            saved_s = less(calls.own_s[rows], calls.call[rows], entry.least_s(calls, rows))
+        else:
+            rows, saved_s = _beyond_other(calls, entry, rows)
+        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
+        yield SeenPattern(
+            name=entry.name,
+            sites=(place,) if place >= 0 else (),
+            count=total,
+            text=f"{total:,} {_name(calls, rows)} of {size} in {{place}}, {entry.why(calls, rows)}",
+            change=entry.change,
+            basis=entry.basis,
+            rows=rows,
+            saved_s=saved_s,
+        )
+
+
+def _beyond_other(calls: ProgramCalls, entry: Cheaper, rows: Ints) -> tuple[Ints, Floats]:
+    """These calls, and those that complete them right behind; what each takes beyond the cheaper call."""
+    length = float(np.median(calls.bytes[rows]))
+    others = np.flatnonzero(calls.named(*entry.other) & (np.abs(calls.bytes - length) <= 0.5 * length))
+    least_s = entry.least_s(calls, rows)
+    if others.size >= 8:
+        least_s = np.full(rows.size, float(np.median(calls.own_s[others])))
+    ends = rows[rows + 1 < len(calls)] + 1
+    ends = ends[calls.named(*CLOSES)[ends] & (calls.thread[ends] == calls.thread[ends - 1])]
+    every = np.concatenate([rows, ends])
+    of_ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S)
+    return every, less(calls.own_s[every], calls.call[every], np.concatenate([least_s, of_ends_s]))
+
+
+PICKS = ("MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome")
+LEAST_REQUESTS = 64  # given to one call
+S_PER_REQUEST = 0.5e-9  # that a call looks at, at least: it is in a core's cache
+
+
+def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Loops of MPI_Waitany and the like over many requests: each call looks at all of them again."""
+    if calls.requests is None:
+        return
+    chosen = calls.named(*PICKS) & (calls.requests >= LEAST_REQUESTS)
+    runs = alike(calls, chosen, ~chosen, calls.site, calls.call, calls.requests)
+    runs = runs.only(runs.length >= 16) if runs.rows.size else runs
+    for place, mine in runs.by_place(calls):
+        rows = mine.rows
+        own_s, given = calls.own_s[rows], calls.requests[rows]
+        in_mpi_s, outside_s = times(calls, mine)
+        only_waits = outside_s.sum() <= in_mpi_s.sum()
+        if float(np.median(own_s)) < max(0.25 * S_PER_REQUEST * float(given.mean()), 0.5e-6):
+            continue  # the first of them is always the one
+        value = np.maximum(usual(own_s, calls.call[rows]) - CALL_S, 0.0)
+        low = 0.7 * np.maximum(usual(own_s, calls.call[rows], 1.0) - CALL_S, 0.0)
+        name, total = _name(calls, rows), calls.stood_for(rows)
+        yield SeenPattern(
+            name="each call looks at all requests",
+            sites=(place,) if place >= 0 else (),
+            count=total,
+            text=f"{total:,} {name} in {{place}}, each given {int(np.median(given)):,} requests, all of which it looks "
+            f"at again: {format_time(float(np.median(own_s)))} a call (median)",
+            change="complete them by one MPI_Waitall" if only_waits else
+            "complete them by MPI_Waitall, or wait for groups of few requests and leave out those that are complete",
+            basis="the calls' own time, less 0.2 us for each; low: 0.7 of the median",
+            rows=rows,
+            saved_s=np.stack([value, np.minimum(low, value), np.maximum(own_s, value)], axis=1),
+        )  # fmt: skip
+
+
+TWO = (
+    ("MPI_Reduce", "MPI_Bcast", "MPI_Allreduce"),
+    ("MPI_Gather", "MPI_Bcast", "MPI_Allgather"),
+    ("MPI_Gatherv", "MPI_Bcast", "MPI_Allgatherv"),
+)
+
+
+def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """A reduction or gather to a root that broadcasts the result at once."""
+    if len(calls) < 2:
+        return
+    size = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
+    pair = (calls.thread[1:] == calls.thread[:-1]) & (calls.communicator[1:] == calls.communicator[:-1])
+    pair &= (calls.root[1:] == calls.root[:-1]) & (calls.root[1:] != NONE)
+    pair &= calls.gap_s[1:] <= np.maximum(calls.end_s - calls.start_s, NO_COMPUTING_S)[:-1]
+    for one, other, both in TWO:
+        times_bytes = size[:-1] if one == "MPI_Gather" else 1
+        fits = pair & calls.named(one)[:-1] & calls.named(other)[1:]
+        fits &= (calls.bytes[1:] == calls.bytes[:-1] * times_bytes) | (one == "MPI_Gatherv")
+        first = np.flatnonzero(fits)
+        for place in np.unique(calls.site[first]).tolist():
+            mine = first[calls.site[first] == place]
+            if mine.size < 10:
+                continue
+            rows = np.concatenate([mine, mine + 1])
+            total = round(float(calls.per_collective[mine].sum()))
+            own_s, call = calls.own_s[rows], calls.call[rows]
+            length = format_bytes(round(float(calls.bytes[mine + 1].mean())))
+            yield SeenPattern(
+                name=f"{both} in two steps",
+                sites=(place, *(site for site in most(calls.site[mine + 1], own_s[mine.size :]) if site != place)),
+                count=total,
+                text=f"{total:,} times {one} in {{place}} then {other} of the same {length} from that root",
+                change=f"call {both} instead of both (if the root does not change the result in between)",
+                basis=f"half of both calls' own time: {both} needs about as many steps as one of them; low: a quarter",
+                rows=rows,
+                saved_s=np.stack([0.5 * usual(own_s, call), 0.25 * usual(own_s, call, 1.0), 0.65 * own_s], axis=1),
+            )
+
+
+LEAST_WAITS = 10  # messages of one pair of places that are waited for
+USUAL = 0.5  # share of the messages there that have to be
+MORE = 2.0  # times as long as receivers wait for senders there: on busy processors either is late now and then
+COMPUTED = 0.5  # share of the senders' waiting in which the receivers are outside MPI, directly before the receive
+SHORT_S = 20e-6  # of a wait that counts
+SHORT_SYNCHRONOUS_S = 2e-6  # shorter ones are the two calls' own edges
+
+
+def _senders_wait(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Places whose sends wait for their receives while the receivers compute; what that costs, a replay says.
+
+    A short synchronous send waits for its kind: a standard send would not. Others wait because the receive is late.
+    """
+    messages = calls.messages
+    if calls.resources is not None and crowds(calls.resources.ranks):
+        return  # ranks that share a processor are late for want of it
+    known = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
+    known = known[~calls.is_collective[messages.left[known]]]
+    needless = calls.is_synchronous[messages.sent[known]] & (messages.bytes[known] <= calls.eager_bytes)
+    wait_s = calls.sender_wait_s(known)
+    computed_s = np.minimum(wait_s, gaps(calls)[messages.posted[known]])
+    behind_s = np.maximum(calls.start_s[messages.sent[known]] - calls.start_s[messages.posted[known]], 0.0)
+    kind, _ = grouped(calls.site[messages.left[known]], np.where(needless, NONE, calls.site[messages.posted[known]]),
+                      needless.astype(np.int64))  # fmt: skip
+    for number in np.unique(kind[wait_s > SHORT_SYNCHRONOUS_S]).tolist():
+        here = kind == number
+        if needless[here].any():
+            waits = here & (wait_s > SHORT_SYNCHRONOUS_S)
+            if waits.sum() >= LEAST_WAITS:
+                yield _synchronous(calls, known[waits], wait_s[waits])
+            continue
+        waits = here & (wait_s > SHORT_S)
+        if waits.sum() < max(LEAST_WAITS, USUAL * here.sum()):
+            continue
+        longest_s = 3.0 * float(np.median(wait_s[waits]))  # one rank without a core for seconds is not the usual case
+        ahead_s, late_s = (np.minimum(waited_s[here], longest_s).sum() for waited_s in (wait_s, behind_s))
+        if ahead_s >= MORE * late_s and computed_s[waits].sum() >= COMPUTED * wait_s[waits].sum():
+            yield _receives_late(calls, known[waits], wait_s[waits])
+
+
+def _synchronous(calls: ProgramCalls, message: Ints, wait_s: Floats) -> SeenPattern:
+    messages = calls.messages
+    left, sent = messages.left[message], messages.sent[message]
+    count, lead = calls.stood_for(sent), _name(calls, sent)
+    standard = lead.removesuffix("_c").replace("Ssend", "Send").replace("Issend", "Isend")
+    length = format_bytes(round(float(messages.bytes[message].mean())))
+    return SeenPattern(
+        name="synchronous sends",
+        sites=most(calls.site[left], wait_s),
+        count=count,
+        text=f"{count:,} messages of {length} by {lead} in {{place}} waited {format_time(float(np.median(wait_s)))} "
+        "each (median) for their receive",
+        change=f"send them by {standard}, which does not wait for a receive up to {format_bytes(calls.eager_bytes)} "
+        "unless a setting says so; check that the program does not rely on the receive having begun",
+        basis="a replay of the calls without these waits",
+        waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
+        freed=message,
+    )
+
+
+def _receives_late(calls: ProgramCalls, message: Ints, wait_s: Floats) -> SeenPattern:
+    messages = calls.messages
+    left, posted = messages.left[message], messages.posted[message]
+    count = calls.stood_for(left)
+    length = format_bytes(round(float(messages.bytes[message].mean())))
+    receivers = np.unique(messages.destination[message])
+    who = f"rank {receivers[0]}" if receivers.size == 1 else f"{receivers.size} ranks"
+    sites = most(calls.site[posted], wait_s)
+    return SeenPattern(
+        name="receives after computing",
+        sites=sites + tuple(site for site in most(calls.site[left], wait_s) if site not in sites),
+        count=count,
+        text=f"the senders of {count:,} messages of {length} that {who} received in {{place}} waited "
+        f"{format_time(float(np.median(wait_s)))} each (median) for the receive, while {who} computed",
+        change="receive before computing what does not need the message; or send with MPI_Isend and wait after the "
+        "sender's computation; MPI_Irecv before computing helps if the library progresses without calls",
+        basis="a replay of the calls without these waits; valid only if the receiver's earlier computation needs "
+        "nothing of the message, which you have to check",
+        waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
+        freed=message,
+        least_share=_had_core(calls, receivers),
+    )
+
+
+def _had_core(calls: ProgramCalls, receivers: Ints) -> float:
+    """Least share of the receivers' time outside MPI in which they had a processor."""
+    if calls.resources is None:
+        return 1.0
+    shares = [rank for rank in calls.resources.ranks if rank.rank in receivers and rank.waited_s is not None]
+    outside_s = sum(max(share.span_s - share.mpi_s, 0.0) for share in shares)
+    waited_s = sum(share.waited_s or 0.0 for share in shares)
+    return max(1.0 - waited_s / outside_s, 0.0) if outside_s > 0 else 1.0
+
+
+LOCAL = {
+    "MPI_Comm_rank": "ask once and keep it",
+    "MPI_Comm_size": "ask once and keep it",
+    "MPI_Type_size": "ask once and keep it",
+    "MPI_Type_get_extent": "ask once and keep it",
+    "MPI_Comm_group": "ask once and keep it",
+    "MPI_Group_translate_ranks": "translate all ranks in one call, and keep them",
+    "MPI_Get_processor_name": "ask once and keep it",
+    "MPI_Initialized": "ask once and keep it",
+    "MPI_Wtime": "read the clock around longer parts",
+    "MPI_Wtick": "ask once and keep it",
+    "MPI_Get_count": "ask only where the length is not known",
+}
+LEAST_LOCAL = 10_000  # calls of a rank at one place
+
+
+def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Calls that send nothing, at one place again and again."""
+    table = calls.counted
+    for name, advice in LOCAL.items():
+        of_name = np.flatnonzero(calls.name_is(name)[table[:, 0]]) if len(table) else np.zeros(0, dtype=np.int64)
+        for place in np.unique(table[of_name, 1]).tolist():
+            here = of_name[table[of_name, 1] == place]
+            total, each = int(table[here, 3].sum()), np.bincount(table[here, 2], weights=table[here, 3])
+            took_s = float(np.bincount(table[here, 2], weights=calls.counted_s[here]).max())
+            if each.max() < LEAST_LOCAL:
+                continue
+            yield SeenPattern(
+                name="a local call in a loop",
+                sites=(place,) if place >= 0 else (),
+                count=total,
+                text=f"{name} is called {total:,} times in {{place}}, and sends nothing",
+                change=advice,
+                basis="its time, which the watch's own makes longer; low: a third",
+                more_s=(took_s, took_s / 3, took_s),
+                outside=True,
+            )
+
+
+def _name(calls: ProgramCalls, rows: Ints) -> str:
+    return calls.names[int(np.bincount(calls.call[rows]).argmax())]
+
+
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
+    code="SP079",
+    name="cost of calls",
+    title="Fewer or other calls would do the same",
+    what="Each call costs its own time, whatever it carries. A program that sends, puts or reduces each element by a "
+    "call of its own, or uses a dearer call than it needs, pays for that on all ranks.",
+    needs="A watched program. Calls that could be one: eight or more at one place with little computing between them "
+    "and nothing that the next could need (messages, puts and reductions of at most 1 KiB, epochs of one-sided "
+    "transfers). Calls with a cheaper equal: synchronous sends, reads by accumulate calls, MPI_Waitany over many "
+    "requests, a reduction and its broadcast, a collective as a loop of messages, the own part of MPI_Alltoallv, "
+    "receives after computing, calls that send nothing.",
+    remedy="One call for many: collect the elements in one buffer or describe them by a datatype. Or the cheaper call "
+    "of the same meaning.",
+    cause="Calls are more, or dearer, than their bytes need.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+    is_wait="late receiver",
+)

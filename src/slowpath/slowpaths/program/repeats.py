@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of calls that do the same again and again on one thread, with nothing learnt or computed in between. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls, grouped, usual
+
+LEAST_RUN = 8  # times in a row; fewer may be fields of one exchange
+MOST_PERIOD = 6  # calls of a block
+MOST_COMPUTING = 4.0  # times the calls of a run: with more, each leaves while the next is computed
+NO_PAUSE_S = 10e-6  # a loop's step that misses caches
+LEAST_PAUSE = 8.0  # times the gaps within a run: between two runs something else happens
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Calls in runs, by time on each thread.
+
+    rows: of ProgramCalls.  run: of each, its number.  length: how often its block, or call, is repeated; by run.
+    period: calls of a block, by run.
+    """
+
+    rows: Ints
+    run: Ints
+    length: Ints
+    period: Ints
+
+    def by_place(self, calls: ProgramCalls) -> Iterator[tuple[int, Runs]]:
+        """Of each site that begins a run, the runs that begin there."""
+        _, first = np.unique(self.run, return_index=True)
+        place = np.zeros(self.length.size, dtype=np.int64)
+        place[self.run[first]] = calls.site[self.rows[first]]
+        for site in np.unique(place[self.run]).tolist():
+            yield site, self.only(place == site)
+
+    def only(self, chosen: Bools) -> Runs:
+        """Those of these runs. Args: chosen: by run."""
+        inside = chosen[self.run]
+        return Runs(self.rows[inside], self.run[inside], self.length, self.period)
+
+    @property
+    def each(self) -> float:
+        """Mean length."""
+        return float(self.length[np.unique(self.run)].mean())
+
+    @property
+    def gone(self) -> Floats:
+        """Share of each call that goes where a run becomes one."""
+        found: Floats = 1.0 - 1.0 / self.length[self.run]
+        return found
+
+
+def gaps(calls: ProgramCalls) -> Floats:
+    """Time outside of MPI before each call; 0: it is the first of its thread."""
+    return np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0)
+
+
+def alike(calls: ProgramCalls, chosen: Bools, learnt: Bools, *columns: Ints) -> Runs:
+    """Chosen calls of equal columns on one thread, between which nothing was learnt and no pause was made.
+
+    Args: learnt: calls after which another run begins.  columns: shape (n,).
+    """
+    rows = np.flatnonzero(chosen)
+    if not rows.size:
+        return Runs(rows, rows, rows, rows)
+    gap_s = gaps(calls)
+    took_s = calls.end_s - calls.start_s
+    usual_s = float(np.median(gap_s[rows])), float(np.median(took_s[rows]))
+    pauses: Bools = gap_s > max(LEAST_PAUSE * usual_s[0], MOST_COMPUTING * usual_s[1], NO_PAUSE_S)
+    part: Ints = np.cumsum(learnt.astype(np.int64)) - learnt + np.cumsum(pauses.astype(np.int64))
+    run, _ = grouped(calls.thread[rows], part[rows], *(column[rows] for column in columns))
+    length = np.bincount(run)
+    return Runs(rows, run, length, np.ones(length.size, dtype=np.int64))
+
+
+def blocks(calls: ProgramCalls) -> Runs:
+    """Blocks of up to MOST_PERIOD calls that follow each other LEAST_RUN times and more; the shortest that fits."""
+    target = calls.root if calls.target is None else calls.target
+    key, _ = grouped(calls.thread, calls.site, calls.call, target, calls.communicator)
+    found = np.full(len(calls), -1, dtype=np.int64)
+    lengths: list[int] = []
+    periods: list[int] = []
+    for period in range(1, MOST_PERIOD + 1):
+        same = np.append(np.zeros(min(period, key.size), dtype=bool), key[period:] == key[:-period])
+        edge = np.diff(np.concatenate([[0], same.astype(np.int8), [0]]))
+        first, last = np.flatnonzero(edge == 1) - period, np.flatnonzero(edge == -1)
+        long = last - first >= LEAST_RUN * period
+        for low, high in zip(first[long].tolist(), last[long].tolist(), strict=True):
+            if (found[low:high] == -1).all():
+                found[low:high] = len(lengths)
+                lengths.append((high - low) // period)
+                periods.append(period)
+    rows = np.flatnonzero(found >= 0)
+    return Runs(rows, found[rows], np.array(lengths, dtype=np.int64), np.array(periods, dtype=np.int64))
+
+
+def dense(calls: ProgramCalls, runs: Runs, most_ratio: float = MOST_COMPUTING) -> Runs:
+    """Long runs of places where there is little computing within most of the long runs.
+
+    Single runs are not judged: in one of them the rank may have had no core.
+    """
+    if not runs.rows.size:
+        return runs
+    in_mpi_s, outside_s = times(calls, runs)
+    is_dense = outside_s <= most_ratio * in_mpi_s
+    place = np.zeros(runs.length.size, dtype=np.int64)
+    _, first = np.unique(runs.run, return_index=True)
+    place[runs.run[first]] = calls.site[runs.rows[first]] + 1
+    long = runs.length >= LEAST_RUN
+    size = int(place.max(initial=0)) + 1
+    many, fitting = (np.bincount(place[chosen], minlength=size) for chosen in (long, long & is_dense))
+    return runs.only(long & (2 * fitting > many)[place])
+
+
+def times(calls: ProgramCalls, runs: Runs) -> tuple[Floats, Floats]:
+    """Of each run its time in MPI and outside, from the first call to the last; shape (runs,)."""
+    first, last = np.full(runs.length.size, len(calls)), np.full(runs.length.size, -1)
+    np.minimum.at(first, runs.run, runs.rows)
+    np.maximum.at(last, runs.run, runs.rows)
+    first = np.minimum(first, last + 1)
+    in_mpi, outside = (np.append(0.0, np.cumsum(part)) for part in (calls.end_s - calls.start_s, gaps(calls)))
+    between = np.where(last >= 0, outside[last + 1] - outside[np.minimum(first + 1, last + 1)], 0.0)
+    return in_mpi[last + 1] - in_mpi[first], between
+
+
+def between_s(calls: ProgramCalls, runs: Runs) -> float:
+    """Time outside of MPI within all runs, of the rank that has most: steps of a loop, or what computes an element.
+
+    Which of both is not known from outside. In Python a step takes longer than the send.
+    """
+    if not runs.rows.size:
+        return 0.0
+    in_mpi_s, outside_s = times(calls, runs)
+    outside_s = np.minimum(outside_s, MOST_COMPUTING * in_mpi_s)
+    numbers, first = np.unique(runs.run, return_index=True)
+    rows = runs.rows[first]
+    spent_s = np.bincount(calls.rank[rows], weights=calls.weight[rows] * outside_s[numbers])
+    return float(spent_s.max(initial=0.0))
+
+
+def less(own_s: Floats, call: Ints, other_s: Floats) -> Floats:
+    """What calls save that another call replaces, shape (n, 3). Args: other_s: what that one takes.
+
+    The low end has 0.6 of what the median call saves; of the high end the other call takes half.
+    """
+    own_s = usual(own_s, call)
+    value = np.maximum(own_s - other_s, 0.0)
+    low = 0.6 * np.maximum(usual(own_s, call, 1.0) - other_s, 0.0)
+    return np.stack([value, np.minimum(low, value), np.maximum(own_s - 0.5 * other_s, value)], axis=1)
