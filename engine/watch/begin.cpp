@@ -12,6 +12,7 @@
 #include "watch/local.hpp"
 #include "watch/observe.hpp"
 #include "watch/resources.hpp"
+#include "watch/sampler.hpp"
 #include "watch/sites.hpp"
 #include "watch/table.hpp"
 
@@ -104,6 +105,7 @@ void begin_record() {
         guard_file();
         set_state(layout::running);
         recording = last_recording;
+        begin_samples();
         return;
     }
     const bool has_world = is_world_there();
@@ -130,6 +132,7 @@ void begin_record() {
     }
     if (last_recording == 0) pthread_atfork(nullptr, nullptr, stop_in_child);
     recording = ++last_recording;
+    begin_samples();
     if (!has_world) return;
     head.call_cost_ns = measure_call_cost_ns();
     head.local_call_ticks = measure_local_ticks();
@@ -151,6 +154,7 @@ void note_start(const Observed& call) {
 
 void note_session_end() {
     if (is_world_there()) return;
+    end_samples();
     note_modules();
     note_requests();
     renew_anchor();
@@ -161,6 +165,7 @@ void end_record() {
     const SpinGuard guard(beginning);
     if (recording == 0) return;
     recording = 0;
+    end_samples();
     if (is_world_there()) header().local_call_ticks = measure_local_ticks();  // as fast as the program's own
     note_modules();
     note_requests();

@@ -7,6 +7,7 @@
 
 #include "watch/clock.hpp"
 #include "watch/resources.hpp"
+#include "watch/sampler.hpp"
 #include "watch/table.hpp"
 
 namespace slowpath::watch {
@@ -104,6 +105,7 @@ bool find_busy(Lane& lane, std::uint64_t start_ticks) {
     if (lane.number == 0) {
         renew_anchor();
         sample_resources(start_ns);
+        publish_samples();
     }
     if (lane.runs == nullptr) return;
     lane.keeps_window = is_kept(lane, window);

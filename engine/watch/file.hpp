@@ -19,6 +19,9 @@ inline constexpr std::uint64_t window_ns = 20'000'000;
 /// Lanes of a program whose threads may all call MPI; the last one is for all threads beyond.
 inline constexpr std::uint32_t most_room_lanes = 8;
 
+/// Of what the thread that started MPI does (sampler.hpp).
+inline constexpr std::uint32_t most_samples = 3072;
+
 struct Room {
     std::uint64_t offset = 0;
     std::uint32_t capacity = 0;
@@ -26,7 +29,7 @@ struct Room {
 
 struct Rooms {
     std::uint64_t file_bytes = 0;
-    Room lanes, calls, sites, communicators, members, datatypes, allocations, text, current;
+    Room lanes, calls, sites, communicators, members, datatypes, allocations, text, current, samples;
     std::uint32_t lane_count = 0;
     Room profiles[most_room_lanes];
     Room events[most_room_lanes];
@@ -57,6 +60,7 @@ constexpr Rooms share_rooms(std::uint32_t call_total, bool is_single) {
     rooms.allocations = take(8192, sizeof(layout::Allocation));
     rooms.text = take(256 * 1024, sizeof(layout::Text));
     rooms.current = take(lanes.count, sizeof(layout::Current));
+    rooms.samples = take(most_samples, sizeof(layout::Sample));
     rooms.lane_count = lanes.count;
     for (std::uint32_t lane = 0; lane < lanes.count; ++lane) {
         rooms.profiles[lane] =
@@ -123,6 +127,7 @@ struct Sections {
     Section<layout::Allocation> allocations;
     Section<layout::Text> text;
     Section<layout::Current> current;
+    Section<layout::Sample> samples;
 };
 
 Sections& sections();

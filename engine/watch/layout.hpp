@@ -53,7 +53,11 @@ enum class Is : std::uint32_t {
     allocations,
     text,
     current,
+    samples,
 };
+
+/// Of a sample that has no number of a system call.
+enum SystemCall : std::int32_t { in_no_call = -1, runs = -2, refused = -3 };
 
 /// What a thread does now.
 enum Doing : std::uint16_t { outside = 0, in_call, polling };
@@ -237,5 +241,23 @@ struct alignas(64) Current {
     std::uint64_t ticks_per_s;
 };
 static_assert(sizeof(Current) == 64);
+
+struct Sample {
+    std::uint64_t ticks;
+    std::uint64_t ran_ns;
+    std::uint64_t waited_ns;
+    std::uint64_t system_us;
+    std::uint64_t read_bytes;
+    std::uint64_t written_bytes;
+    std::uint32_t minor_faults;
+    std::uint32_t major_faults;
+    std::uint32_t reads;
+    std::uint32_t writes;
+    std::int32_t system_call;
+    std::uint16_t state;
+    std::uint16_t processor;
+    std::uint64_t reserved;
+};
+static_assert(sizeof(Sample) == 80);
 
 }  // namespace slowpath::watch::layout

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "watch/file.hpp"
+#include "watch/sampler.hpp"
 #include "watch/ticks.hpp"
 
 namespace slowpath::watch {
@@ -147,7 +148,8 @@ void read_threads(Threads& threads) {
     for (long got; (got = syscall(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;)
         for (long at = 0; at < got;) {
             const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
-            if (entry->name[0] != '.') add_thread(threads, std::atoi(entry->name));
+            const int number = std::atoi(entry->name);  // 0: not a thread
+            if (number != 0 && number != sampling_thread()) add_thread(threads, number);
             at += entry->bytes;
         }
     close(folder);

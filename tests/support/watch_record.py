@@ -265,6 +265,11 @@ class Rank:
         self.rows["calls"][self.call(call)]["family"] = LOCAL_FAMILY
         self.profile_row(call, 0, count, communicator=NONE_16, histogram=np.zeros(48, np.uint32), **fields)
 
+    def sample(self, at_s: float, state: str = "R", system_call: int = -2, **fields: Any) -> None:
+        """What another thread saw of the one that started MPI."""
+        row = {"ticks": self._ticks(round(at_s * 1e9)), "state": ord(state), "system_call": system_call}
+        self._append("samples", row | fields)
+
     # The file
 
     def _scaled(self, ns: int) -> int:
@@ -353,7 +358,7 @@ class Rank:
         self._count_calls()
         lanes = sorted({0} | {event["lane"] for event in self.rows["events"]})
         parts: list[tuple[str, int, np.ndarray[Any, Any]]] = []
-        for name in ("calls", "sites", "communicators", "members", "datatypes", "allocations", "current"):
+        for name in ("calls", "sites", "communicators", "members", "datatypes", "allocations", "current", "samples"):
             parts.append((name, 0, array_of(name, self.rows[name])))
         parts.append(("lanes", 0, array_of("lanes", [self._lane(lane) for lane in range(lanes[-1] + 1)])))
         for lane in lanes:

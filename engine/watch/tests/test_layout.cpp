@@ -155,6 +155,12 @@ TEST(Layout, SectionsAreTheSchemas) {
                     FIELD(Current, site), FIELD(Current, peer), FIELD(Current, source), FIELD(Current, tag),
                     FIELD(Current, sequence), FIELD(Current, requests), FIELD(Current, request),
                     FIELD(Current, collective_sequence), FIELD(Current, ticks_per_s)});
+    expect_section(
+        "samples", number(Is::samples), sizeof(layout::Sample),
+        {FIELD(Sample, ticks), FIELD(Sample, ran_ns), FIELD(Sample, waited_ns), FIELD(Sample, system_us),
+         FIELD(Sample, read_bytes), FIELD(Sample, written_bytes), FIELD(Sample, minor_faults),
+         FIELD(Sample, major_faults), FIELD(Sample, reads), FIELD(Sample, writes), FIELD(Sample, system_call),
+         FIELD(Sample, state), FIELD(Sample, processor), FIELD(Sample, reserved)});
 }
 
 TEST(Layout, NamesOfCallsFit) {

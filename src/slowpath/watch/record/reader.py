@@ -51,6 +51,7 @@ class RankRecord:
     profile_lane: NDArray[np.int64]
     events: NDArray[Any]
     event_lane: NDArray[np.int64]
+    samples: NDArray[Any]  # what the thread that started MPI did, in the order of time; empty: not recorded
     current: NDArray[Any]  # what each thread does now, by lane; empty: not recorded
     lost: Mapping[str, int]  # elements that found no room, by section
     text: Mapping[str, tuple[str, ...]]
@@ -189,6 +190,7 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
         profile_lane=profile_lane[profile_ok],
         events=events,
         event_lane=event_lane[events_ok],
+        samples=_in_order(parts["samples"]),
         current=parts["current"],
         lost=dict(file.lost),
         text=_text(parts["text"]),
@@ -307,6 +309,14 @@ def _hold_indices(rows: NDArray[Any], bounds: Mapping[str, int]) -> None:
         rows["datatype"][rows["datatype"] >= bounds["datatypes"]] = NONE_16
     if "allocation" in names:
         rows["allocation"][rows["allocation"] >= bounds["allocations"]] = NONE_32
+
+
+def _in_order(samples: NDArray[Any]) -> NDArray[Any]:
+    """Without those that come before an earlier one: a rank that died while it made room leaves some twice."""
+    ticks = samples["ticks"]
+    latest = np.maximum.accumulate(np.concatenate([[np.uint64(0)], ticks]))[:-1]
+    found: NDArray[Any] = samples[(ticks > latest) & (ticks < np.uint64(2**63))]
+    return found
 
 
 def _add_local(

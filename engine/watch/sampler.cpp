@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/sampler.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "watch/clock.hpp"
+#include "watch/file.hpp"
+#include "watch/lock.hpp"
+#include "watch/ticks.hpp"
+
+namespace slowpath::watch {
+namespace {
+
+/// The thread shares the thread-local memory of the one that it looks at: nothing that it calls may write
+/// there, so that it makes its system calls itself, without errno.
+#if defined(__x86_64__)
+constexpr bool can_sample = true;
+long ask(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
+    long result;
+    register long fourth asm("r10") = d;
+    asm volatile("syscall"
+                 : "=a"(result)
+                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                 : "rcx", "r11", "memory");
+    return result;
+}
+#elif defined(__aarch64__)
+constexpr bool can_sample = true;
+long ask(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
+    register long which asm("x8") = number;
+    register long first asm("x0") = a;
+    register long second asm("x1") = b;
+    register long third asm("x2") = c;
+    register long fourth asm("x3") = d;
+    asm volatile("svc #0" : "+r"(first) : "r"(which), "r"(second), "r"(third), "r"(fourth) : "memory");
+    return first;
+}
+#else
+constexpr bool can_sample = false;
+long ask(long, long = 0, long = 0, long = 0, long = 0) {
+    return -1;
+}
+#endif
+
+constexpr std::uint32_t room = most_samples;
+layout::Sample samples[room];
+constinit std::uint32_t used = 0, level = 0;  ///< of samples; how often every second one was dropped
+/// Held while samples are added, dropped or copied; who finds it held goes on without.
+constinit std::atomic<bool> is_held{false};
+
+constinit std::atomic<bool> is_wanted{false};
+constinit pid_t looked_at = 0;
+constinit pid_t looks = 0;  ///< the kernel makes it 0 when the thread is gone
+alignas(64) char stack[32 * 1024];
+
+enum { of_state, of_system_call, of_schedule, of_bytes, file_count };
+constexpr const char* names[file_count] = {"stat", "syscall", "schedstat", "io"};
+
+/// Numbers of a text, one after the other.
+class Numbers {
+  public:
+    explicit Numbers(const char* text) : at_(text) {}
+    std::uint64_t next() {
+        while (*at_ != '\0' && (*at_ < '0' || *at_ > '9')) ++at_;
+        std::uint64_t value = 0;
+        for (; *at_ >= '0' && *at_ <= '9'; ++at_) value = value * 10 + static_cast<std::uint64_t>(*at_ - '0');
+        return value;
+    }
+    void skip_words(int count) {
+        for (; count > 0; --count) {
+            while (*at_ == ' ') ++at_;
+            while (*at_ != ' ' && *at_ != '\0') ++at_;
+        }
+    }
+
+  private:
+    const char* at_;
+};
+
+struct Files {
+    long numbers[file_count];
+    char text[1024];
+
+    bool read(int which) {
+        const long got = numbers[which] < 0 ? -1
+                                            : ask(SYS_pread64, numbers[which], reinterpret_cast<long>(text),
+                                                  sizeof text - 1, 0);
+        text[got > 0 ? got : 0] = '\0';
+        return got > 0;
+    }
+};
+
+void write_number(char*& at, unsigned number) {
+    if (number >= 10) write_number(at, number / 10);
+    *at++ = static_cast<char>('0' + number % 10);
+}
+
+void open_files(Files& files) {
+    for (int which = 0; which < file_count; ++which) {
+        char path[64] = "/proc/self/task/";
+        char* at = path + std::strlen(path);
+        write_number(at, static_cast<unsigned>(looked_at));
+        *at++ = '/';
+        std::strcpy(at, names[which]);
+        files.numbers[which] = ask(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
+    }
+}
+
+/// Behind the name of the thread, which may hold anything: state, and what the kernel counts.
+void read_state(const char* text, layout::Sample& sample) {
+    const char* const name_end = std::strrchr(text, ')');
+    if (name_end == nullptr || name_end[1] != ' ') return;
+    sample.state = static_cast<std::uint16_t>(name_end[2]);
+    constexpr int before_minor = 7, after_system = 23;
+    Numbers numbers(name_end + 1);
+    numbers.skip_words(before_minor);
+    sample.minor_faults = static_cast<std::uint32_t>(numbers.next());
+    numbers.skip_words(1);
+    sample.major_faults = static_cast<std::uint32_t>(numbers.next());
+    numbers.skip_words(2);
+    constexpr std::uint64_t us_a_tick = 10'000;  // USER_HZ is 100 on both
+    sample.system_us = numbers.next() * us_a_tick;
+    numbers.skip_words(after_system);
+    sample.processor = static_cast<std::uint16_t>(numbers.next());
+}
+
+void look(Files& files, layout::Sample& sample) {
+    sample.ticks = now_ticks();
+    if (files.read(of_state)) read_state(files.text, sample);
+    sample.system_call = sample.state == 'R' ? std::int32_t{layout::runs} : std::int32_t{layout::refused};
+    if (sample.state != 'R' && files.read(of_system_call)) {
+        sample.system_call = files.text[0] == 'r'   ? std::int32_t{layout::runs}
+                             : files.text[0] == '-' ? std::int32_t{layout::in_no_call}
+                                                    : static_cast<std::int32_t>(Numbers(files.text).next());
+    }
+    if (files.read(of_schedule)) {
+        Numbers numbers(files.text);
+        sample.ran_ns = numbers.next();
+        sample.waited_ns = numbers.next();
+    }
+    if (files.read(of_bytes)) {
+        Numbers numbers(files.text);  // rchar, wchar, syscr, syscw
+        sample.read_bytes = numbers.next();
+        sample.written_bytes = numbers.next();
+        sample.reads = static_cast<std::uint32_t>(numbers.next());
+        sample.writes = static_cast<std::uint32_t>(numbers.next());
+    }
+}
+
+/// What the kernel counts is a sum: whatever is dropped, the others tell how much there was.
+void drop_every_second() {
+    for (std::uint32_t kept = 0; kept < room / 2; ++kept) samples[kept] = samples[2 * kept];
+    used = room / 2;
+    ++level;
+}
+
+void add(const layout::Sample& sample) {
+    if (is_held.exchange(true, std::memory_order_acquire)) return;
+    if (used == room) drop_every_second();
+    samples[used++] = sample;
+    is_held.store(false, std::memory_order_release);
+}
+
+/// Until the next look: so that all looks take at most a thousandth of the time and 2 ms, which a short run
+/// needs to be seen at all. Not evenly, for what the program does may have the same beat.
+struct Pace {
+    std::uint64_t begun_ticks = now_ticks();
+    std::uint64_t count = 0, random = begun_ticks | 1;
+
+    std::uint64_t next_ns() {
+        constexpr std::uint64_t often_ns = 10'000'000, second_ns = 1'000'000'000, most_level = 12;
+        constexpr std::uint64_t switch_ns = 2'000, free_ns = 2'000'000, least_share = 1000;
+        timespec used_here{};  // of a processor: what others take meanwhile is no cost
+        ask(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, reinterpret_cast<long>(&used_here));
+        const std::uint64_t cost_ns = static_cast<std::uint64_t>(used_here.tv_sec) * second_ns +
+                                      static_cast<std::uint64_t>(used_here.tv_nsec) + ++count * switch_ns;
+        const std::uint64_t passed_ns = duration_ns(now_ticks() - begun_ticks);
+        const std::uint64_t due_ns = cost_ns > free_ns ? (cost_ns - free_ns) * least_share : 0;
+        std::uint64_t ns = (passed_ns < second_ns ? often_ns : 2 * often_ns)
+                           << std::min<std::uint64_t>(level, most_level);
+        if (due_ns > passed_ns + ns) ns = due_ns - passed_ns;
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        return ns * 3 / 4 + random % (ns / 2);
+    }
+};
+
+/// The program's files would stay open as long as this thread has them, too: a pipe would never end.
+bool close_files() {
+    struct Entry {  // struct linux_dirent64
+        std::uint64_t inode;
+        std::int64_t offset;
+        unsigned short bytes;
+        unsigned char kind;
+        char name[];
+    };
+    constexpr const char* path = "/proc/thread-self/fd";
+    const long folder =
+        ask(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    alignas(Entry) char buffer[2048];
+    long got = -1;
+    while (folder >= 0 &&
+           (got = ask(SYS_getdents64, folder, reinterpret_cast<long>(buffer), sizeof buffer)) > 0)
+        for (long at = 0; at < got;) {
+            const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
+            const auto number = static_cast<long>(Numbers(entry->name).next());
+            if (entry->name[0] != '.' && number != folder) ask(SYS_close, number);
+            at += entry->bytes;
+        }
+    return folder >= 0 && ask(SYS_close, folder) == 0 && got == 0;
+}
+
+int run(void*) {
+    if (!close_files()) return 0;
+    Files files;
+    open_files(files);
+    for (Pace pace; is_wanted.load(std::memory_order_relaxed);) {
+        layout::Sample sample{};
+        look(files, sample);
+        if (sample.state == 0) break;  // the thread is gone
+        add(sample);
+        const std::uint64_t rest_ns = pace.next_ns();
+        const timespec rest{static_cast<time_t>(rest_ns / 1'000'000'000),
+                            static_cast<long>(rest_ns % 1'000'000'000)};
+        ask(SYS_nanosleep, reinterpret_cast<long>(&rest), 0);
+    }
+    return 0;
+}
+
+void forget_in_child() {
+    is_wanted = is_held = false;
+    looks = 0;
+    used = level = 0;
+}
+
+}  // namespace
+
+pid_t sampling_thread() {
+    return __atomic_load_n(&looks, __ATOMIC_ACQUIRE);
+}
+
+void begin_samples() {
+    if (!can_sample || sections().samples.capacity() < room) return;
+    static constinit bool has_fork_handler = false;
+    if (!has_fork_handler) has_fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+    is_wanted = true;
+    if (!has_fork_handler || sampling_thread() != 0) return;
+    utsname machine{};
+    if (uname(&machine) == 0) write_text("machine", machine.machine);
+    looked_at = static_cast<pid_t>(syscall(SYS_gettid));
+    sigset_t every, before;
+    sigfillset(&every);
+    if (pthread_sigmask(SIG_SETMASK, &every, &before) != 0) return;
+    clone(run, stack + sizeof stack,
+          CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID |
+              CLONE_CHILD_CLEARTID,
+          nullptr, &looks, nullptr, &looks);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void end_samples() {
+    is_wanted = false;
+    for (int attempt = 0; attempt < 100 && is_held; ++attempt) sched_yield();
+    publish_samples();
+}
+
+void publish_samples() {
+    static constinit std::uint32_t copied = 0, copied_level = 0;
+    Section<layout::Sample>& rows = sections().samples;
+    if (rows.capacity() < room || is_held.exchange(true, std::memory_order_acquire)) return;
+    if (level != copied_level || rows.used() != copied) {
+        rows.shrink(0);
+        copied = 0;
+        copied_level = level;
+    }
+    if (used > copied) {
+        std::memcpy(&rows[copied], &samples[copied], (used - copied) * sizeof(layout::Sample));
+        rows.shrink(copied = used);
+    }
+    is_held.store(false, std::memory_order_release);
+}
+
+}  // namespace slowpath::watch

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a rank does where it makes no call is seen, and the program sees nothing of who looks.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "watch/observer.hpp"
+#include "watch/sampler.hpp"
+#include "watch/tests/record_file.hpp"
+#include "watch/ticks.hpp"
+
+using namespace slowpath::watch;
+using record_file::in_process;
+using record_file::Record;
+using record_file::record_of;
+
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+
+void compute(std::uint64_t for_ns) {
+    for (const std::uint64_t end = monotonic_ns() + for_ns; monotonic_ns() < end;) {
+    }
+}
+
+bool ends_soon() {
+    for (int turn = 0; turn < 500 && sampling_thread() != 0; ++turn) usleep(10'000);
+    return sampling_thread() == 0;
+}
+
+}  // namespace
+
+TEST(Sampler, SeesWhatAThreadDoesBetweenItsCalls) {
+    const Record record = record_of([] {
+        begin_record();
+        usleep(400'000);
+        compute(400 * ms);
+        const int nowhere = open("/dev/null", O_WRONLY);
+        const std::vector<char> text(1 << 20);
+        if (write(nowhere, text.data(), text.size()) < 0) std::_Exit(1);
+        compute(100 * ms);
+        end_record();
+    });
+    const auto samples = record.rows<layout::Sample>(layout::Is::samples);
+    ASSERT_GT(samples.size(), 5U);
+    EXPECT_TRUE(std::is_sorted(samples.begin(), samples.end(),
+                               [](const auto& a, const auto& b) { return a.ticks < b.ticks; }));
+    const auto count = [&](auto what) { return std::count_if(samples.begin(), samples.end(), what); };
+    const auto sleeps = count([](const layout::Sample& one) {
+        return one.state == 'S' &&
+               (one.system_call == SYS_nanosleep || one.system_call == SYS_clock_nanosleep ||
+                one.system_call == layout::refused);
+    });
+    EXPECT_GT(sleeps, 1);
+    EXPECT_GT(count([](const layout::Sample& one) { return one.state == 'R'; }), 1);
+    EXPECT_GE(samples.back().ran_ns, samples.front().ran_ns);
+    EXPECT_GE(samples.back().minor_faults, samples.front().minor_faults + 250) << "1 MiB was touched";
+    EXPECT_TRUE(samples.back().writes == 0 || samples.back().written_bytes >= 1U << 20);
+}
+
+TEST(Sampler, TheProgramsThreadsAndFilesAreItsOwn) {
+    const std::string folder = record_file::make_folder();
+    const int status = in_process([] {
+        int ends[2];
+        if (pipe(ends) != 0) std::_Exit(1);
+        begin_record();
+        if (sampling_thread() == 0) std::_Exit(0);  // the kernel does not let it
+        usleep(50'000);
+        const int next = open("/dev/null", O_RDONLY);
+        if (next != ends[1] + 1) std::_Exit(2);
+        close(ends[1]);
+        char byte;
+        if (read(ends[0], &byte, 1) != 0) std::_Exit(3);
+        if (in_process([] { std::_Exit(sampling_thread() == 0 ? 0 : 1); }) != 0) std::_Exit(4);
+        end_record();
+        if (!ends_soon()) std::_Exit(5);
+    });
+    record_file::read_folder(folder);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Sampler, AProgramThatBecomesAnotherOneOrEndsIsNotHeldUp) {
+    const std::string folder = record_file::make_folder();
+    EXPECT_EQ(in_process([] {
+                  begin_record();
+                  usleep(20'000);
+                  execl("/bin/true", "true", nullptr);
+              }),
+              0);
+    EXPECT_EQ(in_process([] {
+                  begin_record();
+                  usleep(20'000);
+                  std::_Exit(0);
+              }),
+              0);
+    record_file::read_folder(folder);
+}
