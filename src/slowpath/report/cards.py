@@ -236,26 +236,14 @@ _FOLLOW = (*_ALLOCATIONS, "buffer_bytes")  # what the length of a message may de
 _ALONG: Mapping[str, tuple[str, ...]] = {
     "bytes": ("message_bytes",),
     "segments": ("message_bytes",),
-    "pages": ("message_bytes",),
     "granules": _ALLOCATIONS,
     "allocation": _ALLOCATIONS,
-    "live buffers": ("live_buffers",),
-    "repetition": ("repetition",),
-    "queue depth": ("in_flight",),
-    "queue": ("queue",),
-    "blocks": ("blocks",),
-    "step": (*_ALLOCATIONS, "message_bytes"),
-    "threshold": _ALLOCATIONS,
 }
 _TITLES = {
     "message_bytes": "length of the message",
     "allocation_bytes": "length of the allocation",
     "sender_allocation_bytes": "length of the sender's allocation",
     "receiver_allocation_bytes": "length of the receiver's allocation",
-    "live_buffers": "live buffers",
-    "repetition": "use of the buffer",
-    "in_flight": "messages in flight",
-    "queue": "entries in front of the message",
     "page_bytes": "page with which the length can be mapped",
 }
 

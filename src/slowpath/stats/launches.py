@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -120,16 +119,6 @@ def tails(samples: Values, ordered: Floats | None = None) -> Tails:
 _MAD_TO_SD = 1.4826  # of a normal law, 1 / the 75 % quantile of the standard normal
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Relative spreads. None: fewer than 2 samples in every launch (within), fewer than 2 launches
-    (between).
-    """
-
-    within_ratio: float | None
-    between_ratio: float | None
-
-
 def within(samples: Values, ordered: Floats | None = None) -> float | None:
     """1.4826 times the median absolute deviation over the median, of one launch; None with fewer than 2
     samples.
@@ -147,16 +136,6 @@ def between(launch_medians: Values) -> float | None:
     """Standard deviation of the log launch medians; None with fewer than 2 launches."""
     logs = np.log(positive(launch_medians, "launch medians"))
     return float(logs.std(ddof=1)) if logs.size >= 2 else None
-
-
-def spread(launches: Sequence[Values]) -> Spread:
-    """Return both spreads of a cell; within is the median over its launches.
-
-    Args: launches: for each launch its samples, shape (n_i,), times > 0 of one unit.
-    """
-    inside = [value for value in map(within, launches) if value is not None]
-    medians = [median(positive(samples, "samples")) for samples in launches]
-    return Spread(median(inside) if inside else None, between(medians) if medians else None)
 
 
 # Where the steady state of a launch begins, if it has one, and whether its first message is slower.
@@ -261,6 +240,3 @@ def steady_state(times: Values) -> SteadyState:
     if cut > array.size / 2:
         return SteadyState(cut, "no steady state")
     return SteadyState(cut, "warm-up" if max(level[:k]) > level[-1] else "slowdown")
-
-
-# The launch lottery: launches that fall into two groups, so that no single number describes the cell.

@@ -50,15 +50,3 @@ def test_the_remainder_decides_the_granule_of_a_first_message(sweeps_of: Of) -> 
     # A first message that replaces a freed buffer takes the old mapping down as well.
     assert 16e-9 < by_name["4 KiB granules"] < 30e-9
     assert 180e-9 < by_name["64 KiB granules"] < 300e-9
-
-
-def test_on_another_gpu_clean_lengths_cost_a_constant_from_a_threshold_on(sweeps_of: Of) -> None:
-    """Clean lengths from 1 GiB on cost 9 ms there, more than unclean ones: docs/results/gpu.md, exceptions."""
-    of_length = [s for s in sweeps_of("gpu-pages") if (s.metric, s.phase, s.label) == ("one_way_s", "first", "length")]
-    choice = choose(of_length[1])
-    assert choice.winner is not None, choice.refused
-    assert choice.winner.name == "threshold"
-    assert (choice.winner.brackets[-1].above, choice.winner.brackets[-1].up_to) == (256 * MIB, 1024 * MIB)
-    terms = {term.name: term.value for term in choice.winner.coefficients}
-    assert 8e-3 < terms["beyond the threshold"] < 11e-3
-    assert 20e-9 < terms["4 KiB granules"] < 35e-9

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from planting import GIB, KIB, MIB, plant
 
@@ -56,21 +55,12 @@ def by_segments(seed: int) -> Sweep:
     )
 
 
-def by_threshold(seed: int) -> Sweep:
-    """Two GPUs: clean lengths are free up to 384 MiB and constant from 512 MiB on; one byte more costs by the page."""
-    clean = [float(n * MIB) for n in (64, 128, 256, 384, 512, 1024, 2048, 4096)]
-    lengths = sorted([*clean, *(n + 1 for n in clean)])
-    times = [2e-4 + 28e-9 * np.ceil(n / 4096) if n % MIB else 2e-4 if n <= 384 * MIB else 9e-3 for n in lengths]
-    return plant(seed, {"allocation_bytes": lengths}, times)
-
-
 # Law -> how it is planted, and its coefficients by name.
 PLANTS = {
     "constant": (constant, {"constant": 3e-6}),
     "bytes": (by_bytes, {"constant": 1.2e-6, "transfer": 1e-10}),
     "allocation": (by_allocation, {"by length": 3e-13}),
     "granules": (by_granules, {"4 KiB granules": 19e-9, "64 KiB granules": 220e-9}),
-    "threshold": (by_threshold, {"constant": 2e-4, "beyond the threshold": 8.8e-3, "4 KiB granules": 28e-9}),
     "segments": (by_segments, {"constant 1": 1.2e-6, "transfer 1": 1 / 6e9, "transfer 2": 1 / 12e9}),
 }
 

@@ -65,7 +65,7 @@ METRICS = ("one_way_s", "send_barrier_s")
 
 VISIT_S = 1e-9  # less than any processor or kernel spends on a page that it looks at; the cheapest seen took 20 ns
 
-_PAYERS = ("granules", "pages", "threshold", "allocation")
+_PAYERS = ("granules", "allocation")
 
 
 def pays_by_allocation(law: FittedLaw) -> bool:

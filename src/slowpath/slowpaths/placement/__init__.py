@@ -9,9 +9,6 @@ from slowpath.slowpaths.placement import (
     sp047_mask,
     sp048_load,
     sp060_shared_processors,
-    sp061_threads_share,
-    sp063_user_namespaces,
-    sp071_other_jobs,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -19,7 +16,4 @@ FAMILY: tuple[SlowPath, ...] = (
     sp047_mask.SLOW_PATH,
     sp048_load.SLOW_PATH,
     sp060_shared_processors.SLOW_PATH,
-    sp061_threads_share.SLOW_PATH,
-    sp063_user_namespaces.SLOW_PATH,
-    sp071_other_jobs.SLOW_PATH,
 )

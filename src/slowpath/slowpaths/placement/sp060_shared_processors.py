@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP060: ranks of a program share processors, and a rank that waits keeps the one that another needs."""
+"""SP060: ranks of a program share processors: with each other, with their own threads, or with other processes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,35 @@ from statistics import fmean
 
 from slowpath.core.machine import format_cpu_list
 from slowpath.core.units import format_time, listed
-from slowpath.findings.program_pattern import Crowd, ProgramCalls, ProgramSlowPath, SeenPattern, crowds, likewise
+from slowpath.findings.program_pattern import (
+    Crowd,
+    ProgramCalls,
+    ProgramSlowPath,
+    RankShare,
+    SeenPattern,
+    crowds,
+    likewise,
+)
 from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
 
+SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are busy with that, and ranks start
+LEAST_WAITED = 0.2  # of the run. Two that take turns wait for half of it; what a system does beside takes little
 PROVE = f"slowpath prove --remedy {PROGRAM_YIELD_WHEN_IDLE.key}"
 MOST_NAMED = 8  # ranks in the sentence
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Who shares processors with whom."""
+    if calls.resources is None:
+        return []
+    every = calls.resources.ranks
+    return [*_ranks_share(every), *_threads_share(every), *_others_share(every, calls.resources.launcher_s)]
+
+
+def _ranks_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     """The ranks that may only use fewer processors than they are; where several groups are, the one that loses most."""
-    found = crowds(calls.resources.ranks) if calls.resources is not None else []
-    return [_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []
+    found = crowds(every)
+    return [_ranks_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []
 
 
 def _waited_s(crowd: Crowd) -> float:
@@ -27,12 +45,13 @@ def _waited_s(crowd: Crowd) -> float:
     return fmean(known) if known else 0.0
 
 
-def _pattern(crowd: Crowd, more: int) -> SeenPattern:
+def _ranks_pattern(crowd: Crowd, more: int) -> SeenPattern:
     ranks, waited_s = crowd.ranks, _waited_s(crowd)
     who = listed([str(rank.rank) for rank in ranks[:MOST_NAMED]]) + (" and more" if len(ranks) > MOST_NAMED else "")
     count, span_s = len(crowd.processors), fmean(rank.span_s for rank in ranks)
     return SeenPattern(
         sites=(),
+        name="ranks share processors",
         count=len(ranks),
         text=f"{len(ranks)} ranks on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
@@ -67,17 +86,139 @@ def _change(crowd: Crowd, count: int) -> str:
     )
 
 
+def _threads_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
+    """Ranks whose busy threads are more than their processors, where the ranks alone are not; those that lose most."""
+    ranks = [share for share in every if share.span_s >= SHORTEST_S]
+    shared = {(crowd.host, rank.rank) for crowd in crowds(ranks) for rank in crowd.ranks}
+    found = crowds([rank for rank in ranks if (rank.host, rank.rank) not in shared], lambda one: one.busy or 1)
+    return (
+        [_threads_pattern(max(found, key=_thread_waited_s), len(found) - 1)]
+        if any(map(_thread_waited_s, found))
+        else []
+    )
+
+
+def _thread_waited_s(crowd: Crowd) -> float:
+    """A busy thread, in the queue for a processor."""
+    known = [rank.busy_waited_s for rank in crowd.ranks if rank.busy_waited_s is not None]
+    return fmean(known) if known else 0.0
+
+
+def _threads_pattern(crowd: Crowd, more: int) -> SeenPattern:
+    ranks, count, waited_s = crowd.ranks, len(crowd.processors), _thread_waited_s(crowd)
+    threads = sum(rank.busy or 1 for rank in ranks)
+    span_s = fmean(rank.span_s for rank in ranks)
+    each = max(count // len(ranks), 1)
+    fewer = f"{each} thread{'s' if each > 1 else ''} a rank (OMP_NUM_THREADS)"
+    least = "at least " if any(rank.has_ended_threads for rank in ranks) else ""
+    of_ranks = f"rank {ranks[0].rank}" if len(ranks) == 1 else f"{len(ranks)} ranks"
+    return SeenPattern(
+        sites=(),
+        name="threads share processors",
+        count=threads,
+        text=f"{least}{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
+        f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each was ready to run but had no "
+        f"processor for {format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
+        change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank a "
+        f"processor per thread, or start at most {fewer}",
+        basis="the time of a busy thread in the kernel's run queue; low: half of it; high: twice that, for threads "
+        "that wait for it",
+        more_s=(waited_s, waited_s / 2, max(min(2 * waited_s, span_s), waited_s)),
+    )
+
+
+OTHERS = "other processes on the ranks' processors"
+OF_LAUNCHER = 0.5  # of what ranks wait: from here on the launcher is what they wait for
+
+
+def _others_share(every: Sequence[RankShare], launcher_s: float | None) -> Sequence[SeenPattern]:
+    """Ranks that wait for a processor which neither other ranks nor threads of their own keep."""
+    own = crowds(every) + crowds(every, lambda rank: rank.busy or 1)
+    crowded = {(crowd.host, rank.rank) for crowd in own for rank in crowd.ranks}
+    found = [rank for rank in every if (rank.host, rank.rank) not in crowded and _is_taken(rank)]
+    if found and launcher_s is not None and launcher_s >= OF_LAUNCHER * sum(map(_taken_s, found)):
+        return [_beside_launcher(found, launcher_s)]
+    bound = [rank for rank in found if len(rank.processors) < (rank.online or 0)]
+    free = [rank for rank in found if len(rank.processors) >= (rank.online or 0)]
+    return [pattern(ranks) for ranks, pattern in ((bound, _on_bound), (free, _on_host)) if ranks]
+
+
+def _taken_s(rank: RankShare) -> float:
+    """Time in the queue, without that for which a quota stopped the processors."""
+    return max((rank.waited_s or 0.0) - (rank.throttled_s or 0.0), 0.0)
+
+
+def _is_taken(rank: RankShare) -> bool:
+    """Whether a rank that has no thread which could be what it waits for lost much of its run."""
+    waits = _taken_s(rank) >= LEAST_WAITED * rank.span_s and rank.span_s >= SHORTEST_S
+    return bool(rank.online and rank.processors) and waits and not rank.has_ended_threads
+
+
+def _beside_launcher(ranks: Sequence[RankShare], launcher_s: float) -> SeenPattern:
+    """Of ranks whose own job takes their processors, as an mpiexec that forwards much output."""
+    worst = max(ranks, key=_taken_s)
+    return _others_pattern(
+        ranks,
+        f"the launcher of this job and what it started beside the ranks used {format_time(launcher_s)} of processor "
+        f"time: rank {worst.rank}",
+        "print less, or let each rank write its output into a file, which the launcher does not forward; or leave a "
+        "processor to the launcher",
+        "the launcher takes the ranks' processors",
+    )
+
+
+def _on_bound(ranks: Sequence[RankShare]) -> SeenPattern:
+    """Of ranks that may use only some of their host's processors."""
+    worst = max(ranks, key=_taken_s)
+    where = f"processor{'s' if len(worst.processors) > 1 else ''} {format_cpu_list(sorted(worst.processors))}"
+    return _others_pattern(
+        ranks,
+        f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}, which other processes use, too: it",
+        f"rank {worst.rank} shares its processors with other processes: give each job its own (a set per mpiexec, "
+        "or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
+    )
+
+
+def _on_host(ranks: Sequence[RankShare]) -> SeenPattern:
+    """Of ranks that may use all processors of their host."""
+    worst = max(ranks, key=_taken_s)
+    return _others_pattern(
+        ranks,
+        f"other processes use the {worst.online} processors of {worst.host}, too: rank {worst.rank}",
+        f"other processes use the processors of {worst.host} (top shows them): run after them, or elsewhere",
+    )
+
+
+def _others_pattern(ranks: Sequence[RankShare], who: str, change: str, name: str = OTHERS) -> SeenPattern:
+    """Args: who: begins the sentence about the rank that lost most."""
+    worst = max(ranks, key=_taken_s)
+    taken_s, mean_s = _taken_s(worst), fmean(map(_taken_s, ranks))
+    more = f"; {len(ranks) - 1} more rank{'s' if len(ranks) > 2 else ''} likewise" if len(ranks) > 1 else ""
+    return SeenPattern(
+        sites=(),
+        count=len(ranks),
+        text=f"{who} was ready to run but had no processor for {format_time(taken_s)} of "
+        f"{format_time(worst.span_s)}{more}",
+        change=change,
+        basis="the mean time of these ranks in the kernel's run queue; low: half of it; high: that of the rank that "
+        "lost most",
+        more_s=(mean_s, mean_s / 2, taken_s),
+        name=name,
+    )
+
+
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP060",
-    name="ranks share processors",
+    name="shared processors",
     title="Ranks of a program share processors",
-    what="More ranks run on a host than the processors that they may use. A rank that waits spins, and keeps its "
-    "processor for milliseconds.",
-    needs="A watched program whose records say which processors each rank may use, and how long it stood in the "
-    "kernel's queue for one.",
-    remedy="As many ranks as processors, each bound to one; else let ranks that wait yield (slowpath prove WATCH "
-    "--remedy yield-when-idle).",
-    cause="Ranks that wait keep the processor that others need.",
+    what="More ranks, or busy threads of ranks, run on a host than the processors that they may use, or processes of "
+    "another job use these as well. A rank that waits spins, and keeps its processor for milliseconds.",
+    needs="A watched program whose records say which processors each rank may use, how many of its threads are busy, "
+    "and how long they stood in the kernel's queue.",
+    remedy="As many ranks and threads as processors, each rank bound to its own (--map-by slot:PE=N, srun "
+    "--cpus-per-task=N); a set of processors for each job, or no binding; else let ranks that wait yield (slowpath "
+    "prove WATCH --remedy yield-when-idle).",
+    cause="Who waits or computes keeps the processor that others need.",
     needs_law=False,
     kind="fault",
     program_remedies=(PROGRAM_YIELD_WHEN_IDLE, PROGRAM_BIND_CORES, PROGRAM_BIND_NONE),

@@ -24,7 +24,7 @@ from slowpath.stats.laws.fit import (
     design,
     fit_on,
 )
-from slowpath.stats.laws.known import GRANULES, LAWS, THRESHOLD
+from slowpath.stats.laws.known import GRANULES, LAWS
 from slowpath.stats.laws.law import Law, Sweep
 
 # Which law holds, what stands next to it, and when neither may be named.
@@ -175,8 +175,6 @@ def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | No
 
 # The points of a sweep next to what the chosen law says of them, for a picture of the law.
 
-_BY_GRANULES = (GRANULES.name, THRESHOLD.name)
-
 
 def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[LawPoint, ...]:
     """Return each point of the sweep, in its order.
@@ -202,7 +200,7 @@ def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[LawPoint, ...]:
 def _pages(sweep: Sweep, law: Fit | None) -> list[int | None]:
     """The page of the term by which each point pays, where a law has a term for each length of a page."""
     pages: list[int | None] = [None] * sweep.points
-    if law is None or law.name not in _BY_GRANULES:
+    if law is None or law.name != GRANULES.name:
         return pages
     columns = law.centre.variant.columns(sweep.covariates)
     for column, counts in zip(columns, design(law.centre.variant, sweep.covariates).T, strict=True):

@@ -20,7 +20,6 @@ from slowpath.stats.laws.law import (
     Column,
     Covariates,
     Law,
-    Per,
     Variant,
     intercept,
     missing,
@@ -33,21 +32,16 @@ from slowpath.stats.laws.law import (
 # Laws that are constant, or grow in proportion to one thing that is counted.
 
 
-def _counting(name: str, covariate: str, variant: str, term: str, per: Per, fewest: int = 4) -> Law:
-    """The law t = a + b covariate.  Args: term: what b is.  per: one of what is counted."""
-    return Law(
-        name=name,
-        formula=f"t = a + b {covariate}",
-        needs=lambda covariates: missing(covariates, covariate),
-        variants=lambda covariates: [Variant(variant, single(term, per, lambda c: c[covariate]))],
-        along=(covariate,),
-        fewest=fewest,
-    )
-
-
 # The postal model, alpha + beta n (Hockney 1994, doi 10.1016/S0167-8191(06)80021-9).
 MESSAGE = "message_bytes"
-BY_BYTE = _counting("bytes", MESSAGE, "bytes", "transfer", BYTE)
+BY_BYTE = Law(
+    name="bytes",
+    formula="t = a + b message_bytes",
+    needs=lambda covariates: missing(covariates, MESSAGE),
+    variants=lambda covariates: [Variant("bytes", single("transfer", BYTE, lambda c: c[MESSAGE]))],
+    along=(MESSAGE,),
+    fewest=4,
+)
 
 
 # The base case: every other law has to fit better.
@@ -204,104 +198,6 @@ GRANULES = Law(
     needs=_needs,
     variants=_granules_variants,
     along=tuple(SIDES),
-)
-
-
-ALIKE_RATIO = 1.25  # of lengths that count as one: what is constant over them may as well grow
-
-
-def gaps_between_groups(lengths: Sequence[float], fewest_beside: int) -> list[tuple[float, float]]:
-    """Return where a step between constants may lie: (last length before it, first one behind it), with so many lengths
-    on either side that stand ALIKE_RATIO or more apart. A length and one byte more are one length here.
-
-    Args: lengths: ascending.
-    """
-    ends = [index for index, (low, high) in enumerate(pairwise(lengths)) if high > ALIKE_RATIO * low]
-    inner = ends[fewest_beside - 1 : len(ends) + 1 - fewest_beside]
-    return [(lengths[index], lengths[index + 1]) for index in inner]
-
-
-def count_of_groups(lengths: Sequence[float]) -> int:
-    """Ascending lengths that stand ALIKE_RATIO or more apart."""
-    return sum(high > ALIKE_RATIO * low for low, high in pairwise(lengths)) + bool(lengths)
-
-
-FEWEST = 5  # lengths: two constants, the step, and two that could contradict them
-FEWEST_BESIDE = 2  # lengths on each side: one could not show that the side is constant
-
-
-# Constants for well aligned allocations, with a step between them, and a cost by the page for all others.
-#
-# Two GPUs: whole multiples of a large page cost nothing up to 384 MiB and 7 to 11 ms, whatever their length, from 512
-# MiB on; one byte more costs 7.4 ms a GiB. A line through four such lengths is none of this.
-
-
-@dataclass(frozen=True)
-class _Threshold:
-    """length: covariate. limits: the least alignment of each class but the first, ascending; the last class has no
-    remainder. least: alignment of the first class. above: the last length without a remainder before the step.
-    """
-
-    length: str
-    limits: tuple[float, ...]
-    least: float
-    above: float
-
-    def __call__(self, covariates: Covariates) -> Sequence[Column]:
-        lengths = covariates[self.length]
-        index = np.searchsorted(self.limits, alignment(lengths), side="right")
-        later = (index == len(self.limits)) & (lengths > self.above)
-        terms = [intercept(covariates), Column("beyond the threshold", None, later.astype(np.float64))]
-        for number, page in enumerate([self.least, *self.limits[:-1]]):
-            terms.append(granules_of(int(page), np.where(index == number, np.ceil(lengths / page), 0.0)))
-        return terms
-
-
-def _threshold_variants(covariates: Covariates) -> Sequence[Variant]:
-    found = []
-    for name, text in sides(covariates).items():
-        levels = np.unique(alignment(covariates[name])).tolist()
-        for switches in range(1, CLASSES):
-            for limits in combinations(levels[1:], switches):
-                found += _of_classes(covariates, name, text, limits)
-    return found
-
-
-def _of_classes(covariates: Covariates, name: str, text: str, limits: tuple[float, ...]) -> list[Variant]:
-    """One for each place of the step among the lengths without a remainder."""
-    lengths = covariates[name]
-    levels = np.unique(alignment(lengths))
-    clean = np.unique(lengths[alignment(lengths) >= limits[-1]]).tolist()
-    if count_of_groups(clean) < FEWEST:
-        return []
-    aligned = [Bracket(f"{text}'s alignment", float(levels[levels < limit].max()), limit) for limit in limits]
-    classes = ", ".join(format_bytes(int(limit)) for limit in (levels[0], *limits))
-    return [
-        Variant(
-            f"step after {format_bytes(int(low))}, classes {classes}",
-            _Threshold(name, limits, float(levels[0]), low),
-            (*aligned, Bracket(name, low, high)),
-        )
-        for low, high in gaps_between_groups(clean, FEWEST_BESIDE)
-    ]
-
-
-def _threshold_needs(covariates: Covariates) -> str | None:
-    if (why := missing(covariates, *SIDES)) is not None:
-        return why
-    if _threshold_variants(covariates):
-        return None
-    return f"too few points: needs lengths with a remainder, and {FEWEST} lengths without one"
-
-
-THRESHOLD = Law(
-    name="threshold",
-    formula="t = a + b [no remainder, allocation > L] + sum of c_g pages_g(allocation with a remainder)",
-    needs=_threshold_needs,
-    variants=_threshold_variants,
-    shape_matters=False,
-    along=tuple(SIDES),
-    fewest=6,
 )
 
 
@@ -478,7 +374,6 @@ LAWS: tuple[Law, ...] = (
     BY_BYTE,
     ALLOCATION,
     GRANULES,
-    THRESHOLD,
     SEGMENTS,
 )
 
