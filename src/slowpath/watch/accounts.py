@@ -8,8 +8,9 @@ other side of a call is not known, as where events were thinned, waiting and exc
 beyond is both. Of what goes beyond, a rank had no processor for what it stood in the kernel's queue longer than it
 computed and waited: as much at least, since no more of the queue can lie in the rest of its time.
 
-Outside MPI the kernel says how long the thread ran, slept and stood in the queue, and how many pages it mapped. A
-library polls while it waits, so that a thread sleeps outside, except in calls on files.
+Outside MPI the kernel says how long the thread ran, slept and stood in the queue, and how many pages it mapped: by
+samples of these stretches, else by what it counted in the whole run. A library polls while it waits, so that a thread
+then sleeps outside, except in calls on files.
 
 Time lost to ranks that came late, by kind: how much, where, and whom it was waited for.
 
@@ -31,6 +32,7 @@ from slowpath.watch.attributed import Attributed, TimePart, barriers_of
 from slowpath.watch.events import NO_SITE, Bools, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.reasons import NEEDS, Needs
+from slowpath.watch.record.activity import Activity, activity
 from slowpath.watch.results import (
     BEFORE_THE_RUN,
     Account,
@@ -71,6 +73,7 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "computing",
     "asleep",
     "page faults",
+    "system calls",
     "outside MPI",
 )
 WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank needs no processor
@@ -100,7 +103,8 @@ def accounts_of(
         outside_s = max(rank.span_s - rank.mpi_s, 0.0)
         if had is not None and had.waited_s is not None:
             _take_out_queue(seconds[i], had.waited_s - outside_s)
-        for name, value_s in outside_parts(rank, had, float(seconds[i, _NUMBER["files"]])).items():
+        parts = outside_parts(rank, had, float(seconds[i, _NUMBER["files"]]), _seen_outside(found, i))
+        for name, value_s in parts.items():
             seconds[i, _NUMBER[name]] += value_s
     total = float(sum(rank.span_s for rank in ranks))
     order = np.argsort(-seconds.sum(axis=0), kind="stable")
@@ -116,21 +120,59 @@ def accounts_of(
     )
 
 
-def outside_parts(rank: RankTime, had: RankResources | None, files_s: float) -> dict[AccountName, float]:
+# Names of system calls in which a thread waits for time or for others; in the rest it waits for what it asked for.
+_SLEEPS: Final = frozenset({
+    "nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "epoll_wait", "epoll_pwait",
+    "futex", "wait4", "waitid", "sched_yield", "semop", "not known", "stopped",
+})  # fmt: skip
+
+
+def _seen_outside(found: Attributed, i: int) -> Activity | None:
+    """Return what samples saw of a record's rank outside MPI; None: too few of them lie there."""
+    record, clock, presence = found.world.records[i], found.world.clocks[i], found.presence
+    origin_s = float(found.world.origin_s[found.world.clock[i]]) - float(found.shift_s[i])
+    ends = np.array([record.header["start_ticks"], record.last_sign_ticks], dtype=np.uint64)
+    begun_s, over_s = clock.seconds(ends, origin_s).tolist()
+    since = np.append(begun_s, presence.ends[i])
+    until = np.append(presence.starts[i], over_s)
+    known = until > since
+    if presence.is_thinned[i]:  # what lies between two windows is not known
+        window = presence.windows[i]
+        known[1:-1] &= window[1:] == window[:-1]
+        known[[0, -1]] = False
+    return activity(record, clock, since[known] + origin_s, until[known] + origin_s)
+
+
+def outside_parts(
+    rank: RankTime, had: RankResources | None, files_s: float, seen: Activity | None = None
+) -> dict[AccountName, float]:
     """Return what a rank did outside MPI, in seconds; it adds up to that time.
 
     Args: had: what it had to work with; None: not recorded.  files_s: in calls on files, where it may have slept.
+          seen: of stretches outside MPI; None: not sampled.
     """
     outside_s = max(rank.span_s - rank.mpi_s, 0.0)
-    if had is None or had.ran_s is None or had.waited_s is None or rank.span_s <= 0:
+    fault_s = min((had.fault_s if had else None) or (0.0,))
+    if seen is not None and seen.length_s > 0:
+        in_calls_s = sum(value_s for name, value_s in seen.sleeping_s.items() if name not in _SLEEPS)
+        faults_s = seen.minor_faults * fault_s
+        asked: dict[AccountName, float] = {
+            "asleep": seen.slept_s - in_calls_s,
+            "no processor": seen.queued_s,
+            "page faults": faults_s,
+            "system calls": in_calls_s + max(seen.system_s - faults_s, 0.0),
+        }
+        asked = {name: value_s * outside_s / seen.length_s for name, value_s in asked.items()}
+    elif had is None or had.ran_s is None or had.waited_s is None or rank.span_s <= 0:
         return {"outside MPI": outside_s}
+    else:
+        # Its share of the queue: a rank that waits in MPI polls, and so stands in the queue as one that computes.
+        asked = {
+            "no processor": had.waited_s * outside_s / rank.span_s,
+            "asleep": rank.span_s - had.ran_s - had.waited_s - files_s,
+            "page faults": (had.minor_faults or 0) * fault_s,
+        }
     left_s, parts = outside_s, dict[AccountName, float]()
-    # Its share of the queue: a rank that waits in MPI polls, and so stands in the queue as one that computes.
-    asked: dict[AccountName, float] = {
-        "no processor": had.waited_s * outside_s / rank.span_s,
-        "asleep": rank.span_s - had.ran_s - had.waited_s - files_s,
-        "page faults": (had.minor_faults or 0) * min(had.fault_s or (0.0,)),
-    }
     for name, value_s in asked.items():
         parts[name] = min(max(value_s, 0.0), left_s)
         left_s -= parts[name]

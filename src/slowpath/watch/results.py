@@ -44,7 +44,7 @@ AccountName = Literal[
     "late sender", "late receiver", "late progress", "wait at barrier", "wait at N x N", "late broadcast",
     "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "transfer at the floor",
     "cost of calls", "excess", "wait or excess", "no processor", "management", "files", "no name", "computing",
-    "asleep", "page faults", "outside MPI",
+    "asleep", "page faults", "system calls", "outside MPI",
 ]  # fmt: skip
 BEFORE_THE_RUN: Final = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})  # in no sum of a rank's time
 

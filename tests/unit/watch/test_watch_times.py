@@ -119,6 +119,24 @@ def test_outside_mpi_a_rank_computes_sleeps_maps_pages_and_lacks_a_processor() -
     assert a_time(0.9, ran_s=0.1, waited_s=0.9, minor_faults=10**6, fault_s=(1e-6,))["computing"] == 0.0
 
 
+def test_samples_say_what_a_rank_did_outside_mpi(tmp_path: Path) -> None:
+    """Of 1 s, MPI_Barrier takes the second half: of the first, 0.3 s asleep, 0.1 s writing, and it ran for 0.1 s."""
+    job = Job(2)
+    for rank in job.ranks:
+        rank.collective("MPI_Barrier", start_s=0.5, end_s=1.0)
+    asleep, writes = {"state": "S", "system_call": 230}, {"state": "D", "system_call": 1}
+    job.ranks[0].say("machine", "x86_64")
+    for number in range(100):
+        what = asleep if number < 30 else writes if number < 40 else {}
+        ran_ns = round(max(number - 40, 0) * 0.01e9)
+        job.ranks[0].sample(0.005 + 0.01 * number, **what, ran_ns=ran_ns)  # type: ignore[arg-type]
+    found = seconds(tmp_path, job)
+    assert found["asleep"][0] == pytest.approx(0.3, abs=0.02)
+    assert found["system calls"][0] == pytest.approx(0.1, abs=0.02)
+    assert found["computing"][0] == pytest.approx(0.1, abs=0.02)
+    assert found["outside MPI"][1] == pytest.approx(0.5)
+
+
 def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_path: Path) -> None:
     job = Job(1)
     job.ranks[0].profile_row("MPI_Type_commit", 1000, 100)
