@@ -46,16 +46,16 @@ PLANTED = {
     "small-nonblocking": ("SP079", "small_nonblocking"),
     "small-reductions": ("SP079", "small_reductions"),
     "window": ("SP083", "window"),
-    "barriers": ("SP053", "barriers"),
+    "barriers": ("SP081", "barriers"),
     "broadcast": ("SP079", "broadcast"),
-    "chain": ("SP055", "chain"),
+    "chain": ("SP081", "chain"),
     "unexpected": ("SP056", "unexpected"),
     "leak": ("SP083", "leak"),
-    "late": ("SP079", "late"),
+    "late": ("SP081", "late"),
     "new-buffers": ("SP059", "new_buffers"),
-    "passive": ("SP075", "passive"),
+    "passive": ("SP081", "passive"),
     "synchronous": ("SP079", "synchronous"),
-    "polls": ("SP077", "polls"),
+    "polls": ("SP081", "polls"),
     "requests": ("SP083", "requests"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
@@ -124,6 +124,7 @@ def seen(
         (path.code, found.results.sites[place].function)
         for path, one in seen_in(calls_of(found))
         for place in one.sites[:1]
+        if "is late" not in one.name  # a machine that others use makes ranks late
     }
 
 

@@ -102,22 +102,43 @@ def received_late(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE)
 
 
-def hot_spot(program: Program, twin: bool) -> None:
-    """Each sends to all others: to rank 0 first, which takes one message after the other, or to its neighbour."""
-    took_s = 20e-6
+def late_rank(program: Program, twin: bool) -> None:
+    """Rank 1 computes twice as long as the others, or as long as they do."""
     for _ in range(40):
         program.compute()
-        sent = {}
-        for rank in range(4):
-            every = [(rank + step) % 4 for step in range(4)] if twin else list(range(4))
-            for number, other in enumerate(other for other in every if other != rank):
-                waits = rank if number == 0 and rank and not twin else 1
-                program.call_s = took_s * waits
-                sent[rank, other] = program.send(rank, other, 2**18) + program.call_s
-        program.call_s = CALL_S
-        for (rank, other), at in sent.items():
-            program.receive(other, rank, at, 2**18)
+        if not twin:
+            program.now[1] += 100e-6
         program.all(size=2048, site=ELSEWHERE)
+
+
+def another_rank(program: Program, twin: bool) -> None:
+    """Another rank computes longer before each reduction, or they reduce after four parts, which are even in sum."""
+    for number in range(80):
+        program.compute(20e-6)
+        program.now[number % 4] += 200e-6
+        if not twin or number % 4 == 3:
+            program.all(size=2048, site=ELSEWHERE)
+
+
+def turns(program: Program, twin: bool) -> None:
+    """Each rank computes when it has the message of the one before, or before it receives that."""
+    work_s = 100e-6
+    for _ in range(40):
+        if twin:
+            program.compute(work_s)
+        at = 0.0
+        for rank in range(4):
+            if rank:
+                program.receive(rank, rank - 1, at, 2048)
+            program.now[rank] += 0.0 if twin else work_s
+            if rank < 3:
+                at = program.send(rank, rank + 1, 2048)
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def others_compute(program: Program, work_s: float) -> None:
+    """As much as ranks 0 and 1, which only wait for each other."""
+    program.now[2:] = [at + work_s for at in program.now[2:]]
 
 
 def senders_wait(program: Program, twin: bool) -> None:
@@ -125,6 +146,7 @@ def senders_wait(program: Program, twin: bool) -> None:
     for _ in range(40):
         work_s = 1e-3
         start = program.now[0]
+        others_compute(program, work_s)
         if not twin:
             program.now[1] += work_s
         went = max(program.now[:2]) + 100e-6  # by rendezvous, when both are there
@@ -155,6 +177,7 @@ def target_away(program: Program, twin: bool) -> None:
     work_s, took_s = 1e-3, 5e-6
     for _ in range(40):
         start = program.now[0]
+        others_compute(program, work_s)
         program.now[1] += work_s
         granted = (start if twin else program.now[1]) + took_s
         program.at(0).event("MPI_Win_lock", start, granted, EventKind.ONE_SIDED | EventKind.WAIT, peer=1, site=HERE)
@@ -167,6 +190,7 @@ def synchronous(program: Program, twin: bool) -> None:
     work_s = 1e-3
     for _ in range(40):
         start = program.now[0]
+        others_compute(program, work_s)
         program.now[1] += work_s
         kind = EventKind.SEND if twin else EventKind.SEND | EventKind.SYNCHRONOUS
         ended = (start if twin else program.now[1]) + CALL_S
@@ -182,6 +206,7 @@ def polls(program: Program, twin: bool) -> None:
     poll_s, work_s, pieces = 1e-6, 10e-6, 100
     for _ in range(40):
         sent = program.now[0] = program.now[0] + work_s * pieces
+        others_compute(program, work_s * pieces)
         for piece in range(pieces):
             program.now[1] += work_s
             if not twin or piece % 50 == 49:
@@ -225,9 +250,9 @@ def waits_for_any(program: Program, twin: bool) -> None:
         program.now[0] = at
         for _ in range(400):
             program.send(0, 1, 2048)
-        at = max(program.now)
-        for serials in [posts] if twin else [[post] for post in posts]:
-            program.at(1).wait(*serials, start_s=at, end_s=at + 2e-6, given=400, site=ELSEWHERE,
+        for number, serials in enumerate([posts] if twin else [[post] for post in posts]):
+            start, at = at, max(program.now) if number == 0 else at  # the first one waits until all were sent
+            program.at(1).wait(*serials, start_s=start, end_s=at + 2e-6, given=400, site=ELSEWHERE,
                                call="MPI_Waitall" if twin else "MPI_Waitany")  # fmt: skip
             at += 2e-6 + STEP_S
         program.now[1] = at
@@ -278,18 +303,20 @@ def asks_again(program: Program, twin: bool) -> None:
 Plant = Callable[[Program, bool], None]
 # By code, and in words where one code has several.
 PLANTS: dict[str, Plant] = {
-    "SP049": hot_spot,
     "SP079 messages": small_messages,
     "SP079 reductions": small_reductions,
-    "SP053": barriers,
     "SP079 by hand": broadcast,
-    "SP055": chain,
     "SP056": received_late,
-    "SP079 receives late": senders_wait,
     "SP059": new_buffers,
-    "SP075": target_away,
     "SP079 synchronous": synchronous,
-    "SP077": polls,
+    "SP081 barriers": barriers,
+    "SP081 chain": chain,
+    "SP081 late rank": late_rank,
+    "SP081 another rank": another_rank,
+    "SP081 turns": turns,
+    "SP081 receive late": senders_wait,
+    "SP081 target away": target_away,
+    "SP081 polls": polls,
     "SP083 made anew": made_anew,
     "SP083 never freed": never_freed,
     "SP079 epochs": epochs,

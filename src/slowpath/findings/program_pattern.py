@@ -28,6 +28,7 @@ class RankShare:
     grown_bytes by which its memory in RAM grew.  faults: page faults without a disk.  fault_s: what one takes,
                 mapped and unmapped, as measured at begin and end
     throttled_s for which its control group's quota stopped processors, added up
+    ran_s       of the thread that calls MPI
     """
 
     rank: int
@@ -45,6 +46,7 @@ class RankShare:
     faults: int | None = field(default=None, kw_only=True)
     fault_s: tuple[float, ...] = field(default=(), kw_only=True)
     throttled_s: float | None = field(default=None, kw_only=True)
+    ran_s: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 NONE = -1
+EVERY_WAIT = "any"  # of a slow path that names every kind of wait
 S_PER_BYTE = 1e-9  # what each byte of a longer message is taken to cost more: 1 GB/s, less than one core copies
 # A length up to which a message's time is that of its call, and not that of its bytes.
 SHORT_BYTES = 1024
@@ -131,6 +134,25 @@ class Messages:
 
     def __len__(self) -> int:
         return int(self.sent.size)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """What calls waited for.
+
+    other    shape (n,): call of another thread for which each waited to the last, NONE: it did not wait
+    until_s  shape (n,): when that one was entered, or had returned; the own entry where it did not wait
+    Shape (k,), where the waits' time went:
+    wait     call that waits.  cause: what was done meanwhile: this call, or, where outside, the computing before it, by
+             the rank that was waited for, or by one for which that one waited itself.  spent_s: of the wait
+    """
+
+    other: Ints
+    until_s: Floats
+    wait: Ints
+    cause: Ints
+    outside: Bools
+    spent_s: Floats
 
 
 @dataclass(frozen=True)
@@ -162,6 +184,8 @@ class ProgramCalls:
     in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
     (`object_collective` in slowpath.watch.analysis), empty: none.
+    waits: what they waited for; None: not known.  meets: shape (n,), number of the collective that waits for all of its
+    ranks, NONE: it is none.
     """
 
     rank: Ints
@@ -201,6 +225,8 @@ class ProgramCalls:
     requests: Ints | None = None
     is_read: Bools | None = None
     own_ratio: Floats | None = None
+    waits: Waits | None = None
+    meets: Ints | None = None
 
     def __len__(self) -> int:
         return int(self.rank.size)
@@ -221,6 +247,10 @@ class ProgramCalls:
     def is_synchronous(self) -> Bools:
         """Sends that end only when their receive has begun, whatever their length; shape (n,)."""
         return self.named("MPI_Ssend", "MPI_Issend")
+
+    def ends_of(self, message: Ints) -> Ints:
+        """Calls that completed these sends, and those that posted their receives; shape (messages, 2)."""
+        return np.stack([self.messages.left[message], self.messages.posted[message]], axis=1)
 
     def sender_wait_s(self, message: Ints) -> Floats:
         """How long the call that completed each of these sends waited for its receive; 0: it did not.
@@ -278,8 +308,9 @@ class SeenPattern:
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
     more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.
     reported: it is worth a line whatever it costs.  outside: what it saves is outside of MPI, too.
-    freed: messages, rows of Messages, whose senders would not wait for their receives; it saves what a replay finds,
-    and `least_share` of that at least.  waited_s: what they wait, seconds a rank.
+    sooner: rows that would be entered sooner, since less is done before them; sooner_s: shape (sooner, 3), by how much.
+    freed: shape (k, 2), calls, and calls for which they would no longer wait; it saves what a replay finds, and
+    `least_share` of that at least.  waited_s: what they wait, seconds a rank.
     """
 
     sites: tuple[int, ...]
@@ -292,7 +323,9 @@ class SeenPattern:
     more_s: tuple[float, float, float] = (0.0, 0.0, 0.0)
     reported: bool = False
     outside: bool = False
-    freed: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sooner: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sooner_s: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    freed: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     least_share: float = 1.0
     waited_s: float = 0.0
     name: str = ""
@@ -306,7 +339,7 @@ class ProgramSlowPath(SlowPath):
     """A slow path that is seen in a program's own calls alone; it observes nothing in cells.
 
     pattern: from the program's own calls to what it could do without.
-    is_wait: kind of wait (slowpath.watch.results.WaitKind) that it names and prices; empty: none.
+    is_wait: kind of wait (slowpath.watch.results.WaitKind) that it names and prices, or EVERY_WAIT; empty: none.
     """
 
     pattern: SeePatterns

@@ -18,7 +18,7 @@ from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.mpi.libraries import named_in
 from slowpath.watch.accounts import accounts_of, file_time, start_seconds, waits_of
-from slowpath.watch.attributed import Attributed, attributed
+from slowpath.watch.attributed import Attributed, attributed, barriers_of
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
 from slowpath.watch.conclude import Asking, asking, concluded
 from slowpath.watch.events import Events, Floats
@@ -205,6 +205,7 @@ def kept_of(found: Attributed, pairs: Ints) -> KeptOrder:
         events.end_s[calls],
         _dependencies(found, place),
         _moved(found, place),
+        meets=_meets(found, place),
     )
     return KeptOrder(order, pairs)
 
@@ -220,8 +221,11 @@ def _dependencies(found: Attributed, place: Ints) -> Ints:
     sure = np.flatnonzero(reasons.why != int(Why.DOUBT))
     why, pair = reasons.why[sure], reasons.pair[sure]
     other = reasons.other[sure].copy()
-    away = np.isin(why, [int(Why.SENDER_AWAY), int(Why.RECEIVER_AWAY)])
-    other[away] = _came_back(found.events, found.events.record[other[away]], reasons.until_s[sure][away])
+    away = np.isin(why, [int(Why.SENDER_AWAY), int(Why.RECEIVER_AWAY), int(Why.TARGET_AWAY)])
+    record_of = np.full(found.world.job.size, NO_EVENT, dtype=np.int64)
+    record_of[[record.rank for record in found.world.records]] = np.arange(len(found.world.records))
+    late = record_of[reasons.culprit[sure][away]]
+    other[away] = _came_back(found.events, late, reasons.until_s[sure][away])
     of_pair = pair != NO_EVENT
     # A message that went eagerly, or by a call that only starts it, is on its way when that call has returned.
     is_sent = found.events.has(EventKind.POST)[reasons.other[sure]]
@@ -236,6 +240,18 @@ def _dependencies(found: Attributed, place: Ints) -> Ints:
     )
     kept: Ints = after[(after[:, :2] >= 0).all(axis=1) & (after[:, 0] != after[:, 1])]
     return kept
+
+
+def _meets(found: Attributed, place: Ints) -> Ints:
+    """Of each kept call the number of the collective that needed all of its ranks: none left before the last came."""
+    events, every = found.events, barriers_of(found.events, found.world, found.groups)
+    number = np.full(int(place.max(initial=-1)) + 1, NO_EVENT, dtype=np.int64)
+    last_in, first_out = np.full(every.groups, -np.inf), np.full(every.groups, np.inf)
+    np.maximum.at(last_in, every.group, events.start_s[every.event])
+    np.minimum.at(first_out, every.group, events.end_s[every.event])
+    rows = np.flatnonzero((place[every.event] != NO_EVENT) & (last_in < first_out)[every.group])
+    number[place[every.event[rows]]] = every.group[rows]
+    return number
 
 
 def _came_back(events: Events, record: Ints, back_s: Floats) -> Ints:

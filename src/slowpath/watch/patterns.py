@@ -22,6 +22,7 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.classes import FIRST_USE
+from slowpath.watch.critical_path import waits_in
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.findings import place_words
 from slowpath.watch.match import NO_EVENT
@@ -29,7 +30,7 @@ from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.record.layout import NONE_32, EventKind
 from slowpath.watch.results import CallSite, WatchFinding
 from slowpath.watch.totals import is_coarse, stands_for, time_weights
-from slowpath.watch.what_if import MOST_ERROR, CallOrder, only, possible, replay, sampled, transfers
+from slowpath.watch.what_if import MOST_ERROR, CallOrder, Change, only, possible, replay, sampled, transfers
 
 _OF_MESSAGES = ("point to point", "completion")
 _COUNTED = ("count", "allocation_bytes")
@@ -75,12 +76,15 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
     counted, counted_s = _counted(world, sites)
     by_time = time_weights(events, world, calls)[calls]
     without = np.concatenate(is_coarse(world)) if world.records else np.zeros(0, dtype=bool)
+    whole = possible(order)
     return ProgramCalls(
         rank=events.rank[calls],
         thread=order.chain,
         start_s=events.start_s[calls],
         end_s=events.end_s[calls],
-        own_s=transfers(possible(order)),
+        own_s=transfers(whole),
+        waits=waits_in(whole),
+        meets=whole.meets,
         call=events.call[calls],
         site=every_site[calls],
         communicator=communicator.reshape(-1).astype(np.int64),
@@ -252,7 +256,7 @@ def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]
     together = saved.of(len(every)) if any(finding.saved_s for finding in found) else None
     if together is None or not found:
         return Patterns(tuple(found))
-    outside_s = sum(one.more_s[2] for one in every if one.outside)
+    outside_s = sum((saved.of(i) or one.more_s)[2] for i, one in enumerate(every) if one.outside)
     return Patterns(tuple(found), together[0], (together[1], together[2]), outside_s)
 
 
@@ -272,7 +276,8 @@ class _Saved:
 
 def _seconds(one: SeenPattern, calls: ProgramCalls, weight: Floats) -> Three:
     """Added up over its calls, a rank.  Args: weight: of the seconds of each call."""
-    added = (one.saved_s * weight[one.rows][:, None]).sum(axis=0) / calls.ranks
+    added = (one.saved_s * weight[one.rows][:, None]).sum(axis=0)
+    added = (added + (one.sooner_s * weight[one.sooner][:, None]).sum(axis=0)) / calls.ranks
     value, low, high = (float(a) + b + one.waited_s for a, b in zip(added, one.more_s, strict=True))
     return value, low, high
 
@@ -281,7 +286,8 @@ def _worth(one: SeenPattern, calls: ProgramCalls, weight: Floats) -> bool:
     """A rank alone may pay for it, and all wait for that one."""
     if not calls.span_s:
         return False
-    by_rank = np.bincount(calls.rank[one.rows], weights=one.saved_s[:, 0] * weight[one.rows], minlength=1)
+    each_s = np.concatenate([one.saved_s[:, 0] * weight[one.rows], one.sooner_s[:, 0] * weight[one.sooner]])
+    by_rank = np.bincount(calls.rank[np.concatenate([one.rows, one.sooner])], weights=each_s, minlength=1)
     more_s = one.more_s[0] + one.waited_s * calls.ranks
     return float(by_rank.max(initial=0.0)) + more_s >= LEAST_SHARE * calls.span_s
 
@@ -291,43 +297,55 @@ def _gain(saved: Three | None, one: SeenPattern, calls: ProgramCalls, weight: Fl
 
 
 def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern], weight: Floats) -> _Saved:
-    """The order of the calls without what each pattern saves; the last of all without everything."""
-    saving = np.zeros((len(calls), 3 * (len(seen) + 1)))
-    for i, one in enumerate(seen):
-        saving[one.rows, 3 * i : 3 * i + 3] = one.saved_s
-        saving[one.rows, -3:] = np.maximum(saving[one.rows, -3:], one.saved_s)
-    whole = possible(order)
-    part, rows = _sampled(whole, calls)
+    """The order of the calls with the change of each pattern; the last of all with every change."""
+    part, rows = _sampled(possible(order), calls)
     if not part.calls:
         return _Saved(None, "no calls of its own were kept")
-    replayed = replay(part, saving[rows])
-    if replayed.error_ratio > MOST_ERROR:
-        why = f"a replay without changes is off by {100 * replayed.error_ratio:.0f} % of the measured time"
-        return _Saved(None, why)
-    total = replayed.saved_s.sum(axis=0)
-    kept, every = saving[rows].sum(axis=0), (saving * weight[:, None]).sum(axis=0)
-    scale = np.where(kept > 0, np.maximum(every / np.where(kept > 0, kept, 1.0), 1.0), 0.0)
-    more = np.array([one.more_s for one in seen])
-    more += np.stack([_freed_s(calls, part, rows, one) for one in seen])
-    found = total * scale + np.concatenate([more, more.sum(axis=0, keepdims=True)]).ravel()
-    found = np.clip(found, 0.0, calls.span_s).reshape(-1, 3)
-    return _Saved(tuple((float(v), float(min(low, v)), float(max(high, v))) for v, low, high in found), None)
+    groups = [[one] for one in seen] + [list(seen)]
+    # Those that free no call of a wait are replayed at once.
+    at_once = [i for i, group in enumerate(groups) if not any(one.freed.size for one in group)]
+    saved = np.zeros((len(groups), 3))
+    for numbers in [at_once, *([i] for i in range(len(groups)) if i not in at_once)]:
+        changes = [_changed(calls, rows, groups[i], weight) for i in numbers]
+        columns = [np.hstack([one[side] for one, _ in changes] or [np.zeros((rows.size, 0))]) for side in (0, 1)]
+        freed = np.concatenate([one.freed for i in numbers for one in groups[i]] or [np.zeros((0, 2), dtype=np.int64)])
+        replayed = replay(part, Change(columns[0], columns[1], _placed(freed, len(calls), rows)))
+        if replayed.error_ratio > MOST_ERROR:
+            why = f"a replay without changes is off by {100 * replayed.error_ratio:.0f} % of the measured time"
+            return _Saved(None, why)
+        scale = np.array([each for _, each in changes]).reshape(-1, 3)
+        saved[numbers] = replayed.saved_s.sum(axis=0).reshape(-1, 3) * scale
+    for i, group in enumerate(groups):
+        least = min((one.least_share for one in group if one.freed.size), default=1.0)
+        saved[i] = saved[i] * np.array([1.0, least, 1.0]) + np.sum([one.more_s for one in group], axis=0)
+    saved = np.clip(saved, 0.0, calls.span_s)
+    return _Saved(tuple((float(v), float(min(low, v)), float(max(high, v))) for v, low, high in saved), None)
 
 
-def _freed_s(calls: ProgramCalls, part: CallOrder, rows: Ints, one: SeenPattern) -> Floats:
-    """Value, low and high end of what the run saves where senders do not wait for their receives.
-
-    Args: part: the calls that are replayed.  rows: of `calls`, which ones they are.
+def _changed(
+    calls: ProgramCalls, rows: Ints, group: Sequence[SeenPattern], weight: Floats
+) -> tuple[tuple[Floats, Floats], Floats]:
+    """What these patterns take off the calls of these rows and off the computing before them, shape (rows, 3) each; and
+    by how much all that they change is more than what of it is in these rows.
     """
-    if not one.freed.size:
-        return np.zeros(3)
-    place = np.full(len(calls), NONE, dtype=np.int64)
+    sides = np.zeros((2, len(calls), 3))
+    freed_s = np.zeros(len(calls))
+    for one in group:
+        np.maximum.at(sides[0], one.rows, one.saved_s)
+        np.maximum.at(sides[1], one.sooner, one.sooner_s)
+        freed_s[one.freed[:, 0]] = (calls.end_s - calls.start_s)[one.freed[:, 0]]
+    size = sides.sum(axis=0) + freed_s[:, None]
+    kept, every = size[rows].sum(axis=0), (size * weight[:, None]).sum(axis=0)
+    scale = np.where(kept > 0, np.maximum(every / np.where(kept > 0, kept, 1.0), 1.0), 0.0)
+    return (sides[0][rows], sides[1][rows]), scale
+
+
+def _placed(pairs: Ints, calls: int, rows: Ints) -> Ints:
+    """These pairs by their numbers among the rows, as far as both are there."""
+    place = np.full(calls, NONE, dtype=np.int64)
     place[rows] = np.arange(rows.size)
-    waits = np.stack([calls.messages.left[one.freed], calls.messages.posted[one.freed]], axis=1)
-    waits = place[waits][(place[waits] != NONE).all(axis=1)]
-    by_stretch = replay(part, np.zeros((part.calls, 0)), waits).freed_s
-    scale = float(calls.seconds_weight[calls.messages.left[one.freed]].sum()) / max(len(waits), 1)
-    return float(by_stretch.sum()) * scale * np.array([1.0, one.least_share, 1.0])
+    found: Ints = place[pairs][(place[pairs] != NONE).all(axis=1)]
+    return found
 
 
 def _sampled(order: CallOrder, calls: ProgramCalls) -> tuple[CallOrder, Ints]:
@@ -363,7 +381,7 @@ def _finding(
     other = place_words(places[1]) if len(places) > 1 else "a place that is not known"
     files = [f"{site.file}:{site.line}" for site in places[:1] if site.file and site.line]
     head = f"{files[0]}: " if files else ""
-    counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size
+    counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size or one.sooner.size
     basis = f" Estimated: {one.basis}." if counted_s else ""
     return WatchFinding(
         id=f"{path.code}:{_digest(one.name or path.name, places)}",

@@ -149,6 +149,7 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         faults=one.minor_faults,
         fault_s=one.fault_s or (),
         throttled_s=one.throttled_s,
+        ran_s=one.ran_s,
     )
 
 

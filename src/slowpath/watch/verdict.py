@@ -19,7 +19,7 @@ from slowpath.core.machine import format_cpu_list
 from slowpath.core.result import Interval
 from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
-from slowpath.findings.program_pattern import ProgramSlowPath
+from slowpath.findings.program_pattern import EVERY_WAIT, ProgramSlowPath
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, known
 from slowpath.watch.accounts import WAITS
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
@@ -413,7 +413,7 @@ def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Ch
 def _is_listed(wait: Wait, results: WatchResults) -> bool:
     """Long enough, with a rank to change, and not what a finding has already."""
     paths = [(known(finding.rule), finding.sites) for finding in results.findings]
-    named = any(isinstance(path, ProgramSlowPath) and path.is_wait == wait.kind and wait.site in sites
+    named = any(isinstance(path, ProgramSlowPath) and path.is_wait in (wait.kind, EVERY_WAIT) and wait.site in sites
                 for path, sites in paths)  # fmt: skip
     # The rank that is waited for computes, or has no core: the delay begins there.
     return wait.culprit is not None and wait.began == "outside MPI" and wait.share >= LEAST_SHARE and not named

@@ -5,7 +5,7 @@ Each thread is a chain of calls with computing between them. A call returns when
 begin that only when it was entered and the calls that it depends on were entered, or had returned: the send of a
 message that it receives, the receive of a message that it sends by rendezvous, the other ranks of a collective. What it
 takes from then on is its transfer time. A replay keeps the computing between calls and the transfer times, but for what
-a remedy takes off these, and lets the waits come out as they will.
+a change takes off these, and lets the waits come out as they will.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from slowpath.core.result import Interval
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 ENTRY, RETURN = 0, 1
@@ -37,6 +38,8 @@ class CallOrder:
                ENTRY or RETURN
     done       shape (k, 2): call, and kind of a message that it moved
     before_wait   shape (w,): last calls of their chains, whose thread then waits in a call that is not among these
+    meets      shape (n,): number of the collective without all of whose entries a call can't return, -1: none; empty:
+               there are none. `after` has the last entry alone, which a change may make another one's
     """
 
     chain: Ints
@@ -46,6 +49,7 @@ class CallOrder:
     after: Ints
     done: Ints
     before_wait: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    meets: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def calls(self) -> int:
@@ -69,14 +73,12 @@ class KeptOrder:
 class Replayed:
     """Shape (stretches, scenarios): what is saved of each stretch, seconds; and the stretches' measured spans.
 
-    error_ratio: of a replay that changes nothing, against the spans.  freed_s: shape (stretches,): saved by what
-    alone the replay leaves out.
+    error_ratio: of a replay that changes nothing, against the spans.
     """
 
     saved_s: Floats
     span_s: Floats
     error_ratio: float
-    freed_s: Floats
 
 
 def possible(order: CallOrder) -> CallOrder:
@@ -85,18 +87,18 @@ def possible(order: CallOrder) -> CallOrder:
     Stretches are independent, so a dependency across two of them goes, too.
     """
     call, other = order.after[:, 0], order.after[:, 1]
-    fits = (_moments(order) < order.end_s[call]) & (order.stretch[call] == order.stretch[other])
+    fits = (dependency_moments(order) < order.end_s[call]) & (order.stretch[call] == order.stretch[other])
     return replace(order, after=order.after[fits])
 
 
 def transfers(order: CallOrder) -> Floats:
     """From the moment when nothing else was waited for to the return of each call, shape (n,), seconds, >= 0."""
     begun = order.start_s.copy()
-    np.maximum.at(begun, order.after[:, 0], _moments(order))
+    np.maximum.at(begun, order.after[:, 0], dependency_moments(order))
     return np.maximum(order.end_s - begun, 0.0)
 
 
-def _moments(order: CallOrder) -> Floats:
+def dependency_moments(order: CallOrder) -> Floats:
     """When each dependency was met, seconds."""
     other = order.after[:, 1]
     return np.where(order.after[:, 2] == RETURN, order.end_s[other], order.start_s[other])
@@ -124,14 +126,22 @@ def savings(order: CallOrder, transfer_s: Floats, price_s: Floats, as_is_s: Floa
     return found
 
 
-def replay(order: CallOrder, saving_s: Floats, freed: Ints | None = None) -> Replayed:
-    """Every scenario at once.
+@dataclass(frozen=True)
+class Change:
+    """What scenarios take off, shape (n, scenarios), seconds; and what none of them waits for.
 
-    Args: order: a possible one.  saving_s: shape (n, scenarios), taken off the transfer of each call.  freed: shape
-    (k, 2), calls and calls that they no longer wait for; they take no longer to transfer for that.
+    call_s: of the transfer of each call.  outside_s: of the computing before it; None: nothing.
+    freed: shape (k, 2), calls, and calls for which they no longer wait; a call of a collective waits for none of it.
     """
+
+    call_s: Floats
+    outside_s: Floats | None = None
+    freed: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+
+
+def replay(order: CallOrder, change: Change) -> Replayed:
+    """Every scenario at once.  Args: order: a possible one."""
     stretches = int(order.stretch.max()) + 1 if order.calls else 0
-    changed = np.hstack([np.zeros((order.calls, 1)), saving_s])
     last = _last_of_chains(order)
     measured, began = np.full(stretches, -np.inf), np.full(stretches, np.inf)
     np.maximum.at(measured, order.stretch, order.end_s)
@@ -139,20 +149,21 @@ def replay(order: CallOrder, saving_s: Floats, freed: Ints | None = None) -> Rep
     tail = measured[order.stretch[last]] - order.end_s[last]  # what each thread computes until the stretch ends
     tail[np.isin(last, order.before_wait)] = 0.0
 
-    def ended_s(after: Ints, less_s: Floats) -> Floats:
-        later = np.full((stretches, less_s.shape[1]), -np.inf)
-        np.maximum.at(later, order.stretch[last], _ends(order, after, less_s, last) + tail[:, None])
+    def ended_s(way: Change) -> Floats:
+        later = np.full((stretches, way.call_s.shape[1]), -np.inf)
+        np.maximum.at(later, order.stretch[last], _ends(order, way, last) + tail[:, None])
         return later
 
-    later = ended_s(order.after, changed)
+    nothing = Change(np.zeros((order.calls, 1)))
+    if not len(change.freed):  # in one pass
+        off = np.zeros_like(change.call_s) if change.outside_s is None else change.outside_s
+        later = ended_s(Change(*(np.hstack([nothing.call_s, each]) for each in (change.call_s, off))))
+        as_is, later = later[:, :1], later[:, 1:]
+    else:
+        as_is, later = ended_s(nothing), ended_s(change)
     spans = measured - began
-    off, total = float(np.abs(later[:, 0] - measured).sum()), float(spans.sum())
-    freed_s = np.zeros(stretches)
-    if freed is not None and len(freed):
-        key = order.after[:, 0] * order.calls + order.after[:, 1]
-        kept = order.after[~np.isin(key, freed[:, 0] * order.calls + freed[:, 1])]
-        freed_s = later[:, 0] - ended_s(kept, changed[:, :1])[:, 0]
-    return Replayed(later[:, :1] - later[:, 1:], spans, off / total if total > 0 else 0.0, freed_s)
+    off_s, total = float(np.abs(as_is[:, 0] - measured).sum()), float(spans.sum())
+    return Replayed(as_is - later, spans, off_s / total if total > 0 else 0.0)
 
 
 def _last_of_chains(order: CallOrder) -> Ints:
@@ -161,15 +172,21 @@ def _last_of_chains(order: CallOrder) -> Ints:
     return by[np.flatnonzero(np.diff(order.chain[by], append=-1))]
 
 
-def _ends(order: CallOrder, after: Ints, changed: Floats, last: Ints) -> Floats:
+def _ends(order: CallOrder, change: Change, last: Ints) -> Floats:
     """When the last call of each chain returns, shape (chains, scenarios).
 
     Calls that depend on nothing, that nothing depends on and that no scenario changes belong to the computing around
     them. The others are gone through in the order of their times: what is depended on is entered before the dependent
-    call returns.  Args: after: in place of the order's own.
+    call returns.
     """
-    matters: npt.NDArray[np.bool_] = np.any(changed != 0, axis=1).reshape(-1)
-    matters[after[:, :2].ravel()] = True
+    after, meets = order.after, order.meets if order.meets.size else np.full(order.calls, -1)
+    if len(change.freed):
+        pair, gone = (each[:, 0] * order.calls + each[:, 1] for each in (after, change.freed))
+        after = after[~np.isin(pair, gone)]
+    matters: Bools = np.any(change.call_s != 0, axis=1).reshape(-1) | (meets >= 0)
+    if change.outside_s is not None:
+        matters |= np.any(change.outside_s != 0, axis=1).reshape(-1)
+    matters[order.after[:, :2].ravel()] = True
     matters[last] = True
     kept = np.flatnonzero(matters)
     kept = kept[np.lexsort((order.start_s[kept], order.chain[kept]))]
@@ -177,8 +194,11 @@ def _ends(order: CallOrder, after: Ints, changed: Floats, last: Ints) -> Floats:
     place[kept] = np.arange(len(kept))
     start_s, end_s, chain = order.start_s[kept], order.end_s[kept], order.chain[kept]
     is_first = np.diff(chain, prepend=-1) != 0
-    gap_s = np.where(is_first, start_s, start_s - np.roll(end_s, 1))
-    transfer_s = np.maximum(transfers(order)[kept, None] - changed[kept], 0.0)
+    gap_s = np.where(is_first, start_s, start_s - np.roll(end_s, 1))[:, None]
+    if change.outside_s is not None:
+        gap_s = np.maximum(gap_s - change.outside_s[kept], np.minimum(gap_s, 0.0))
+    gap_s = np.broadcast_to(gap_s, (len(kept), change.call_s.shape[1]))
+    transfer_s = np.maximum(transfers(order)[kept, None] - change.call_s[kept], 0.0)
     count = len(kept)
     needed: dict[int, list[int]] = {}
     for call, moment in zip(place[after[:, 0]], place[after[:, 1]] + count * after[:, 2], strict=True):
@@ -186,15 +206,20 @@ def _ends(order: CallOrder, after: Ints, changed: Floats, last: Ints) -> Floats:
     turn = 2 * np.arange(count)  # of one moment, a chain's entries and returns in their order
     moments = np.lexsort((np.concatenate([turn, turn + 1]), np.concatenate([start_s, end_s])))
     past = np.zeros((2 * count, transfer_s.shape[1]))  # entries, then returns
-    first = is_first.tolist()
+    met = np.full((int(meets.max(initial=-1)) + 1, transfer_s.shape[1]), -np.inf)
+    first, entered = is_first.tolist(), meets[kept].tolist()
+    waits_for = np.where(np.isin(kept, change.freed[:, 0]), -1, meets[kept]).tolist()
     for moment in moments.tolist():
         if moment < count:
             past[moment] = gap_s[moment] if first[moment] else past[count + moment - 1] + gap_s[moment]
+            if entered[moment] >= 0:
+                met[entered[moment]] = np.maximum(met[entered[moment]], past[moment])
             continue
-        begun = past[moment - count]
-        for other in needed.get(moment - count, ()):
+        call = moment - count
+        begun = past[call] if waits_for[call] < 0 else met[waits_for[call]]
+        for other in needed.get(call, ()):
             begun = np.maximum(begun, past[other])
-        past[moment] = begun + transfer_s[moment - count]
+        past[moment] = begun + transfer_s[call]
     found: Floats = past[count + place[last]]
     return found
 
@@ -251,7 +276,7 @@ def what_if(order: CallOrder, changes: Sequence[Scenario], messages: KindCounts,
         return Prediction(tuple(Saved(None, None, "no calls of its own were kept") for _ in changes), 0.0, 0)
     kinds = len(messages.counts)
     price_s = np.array([_column(scenario, end, kinds) for scenario in changes for end in range(3)]).reshape(-1, kinds).T
-    found = replay(kept, savings(kept, transfers(kept), price_s, messages.as_is_s))
+    found = replay(kept, Change(savings(kept, transfers(kept), price_s, messages.as_is_s)))
     if found.error_ratio > MOST_ERROR:
         why = f"a replay without changes is off by {100 * found.error_ratio:.0f} % of the measured time"
         return Prediction(tuple(Saved(None, None, why) for _ in changes), found.error_ratio, kept.calls)
@@ -297,7 +322,7 @@ def sampled(order: CallOrder, most: int = MOST_CALLS, slices: int = _SLICES) -> 
     return only(order, order.end_s <= until_s[part], part)
 
 
-def only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrder:
+def only(order: CallOrder, keep: Bools, part: Ints) -> CallOrder:
     """These calls. Args: keep, part: shape (n,); each part of a stretch is a stretch of its own."""
     kept = np.flatnonzero(keep)
     place = np.full(order.calls, -1, dtype=np.int64)
@@ -317,5 +342,6 @@ def only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrder
             after=after[(after >= 0).all(axis=1)],
             done=np.stack([place[done[:, 0]], done[:, 1]], axis=1),
             before_wait=before_wait[before_wait >= 0],
+            meets=order.meets[kept] if order.meets.size else order.meets,
         )
     )

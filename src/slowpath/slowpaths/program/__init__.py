@@ -7,23 +7,15 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program import (
     calls,
     managed,
-    sp049_hot_spot,
-    sp053_redundant_barrier,
-    sp055_serial_chain,
     sp056_receives_late,
     sp059_new_buffers,
-    sp075_target_away,
-    sp077_polls_in_vain,
+    waiting,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
     calls.SLOW_PATH,
     managed.SLOW_PATH,
-    sp049_hot_spot.SLOW_PATH,
-    sp053_redundant_barrier.SLOW_PATH,
-    sp055_serial_chain.SLOW_PATH,
     sp056_receives_late.SLOW_PATH,
     sp059_new_buffers.SLOW_PATH,
-    sp075_target_away.SLOW_PATH,
-    sp077_polls_in_vain.SLOW_PATH,
+    waiting.SLOW_PATH,
 )

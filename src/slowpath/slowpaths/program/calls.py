@@ -62,7 +62,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *(pattern for entry in CHEAPER for pattern in _cheaper(calls, entry)),
         *_two_in_one(calls),
         *collectives_by_hand(calls),
-        *_senders_wait(calls),
+        *_synchronous(calls),
         *_local(calls),
     ]
 
@@ -440,98 +440,40 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
             )
 
 
-LEAST_WAITS = 10  # messages of one pair of places that are waited for
-USUAL = 0.5  # share of the messages there that have to be
-MORE = 2.0  # times as long as receivers wait for senders there: on busy processors either is late now and then
-COMPUTED = 0.5  # share of the senders' waiting in which the receivers are outside MPI, directly before the receive
-SHORT_S = 20e-6  # of a wait that counts
-SHORT_SYNCHRONOUS_S = 2e-6  # shorter ones are the two calls' own edges
+LEAST_WAITS = 10  # messages of one place that are waited for
+SHORT_SYNCHRONOUS_S = 2e-6  # of a wait; shorter ones are the two calls' own edges
 
 
-def _senders_wait(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Places whose sends wait for their receives while the receivers compute; what that costs, a replay says.
-
-    A short synchronous send waits for its kind: a standard send would not. Others wait because the receive is late.
-    """
+def _synchronous(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Short synchronous sends that wait for their kind: a standard send would not."""
     messages = calls.messages
     if calls.resources is not None and crowds(calls.resources.ranks):
         return  # ranks that share a processor are late for want of it
     known = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
     known = known[~calls.is_collective[messages.left[known]]]
-    needless = calls.is_synchronous[messages.sent[known]] & (messages.bytes[known] <= calls.eager_bytes)
-    wait_s = calls.sender_wait_s(known)
-    computed_s = np.minimum(wait_s, gaps(calls)[messages.posted[known]])
-    behind_s = np.maximum(calls.start_s[messages.sent[known]] - calls.start_s[messages.posted[known]], 0.0)
-    kind, _ = grouped(calls.site[messages.left[known]], np.where(needless, NONE, calls.site[messages.posted[known]]),
-                      needless.astype(np.int64))  # fmt: skip
-    for number in np.unique(kind[wait_s > SHORT_SYNCHRONOUS_S]).tolist():
-        here = kind == number
-        if needless[here].any():
-            waits = here & (wait_s > SHORT_SYNCHRONOUS_S)
-            if waits.sum() >= LEAST_WAITS:
-                yield _synchronous(calls, known[waits], wait_s[waits])
+    known = known[calls.is_synchronous[messages.sent[known]] & (messages.bytes[known] <= calls.eager_bytes)]
+    known = known[calls.sender_wait_s(known) > SHORT_SYNCHRONOUS_S]
+    for site in np.unique(calls.site[messages.left[known]]).tolist():
+        message = known[calls.site[messages.left[known]] == site]
+        if message.size < LEAST_WAITS:
             continue
-        waits = here & (wait_s > SHORT_S)
-        if waits.sum() < max(LEAST_WAITS, USUAL * here.sum()):
-            continue
-        longest_s = 3.0 * float(np.median(wait_s[waits]))  # one rank without a core for seconds is not the usual case
-        ahead_s, late_s = (np.minimum(waited_s[here], longest_s).sum() for waited_s in (wait_s, behind_s))
-        if ahead_s >= MORE * late_s and computed_s[waits].sum() >= COMPUTED * wait_s[waits].sum():
-            yield _receives_late(calls, known[waits], wait_s[waits])
-
-
-def _synchronous(calls: ProgramCalls, message: Ints, wait_s: Floats) -> SeenPattern:
-    messages = calls.messages
-    left, sent = messages.left[message], messages.sent[message]
-    count, lead = calls.stood_for(sent), _name(calls, sent)
-    standard = lead.removesuffix("_c").replace("Ssend", "Send").replace("Issend", "Isend")
-    length = format_bytes(round(float(messages.bytes[message].mean())))
-    return SeenPattern(
-        name="synchronous sends",
-        sites=most(calls.site[left], wait_s),
-        count=count,
-        text=f"{count:,} messages of {length} by {lead} in {{place}} waited {format_time(float(np.median(wait_s)))} "
-        "each (median) for their receive",
-        change=f"send them by {standard}, which does not wait for a receive up to {format_bytes(calls.eager_bytes)} "
-        "unless a setting says so; check that the program does not rely on the receive having begun",
-        basis="a replay of the calls without these waits",
-        waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
-        freed=message,
-    )
-
-
-def _receives_late(calls: ProgramCalls, message: Ints, wait_s: Floats) -> SeenPattern:
-    messages = calls.messages
-    left, posted = messages.left[message], messages.posted[message]
-    count = calls.stood_for(left)
-    length = format_bytes(round(float(messages.bytes[message].mean())))
-    receivers = np.unique(messages.destination[message])
-    who = f"rank {receivers[0]}" if receivers.size == 1 else f"{receivers.size} ranks"
-    sites = most(calls.site[posted], wait_s)
-    return SeenPattern(
-        name="receives after computing",
-        sites=sites + tuple(site for site in most(calls.site[left], wait_s) if site not in sites),
-        count=count,
-        text=f"the senders of {count:,} messages of {length} that {who} received in {{place}} waited "
-        f"{format_time(float(np.median(wait_s)))} each (median) for the receive, while {who} computed",
-        change="receive before computing what does not need the message; or send with MPI_Isend and wait after the "
-        "sender's computation; MPI_Irecv before computing helps if the library progresses without calls",
-        basis="a replay of the calls without these waits; valid only if the receiver's earlier computation needs "
-        "nothing of the message, which you have to check",
-        waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
-        freed=message,
-        least_share=_had_core(calls, receivers),
-    )
-
-
-def _had_core(calls: ProgramCalls, receivers: Ints) -> float:
-    """Least share of the receivers' time outside MPI in which they had a processor."""
-    if calls.resources is None:
-        return 1.0
-    shares = [rank for rank in calls.resources.ranks if rank.rank in receivers and rank.waited_s is not None]
-    outside_s = sum(max(share.span_s - share.mpi_s, 0.0) for share in shares)
-    waited_s = sum(share.waited_s or 0.0 for share in shares)
-    return max(1.0 - waited_s / outside_s, 0.0) if outside_s > 0 else 1.0
+        wait_s, left, sent = calls.sender_wait_s(message), messages.left[message], messages.sent[message]
+        count, lead = calls.stood_for(sent), _name(calls, sent)
+        standard = lead.removesuffix("_c").replace("Ssend", "Send").replace("Issend", "Isend")
+        length = format_bytes(round(float(messages.bytes[message].mean())))
+        yield SeenPattern(
+            name="synchronous sends",
+            sites=most(calls.site[left], wait_s),
+            count=count,
+            text=f"{count:,} messages of {length} by {lead} in {{place}} waited "
+            f"{format_time(float(np.median(wait_s)))} each (median) for their receive",
+            change=f"send them by {standard}, which does not wait for a receive up to "
+            f"{format_bytes(calls.eager_bytes)} unless a setting says so; check that the program does not rely on the "
+            "receive having begun",
+            basis="a replay of the calls without these waits",
+            waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
+            freed=calls.ends_of(message),
+        )
 
 
 LOCAL = {
@@ -587,12 +529,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "and nothing that the next could need (messages, puts and reductions of at most 1 KiB, epochs of one-sided "
     "transfers). Calls with a cheaper equal: synchronous sends, reads by accumulate calls, MPI_Waitany over many "
     "requests, a reduction and its broadcast, a collective as a loop of messages, the own part of MPI_Alltoallv, "
-    "receives after computing, calls that send nothing.",
+    "calls that send nothing.",
     remedy="One call for many: collect the elements in one buffer or describe them by a datatype. Or the cheaper call "
     "of the same meaning.",
     cause="Calls are more, or dearer, than their bytes need.",
     needs_law=False,
     kind="property",
     pattern=see,
-    is_wait="late receiver",
 )

@@ -1,0 +1,597 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP081: waiting for other ranks, followed to its cause: who was waited for, where, and what that rank did.
+
+A rank is late by what it computes more than the one that waits, since the two last met. Ranks that are late and have
+more to compute in sum are given less. Where the sums are even, another rank is late each time, and what costs time is
+that they wait for each other in between: for a collective, a message, its receive, or a one-sided call's target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.units import format_time
+from slowpath.findings.program_pattern import (
+    EVERY_WAIT,
+    NONE,
+    Bools,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    RankShare,
+    SeenPattern,
+    crowds,
+    grouped,
+    most,
+    usual,
+)
+from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
+
+LEAST = 10  # waits of one pair of places
+LATE, OFTEN_LATE = 0.05, 0.03  # of the run, by which a rank is late now and then, or usually
+USUAL = 0.5  # share of the calls there that have to wait: any rank is late now and then
+SHORT_S = 1e-6  # of a wait that counts
+OWN = 0.5  # share of its lateness that a rank has to compute more than the others, in sum
+PERIODS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # meetings of which the last one would do
+NEARLY = 0.95  # of what the best period saves
+LEAST_EVEN = 0.8  # of what they save: later meetings still wait for the rank that is late at the last one
+EVEN = 0.3  # share of the waits at meetings that has to go
+LEAST_PIPELINE = 0.5  # of what ranks save that do not wait at all, where they go on with half of the message
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Every cause of waiting, and synchronisation that nobody needs."""
+    return [*_waits(calls), *_barriers(calls), *_polls(calls)]
+
+
+@dataclass(frozen=True)
+class _Late:
+    """Computing for which others waited, shape (k,): wait, and row of the call before which it was.
+
+    seconds: of the wait, by which the rank had computed more since the two last met.  others: that meet it there.
+    """
+
+    wait: Ints
+    cause: Ints
+    seconds: Floats
+    others: Ints
+
+
+def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    if calls.waits is None or not calls.waits.wait.size:
+        return
+    if calls.resources is not None and crowds(calls.resources.ranks):
+        yield from _messages(calls, (), only_in_mpi=True)  # outside MPI they are late for want of a processor
+        return
+    late = _late(calls)
+    own = _late_ranks(calls, late)
+    for rank in own:
+        yield from _late_rank(calls, late, rank)
+    no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
+    if own or no_core_s < OWN * float((late.seconds * calls.seconds_weight[late.wait]).sum()):
+        yield from _meetings(calls)
+        yield from _messages(calls, own)
+
+
+def _late(calls: ProgramCalls) -> _Late:
+    assert calls.waits is not None
+    waits, thread = calls.waits, calls.thread
+    rows = np.flatnonzero(waits.other != NONE)
+    other, start_s, until_s = waits.other[rows], calls.start_s[rows], waits.until_s[rows]
+    since_s = _last_met(calls, rows)
+    more_s = _outside_s(calls, thread[other], until_s) - _outside_s(calls, thread[other], since_s)
+    more_s -= _outside_s(calls, thread[rows], start_s) - _outside_s(calls, thread[rows], since_s)
+    delay_s = np.zeros(len(calls))
+    delay_s[rows] = np.clip(more_s, 0.0, until_s - start_s)
+    mine = waits.outside & (thread[waits.cause] == thread[np.maximum(waits.other[waits.wait], 0)])
+    wait, cause, spent_s = waits.wait[mine], waits.cause[mine], waits.spent_s[mine]
+    whole_s = np.bincount(wait, weights=spent_s, minlength=len(calls))
+    seconds = spent_s * np.minimum(delay_s[wait] / np.maximum(whole_s[wait], 1e-12), 1.0)
+    members = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
+    others = np.where(calls.is_collective, np.maximum(members - 1, 1), 1)
+    some = seconds > 0
+    return _Late(wait[some], cause[some], seconds[some], others[wait[some]])
+
+
+def _outside_s(calls: ProgramCalls, thread: Ints, at_s: Floats) -> Floats:
+    """How long each thread was outside MPI until then, but for a constant of its own."""
+    found = at_s.copy()
+    for number in np.unique(thread).tolist():
+        asked, mine = thread == number, calls.thread == number
+        edges = np.maximum.accumulate(np.stack([calls.start_s[mine], calls.end_s[mine]], axis=1).ravel())
+        spent = np.cumsum(np.diff(edges, prepend=edges[0]) * (np.arange(edges.size) % 2))
+        found[asked] -= np.interp(at_s[asked], edges, spent)
+    return found
+
+
+def _last_met(calls: ProgramCalls, rows: Ints) -> Floats:
+    """When the threads of each wait and of what it waits for last met before it: one waited for the other, or all met.
+
+    Where they did not, when the later one of them made its first call.
+    """
+    assert calls.waits is not None
+    threads = int(calls.thread.max(initial=-1)) + 1
+    first_s = np.full(threads, np.inf)
+    np.minimum.at(first_s, calls.thread, calls.start_s)
+    start_s, until_s = calls.start_s[rows], calls.waits.until_s[rows]
+    one, two = calls.thread[rows], calls.thread[calls.waits.other[rows]]
+    pair = np.minimum(one, two) * threads + np.maximum(one, two)
+    turn = np.argsort(np.argsort(np.concatenate([until_s, start_s]), kind="stable"), kind="stable")
+    _, number = np.unique(pair, return_inverse=True)
+    key, wanted = (number.reshape(-1) * turn.size + each for each in (turn[: rows.size], turn[rows.size :]))
+    order = np.argsort(key)
+    at = order[np.maximum(np.searchsorted(key[order], wanted) - 1, 0)]
+    met_s = np.where((pair[at] == pair) & (until_s[at] <= start_s), until_s[at], -np.inf)
+    all_s = np.sort(_met_s(calls))
+    place = np.searchsorted(all_s, start_s, side="right")
+    of_all = np.append(-np.inf, all_s)[place]
+    found: Floats = np.maximum.reduce([met_s, of_all, first_s[one], first_s[two]])
+    return found
+
+
+def _met_s(calls: ProgramCalls) -> Floats:
+    """When all ranks met, in the order of the collectives' numbers."""
+    group = _of_all(calls)
+    inside = np.flatnonzero(group != NONE)
+    found = np.full(int(group.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(found, group[inside], calls.start_s[inside])
+    return found
+
+
+def _of_all(calls: ProgramCalls) -> Ints:
+    """Of each call the collective in which all ranks of the world met, numbered in the order of time; NONE: none."""
+    if calls.meets is None or not calls.meets.size:
+        return np.full(len(calls), NONE, dtype=np.int64)
+    inside = np.flatnonzero(calls.meets != NONE)
+    _, number, count = np.unique(calls.meets[inside], return_inverse=True, return_counts=True)
+    number = number.reshape(-1)
+    last_s = np.full(count.size, -np.inf)
+    np.maximum.at(last_s, number, calls.start_s[inside])
+    whole = count == calls.ranks
+    turn = np.full(count.size, NONE, dtype=np.int64)
+    turn[np.flatnonzero(whole)[np.argsort(last_s[whole], kind="stable")]] = np.arange(whole.sum())
+    found = np.full(len(calls), NONE, dtype=np.int64)
+    found[inside] = turn[number]
+    return found
+
+
+def _late_ranks(calls: ProgramCalls, late: _Late) -> list[int]:
+    """Ranks that are waited for and have more to compute than the others in sum, the latest first."""
+    weight = calls.seconds_weight
+    late_s = np.zeros(int(calls.rank.max()) + 1)
+    np.add.at(late_s, calls.rank[late.cause], late.seconds * weight[late.wait] / late.others)
+    outside_s = np.bincount(calls.rank, weights=np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0) * weight)
+    others = max(outside_s.size - 1, 1)
+    more_s = outside_s - (outside_s.sum() - outside_s) / others
+    is_late = (late_s >= OFTEN_LATE * calls.span_s) & (more_s >= OWN * late_s)
+    return [int(rank) for rank in np.argsort(-late_s) if is_late[rank]]
+
+
+def _late_rank(calls: ProgramCalls, late: _Late, rank: int) -> Iterator[SeenPattern]:
+    mine = calls.rank[late.cause] == rank
+    wait, cause, seconds, others = late.wait[mine], late.cause[mine], late.seconds[mine], late.others[mine]
+    rows, number = np.unique(cause, return_inverse=True)
+    number = number.reshape(-1)
+    to_others = np.bincount(number, weights=seconds / others).astype(float)
+    to_all = np.bincount(number, weights=seconds / (others + 1)).astype(float)
+    to_first = np.zeros(rows.size)
+    np.maximum.at(to_first, number, seconds)
+    doing = _doing(calls, rank, float((to_others * calls.seconds_weight[rows]).sum()))
+    at_most = np.minimum(to_others, 3.0 * float(np.median(to_others)))
+    is_usual = float(at_most.sum()) >= USUAL * float(to_others.sum())
+    late_s = float((to_others * calls.seconds_weight[rows]).sum())
+    if (doing is _NO_CORE and not is_usual) or late_s < (OFTEN_LATE if is_usual else LATE) * calls.span_s:
+        return  # late now and then, as any rank is, and those without a core are
+    value = to_all if doing.moves else to_others
+    before = rows - 1
+    sites = most(calls.site[rows], to_others)
+    here = calls.site[rows] == (sites[0] if sites else NONE)
+    entered, left = (calls.names[int(np.bincount(calls.call[each[here]], weights=to_others[here]).argmax())]
+                     for each in (rows, np.maximum(before, 0)))  # fmt: skip
+    came_from = most(calls.site[before[here]], to_others[here], 1)
+    between = f"between {left} in {{other}} and {entered} in {{place}}" if came_from and sites else f"before {entered}"
+    waiting = np.unique(calls.rank[wait]).size
+    who = "one other rank waits" if waiting == 1 else f"{waiting} other ranks wait"
+    yield SeenPattern(
+        name=f"rank {rank} is late: it {doing.words}",
+        sites=(*sites[:1], *came_from, *(site for site in most(calls.site[wait], seconds) if site not in sites)),
+        count=calls.stood_for(rows),
+        text=f"{who} for rank {rank}, which {doing.words} {between}, {format_time(float(np.median(to_others)))} longer "
+        f"than the others each time (median of {calls.stood_for(rows):,})",
+        change=doing.change.format(rank=rank),
+        basis="a replay of all ranks in which this one takes no longer there than the others do on average; low: its "
+        "work is given to all; high: it takes no longer than the fastest",
+        sooner=rows,
+        sooner_s=np.stack([value, np.minimum(to_all, value), np.maximum(to_first, value)], axis=1),
+        outside=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Doing:
+    """What a rank does while others wait. moves: it is work, which others can take over."""
+
+    words: str
+    change: str
+    moves: bool = False
+
+
+_COMPUTES = _Doing("computes", "give rank {rank} less to compute there, or let the others take a part of it", True)
+_NO_CORE = _Doing("computes or has no core", "give rank {rank} a core of its own, or less to compute there", True)
+_SLEEPS = _Doing("sleeps", "look for what rank {rank} waits there outside MPI: a sleep, files, pipes, other processes")
+_OUTSIDE = _Doing("is outside MPI", "give rank {rank} less to do there: it computes, sleeps, or is in a system call")
+
+
+def _doing(calls: ProgramCalls, rank: int, late_s: float) -> _Doing:
+    """By what the rank had of its processor.  Args: late_s: that the others waited for it."""
+    share = _share(calls, rank)
+    if share is None or share.ran_s is None or share.waited_s is None:
+        return _OUTSIDE
+    if _asleep_s(share) >= OWN * late_s:
+        return _SLEEPS
+    return _NO_CORE if _no_core_s(share) >= OWN * late_s else _COMPUTES
+
+
+def _share(calls: ProgramCalls, rank: int) -> RankShare | None:
+    return next((share for share in calls.resources.ranks if share.rank == rank), None) if calls.resources else None
+
+
+def _no_core_s(share: RankShare) -> float:
+    """How long the rank stood in the queue for a processor outside MPI: as often as in MPI, where it polls."""
+    return (share.waited_s or 0.0) * max(share.span_s - share.mpi_s, 0.0) / share.span_s if share.span_s > 0 else 0.0
+
+
+def _asleep_s(share: RankShare) -> float:
+    """How long the rank neither ran nor could have, outside MPI, at least."""
+    return max(share.span_s - (share.ran_s or share.span_s) - (share.waited_s or 0.0) - share.mpi_s, 0.0)
+
+
+def _meetings(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Collectives at which another rank is late each time: some in a row are even in sum, and the last one would do."""
+    assert calls.waits is not None
+    group = _of_all(calls)
+    rows = np.flatnonzero(group != NONE)
+    count = int(group.max(initial=-1)) + 1
+    if count < 2 * LEAST:
+        return
+    rows = rows[np.lexsort((calls.rank[rows], group[rows]))]
+    entered_s = calls.start_s[rows]
+    outside_s = _outside_s(calls, calls.thread[rows], entered_s).reshape(count, calls.ranks)
+    thread = calls.thread[rows].reshape(count, calls.ranks)
+    spent_s = np.diff(outside_s, axis=0, prepend=outside_s[:1])
+    spent_s[1:][thread[1:] != thread[:-1]] = 0.0
+    waits_s = spent_s.max(axis=1, keepdims=True) - spent_s
+    periods = [period for period in PERIODS if count >= 2 * period]
+    saves = [_saved_by(spent_s, period) for period in periods]
+    if not saves or max(saves) < max(EVEN * float(waits_s.mean(axis=1).sum()), OFTEN_LATE * calls.span_s):
+        return
+    period = next(period for period, seconds in zip(periods, saves, strict=True) if seconds >= NEARLY * max(saves))
+    inner = rows[(group[rows] % period != period - 1) & (calls.waits.other[rows] != NONE)]
+    wait_s = calls.waits.until_s[inner] - calls.start_s[inner]
+    name = calls.names[int(np.bincount(calls.call[inner], weights=wait_s).argmax())]
+    total = round(float(calls.per_collective[rows].sum()))
+    yield SeenPattern(
+        name=f"another rank is late at each {name}",
+        sites=most(calls.site[inner], wait_s),
+        count=total,
+        text=f"at {total:,} collectives, most of them {name} in {{place}}, another rank is late each time, while "
+        f"the time that the ranks compute is even over {period} of them: no rank is slow, the parts are uneven",
+        change=f"synchronise once after {period} parts or more, or use the non-blocking form and wait for it after the "
+        "next part, where that part does not need the result",
+        basis=f"a replay of all ranks that wait only at every {_nth(period)} of these collectives",
+        freed=np.stack([inner, calls.waits.other[inner]], axis=1),
+        least_share=LEAST_EVEN,
+        waited_s=float((wait_s * calls.seconds_weight[inner]).sum()) / calls.ranks,
+        outside=False,
+    )
+
+
+def _nth(number: int) -> str:
+    return f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') }".replace(" ", "")
+
+
+def _saved_by(spent_s: Floats, period: int) -> float:
+    """What meeting once in so many saves.  Args: spent_s: shape (meetings, ranks), outside MPI before each."""
+    whole = spent_s[: len(spent_s) // period * period].reshape(-1, period, spent_s.shape[1])
+    return float((whole.max(axis=2).sum(axis=1) - whole.sum(axis=1).max(axis=1)).sum())
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Waits that a program avoids by another order of its calls.
+
+    text, change: where the rank that is waited for mostly computed.  in_mpi: where it was in MPI; empty: no words.
+    least_share: of what a replay saves.  short_s: of a wait that counts.
+    """
+
+    name: str
+    text: str
+    change: str
+    in_mpi: str = ""
+    change_in_mpi: str = ""
+    least_share: float = 1.0
+    short_s: float = 20e-6
+
+
+_TARGET = _Kind(
+    "target outside MPI",
+    "{count} calls of {call} in {{place}} waited {median} each (median) for {who}, the target, which was outside MPI",
+    "let {who} call MPI now and then while computing (MPI_Iprobe), put and get in windows of MPI_Win_allocate, or give "
+    f"the library a progress thread if cores are free (slowpath prove --remedy {PROGRAM_ASYNCHRONOUS_PROGRESS.key})",
+)
+_RECEIVER = _Kind(
+    "receive posted after computing",
+    "{count} messages to {who}, received in {{other}}: their sender waited in {call} in {{place}}, {median} each "
+    "(median), while {who} computed before the receive",
+    "receive before computing what does not need the message (MPI_Irecv), or send with MPI_Isend and wait after the "
+    "sender's own computing",
+    least_share=LEAST_PIPELINE,
+)
+_SENDER = _Kind(
+    "ranks take turns",
+    "ranks take turns: {count} {call} in {{place}} waited {median} each (median) while {who} computed before the send "
+    "in {{other}}, though in sum not more than the others",
+    "compute before receiving, where that does not need the message; else send and compute in smaller blocks, so that "
+    "the next rank begins after the first block",
+    "messages go round one after the other: {count} {call} in {{place}} waited {median} each (median) for {who}, which "
+    "received first and then sent from another buffer in {{other}}",
+    "send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
+    least_share=LEAST_PIPELINE,
+    short_s=SHORT_S,
+)
+
+
+def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = False) -> Iterator[SeenPattern]:
+    """Places whose calls usually wait for another rank that is not slow.  Args: own: ranks that are."""
+    assert calls.waits is not None
+    waits, messages = calls.waits, calls.messages
+    wait_s = waits.until_s - calls.start_s
+    rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (wait_s > SHORT_S))
+    rows = rows[~np.isin(calls.rank[waits.other[rows]], own)]
+    if not rows.size:
+        return
+    computed_s, known = (
+        np.bincount(waits.wait, weights=each, minlength=len(calls))
+        for each in (waits.outside * waits.spent_s, waits.spent_s)
+    )
+    both = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
+    needless = calls.is_synchronous[messages.sent[both]] & (messages.bytes[both] <= calls.eager_bytes)
+    rows = rows[~np.isin(rows, messages.left[both[needless]])]  # these wait for the kind of their send
+    pairs = calls.ends_of(both)
+    pair = pairs[:, 0] * len(calls) + pairs[:, 1]
+    of_receive = np.isin(rows * len(calls) + waits.other[rows], pair)
+    kind = np.where(calls.is_one_sided[rows], 0, np.where(of_receive, 1, 2))
+    alike, _ = grouped(kind, calls.site[rows], calls.site[waits.other[rows]])
+    for number in np.unique(alike).tolist():
+        here = rows[alike == number]
+        what = (_TARGET, _RECEIVER, _SENDER)[int(kind[alike == number][0])]
+        here = here[wait_s[here] > what.short_s]
+        there = np.isin(calls.site, calls.site[here]) & np.isin(calls.call, calls.call[here])
+        if here.size < max(LEAST, USUAL * there.sum()):
+            continue
+        in_mpi = computed_s[here].sum() < OWN * known[here].sum()
+        if in_mpi and (not what.in_mpi or not _passed_on(calls, waits.other[here])):
+            continue
+        if not in_mpi and (only_in_mpi or (what is _SENDER and not _in_turn(calls, here))):
+            continue
+        yield _reordered(calls, what, here, in_mpi=in_mpi)
+
+
+def _in_turn(calls: ProgramCalls, rows: Ints) -> bool:
+    """Whether these calls wait for the other rank's computing, and not for how much longer than usual it took."""
+    assert calls.waits is not None
+    mine = np.isin(calls.waits.wait, rows) & calls.waits.outside & np.isfinite(calls.gap_s[calls.waits.cause])
+    whole_s = calls.gap_s[np.unique(calls.waits.cause[mine])].sum()
+    spent_s = np.zeros(len(calls))
+    np.maximum.at(spent_s, calls.waits.cause[mine], calls.waits.spent_s[mine])
+    return bool(spent_s.sum() >= OWN * whole_s > 0)
+
+
+def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
+    """Whether these sends come directly behind receives, and from another buffer."""
+    before = np.maximum(sends - 1, 0)
+    fits = (calls.thread[before] == calls.thread[sends]) & np.isin(before, calls.messages.arrived)
+    fits &= (calls.offset[before] != calls.offset[sends]) & ~calls.is_collective[before]
+    return bool(fits.sum() >= USUAL * sends.size)
+
+
+def _reordered(calls: ProgramCalls, what: _Kind, rows: Ints, *, in_mpi: bool) -> SeenPattern:
+    assert calls.waits is not None
+    other = calls.waits.other[rows]
+    wait_s = calls.waits.until_s[rows] - calls.start_s[rows]
+    ranks = np.unique(calls.rank[other])
+    words = {
+        "count": f"{calls.stood_for(rows):,}",
+        "call": calls.names[int(np.bincount(calls.call[rows], weights=wait_s).argmax())],
+        "median": format_time(float(np.median(wait_s))),
+        "who": f"rank {ranks[0]}" if ranks.size == 1 else f"{ranks.size} ranks",
+    }
+    sites = most(calls.site[rows], wait_s)
+    return SeenPattern(
+        name=what.name,
+        sites=sites[:1] + tuple(site for site in most(calls.site[other], wait_s) if site not in sites[:1]),
+        count=calls.stood_for(rows),
+        text=(what.in_mpi if in_mpi else what.text).format(**words),
+        change=(what.change_in_mpi if in_mpi else what.change).format(**words),
+        basis="a replay of all ranks without these waits",
+        freed=np.stack([rows, other], axis=1),
+        least_share=what.least_share,
+        waited_s=float((wait_s * calls.seconds_weight[rows]).sum()) / calls.ranks,
+    )
+
+
+# What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
+OF_ALL = (
+    *("MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"),
+    *("MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Barrier"),
+)
+WITH_ROOT = ("MPI_Reduce", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv")
+MOST_ALONE = 0.1  # of the barriers of a place: more stand alone
+AT_ONCE_S = 1e-6  # between barrier and collective, or as long as the barrier itself: nothing else happens there
+
+
+def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Barriers next to a collective that synchronises by itself; all of one collective together: whoever leaves out one
+    leaves out all.
+    """
+    barrier = calls.named("MPI_Barrier") & calls.is_collective
+    if not barrier.any():
+        return
+    near = {step: _next_to(calls, barrier, step) for step in (1, -1)}
+    beside: dict[tuple[int, int], list[tuple[Ints, int]]] = {}
+    for site in np.unique(calls.site[barrier]).tolist():
+        here = barrier & (calls.site == site)
+        for step in (-1, 1):
+            rows = np.flatnonzero(here & near[step])
+            if np.bincount(calls.rank[here]).max() < LEAST or rows.size < (1 - MOST_ALONE) * here.sum():
+                continue
+            nearby, counts = np.unique(calls.site[rows + step], return_counts=True)
+            collective = int(nearby[counts.argmax()])
+            # Of collectives at places that are not known nobody knows which are the same.
+            key = (collective, NONE) if collective != NONE else (NONE, site)
+            beside.setdefault(key, []).append((rows, step))
+            break
+    for parts in beside.values():
+        rows = np.concatenate([part for part, _ in parts])
+        total = round(float(calls.per_collective[rows].sum()))
+        other = calls.names[
+            int(np.bincount(calls.call[np.concatenate([part + step for part, step in parts])]).argmax())
+        ]
+        words = " and ".join(word for word, side in (("before", 1), ("after", -1)) if side in {s for _, s in parts})
+        own_s, place = calls.own_s[rows], calls.site[rows]
+        sites = most(place, own_s)
+        yield SeenPattern(
+            name="redundant barrier",
+            sites=sites,
+            count=total,
+            text=f"{total:,} MPI_Barrier in {{place}}{' and {other}' if len(sites) > 1 else ''} directly {words} "
+            f"{other} on the same ranks",
+            change="remove the barrier, unless it separates what MPI can't see: files, shared memory, timings",
+            basis="the barriers' own time after the last rank's arrival; the wait for it remains, in the next call",
+            rows=rows,
+            saved_s=np.stack([usual(own_s, place), usual(own_s, place, 1.0), own_s], axis=1),
+        )
+
+
+def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
+    """Barriers whose next call (-1: last) of the thread is a collective that makes them needless, without a pause.
+
+    Behind one-sided calls a barrier may be what tells the others that their data is there.
+    """
+    rows = np.flatnonzero(barrier)
+    rows = rows[(rows + step >= 0) & (rows + step < len(calls))]
+    if not rows.size:
+        return np.zeros(len(calls), dtype=bool)
+    other = rows + step
+    fits = (calls.thread[rows] == calls.thread[other]) & (calls.communicator[rows] == calls.communicator[other])
+    fits &= (calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective)[other]
+    fits &= ~((step < 0) & barrier[other])  # of two barriers the first is the needless one
+    fits &= calls.gap_s[np.maximum(rows, other)] <= max(AT_ONCE_S, float(np.median(calls.own_s[rows])))
+    before = np.maximum(rows - 1, 0)
+    fits &= ~(calls.is_one_sided[before] & (calls.thread[before] == calls.thread[rows]))
+    found = np.zeros(len(calls), dtype=bool)
+    found[rows[fits]] = True
+    return found
+
+
+VAIN = 10  # polls in vain for each that found something: fewer are what it takes to look
+FEWER = 10  # times: as often would do
+MOST_LOOPS = 0.1  # of the polls of a place: more belong to loops that wait, whose time is a wait
+LONG_S, LONG = 100e-6, 10.0  # between two polls, and times as long as a poll: the rank does something else meanwhile
+
+
+def _polls(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Places of MPI_Test and MPI_Iprobe whose calls find nothing, with sleeping or computing between them."""
+    if calls.in_vain is None:
+        return
+    vain = np.flatnonzero(calls.in_vain)
+    for site in np.unique(calls.site[vain]).tolist():
+        here = vain[calls.site[vain] == site]
+        if site == NONE:
+            continue
+        call = int(np.bincount(calls.call[here]).argmax())
+        yield from _sleeps(calls, here, call)
+        yield from _too_often(calls, here, call, site)
+
+
+def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]:
+    """Ranks that sleep between two polls: a message that comes meanwhile waits for the rest of the sleep."""
+    again = vain[vain + 1 < len(calls)] + 1
+    again = again[(calls.thread[again] == calls.thread[again - 1]) & (calls.site[again] == calls.site[again - 1])]
+    poll_s = float(np.median(calls.end_s[vain] - calls.start_s[vain]))
+    rows = again[calls.gap_s[again] > max(LONG_S, LONG * poll_s)]
+    between_s = calls.gap_s[rows]
+    asleep_s = [0.0, 0.0]
+    for rank in np.unique(calls.rank[rows]).tolist():
+        share = _share(calls, rank)
+        mine = calls.rank[rows] == rank
+        asleep_s[0] += float((between_s[mine] * calls.weight[rows[mine]]).sum())
+        asleep_s[1] += _asleep_s(share) if share is not None and share.ran_s is not None else 0.0
+    if rows.size < LEAST or asleep_s[1] < OWN * asleep_s[0]:
+        return
+    name, each = calls.names[call], format_time(float(np.median(between_s)))
+    ranks = np.unique(calls.rank[rows])
+    who = f"rank {ranks[0]} sleeps" if ranks.size == 1 else f"{ranks.size} ranks sleep"
+    yield SeenPattern(
+        name=f"sleep between two {name}",
+        sites=most(calls.site[rows], between_s),
+        count=calls.stood_for(rows),
+        text=f"{who} {each} (median) between two {name} in {{place}}, {calls.stood_for(rows):,} times: a message that "
+        "comes meanwhile waits for the rest of the sleep",
+        change="wait in MPI instead: MPI_Probe or MPI_Mprobe for MPI_Iprobe, MPI_Wait or MPI_Waitany for MPI_Test; or "
+        "sleep for a shorter time",
+        basis="a replay of all ranks that do not sleep there and wait for their messages in the next call",
+        sooner=rows,
+        sooner_s=between_s[:, None] * np.array([1.0, 0.5, 1.0]),
+        outside=True,
+    )
+
+
+def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterator[SeenPattern]:
+    """Polls so often that they take time from the computing between them."""
+    rows = here[calls.end_s[here] > calls.start_s[here]]  # what belongs to a loop that waits has no time of its own
+    if here.size - rows.size > MOST_LOOPS * here.size:
+        return
+    found = (calls.site == site) & (calls.call == call)
+    found[here] = False
+    of_place = (calls.counted[:, 1] == site) & (calls.counted[:, 0] == call)
+    hits = calls.stood_for(np.flatnonzero(found))
+    count = int(calls.counted[of_place, 3].sum()) - hits
+    if not hits or count < VAIN * hits:  # polls that never find anything are there to let the library make progress
+        return
+    name = calls.names[call]
+    yield SeenPattern(
+        name=f"{name} finds nothing",
+        sites=most(calls.site[rows], calls.own_s[rows]),
+        count=count,
+        text=f"{count:,} {name} in {{place}} found nothing, {count // hits:,} for each that found something, with "
+        "computing between them",
+        change=f"call {name} a tenth as often; where the rank has nothing else to do, wait instead",
+        basis="the time of these calls, less one of ten; low: half of it, since a library may move messages in them; "
+        "high: all of it",
+        rows=rows,
+        saved_s=calls.own_s[rows, None] * np.array([1 - 1 / FEWER, 0.5, 1.0]),
+    )
+
+
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
+    code="SP081",
+    name="waiting",
+    title="Ranks wait for others",
+    what="A rank that waits in MPI waits for another one, which computes, sleeps, waits itself, or has no processor. "
+    "The wait is followed over the ranks to the first that did something else.",
+    needs="A watched program whose calls were kept: for 1 % of the run a rank is late, ranks wait for each other in "
+    "turn, a barrier does what the next call does, or a rank polls in vain.",
+    remedy="Give a late rank less to do; synchronise less often; compute before receiving; post receives early; wait "
+    "in MPI instead of sleeping.",
+    cause="Another rank had not come yet.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+    is_wait=EVERY_WAIT,
+    program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,),
+)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Back over the order of a program's calls: the path that made it last so long, and where waiting came from. Pure.
+
+A call that waited goes on when another rank's call was entered, or had returned. From there one goes back: over that
+call and the computing before it, to the next call that waited, and on the rank for which that one waited. From the last
+return to the begin that is the critical path; from the end of one wait to its begin, what the wait was spent on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from slowpath.findings.program_pattern import NONE, Waits
+from slowpath.watch.what_if import RETURN, Bools, CallOrder, Floats, Ints, dependency_moments
+
+DEEPEST: Final = 2000  # steps back from one wait: what lies further is left without a cause
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """Stretches of one rank after the other, in the order of time, without a hole between them; shape (k,) each.
+
+    call: row.  outside: it is the computing before that call, and not the call.  start_s, end_s
+    """
+
+    call: Ints
+    outside: Bools
+    start_s: Floats
+    end_s: Floats
+
+
+def before_each(order: CallOrder) -> Ints:
+    """Of each call the one before it on its chain, NONE: it is the first; shape (n,)."""
+    by = np.lexsort((order.start_s, order.chain))
+    found = np.full(order.calls, NONE, dtype=np.int64)
+    same = order.chain[by][1:] == order.chain[by][:-1]
+    found[by[1:][same]] = by[:-1][same]
+    return found
+
+
+def _last_needed(order: CallOrder) -> tuple[Ints, Floats, Bools]:
+    """Of each call the one for which it waited to the last, NONE: it did not wait; until when; and for its return."""
+    moment_s = dependency_moments(order)
+    by = np.lexsort((moment_s, order.after[:, 0]))
+    by = by[np.diff(order.after[by, 0], append=-1) != 0]
+    by = by[moment_s[by] > order.start_s[order.after[by, 0]]]
+    call = order.after[by, 0]
+    other, until_s = np.full(order.calls, NONE, dtype=np.int64), order.start_s.copy()
+    returns = np.zeros(order.calls, dtype=bool)
+    other[call], until_s[call], returns[call] = order.after[by, 1], moment_s[by], order.after[by, 2] == RETURN
+    return other, until_s, returns
+
+
+def critical_path(order: CallOrder) -> CriticalPath:
+    """Of each stretch of time.  Args: order: a possible one."""
+    other, until_s, returns = (each.tolist() for each in _last_needed(order))
+    before, start_s, end_s = before_each(order).tolist(), order.start_s.tolist(), order.end_s.tolist()
+    stretches = int(order.stretch.max(initial=-1)) + 1
+    began, last = np.full(stretches, np.inf), np.zeros(stretches, dtype=np.int64)
+    np.minimum.at(began, order.stretch, order.start_s)
+    by = np.argsort(order.end_s, kind="stable")
+    last[order.stretch[by]] = by
+    steps: list[tuple[int, bool, float, float]] = []
+    for at, begin_s in zip(last.tolist(), began.tolist(), strict=True):
+        is_returning = True
+        while at != NONE:
+            if is_returning:
+                steps.append((at, False, until_s[at], end_s[at]))
+                if other[at] != NONE:
+                    at, is_returning = other[at], returns[at]
+                    continue
+            steps.append((at, True, end_s[before[at]] if before[at] != NONE else begin_s, start_s[at]))
+            at, is_returning = before[at], True
+    steps = sorted((step for step in steps if step[3] > step[2]), key=lambda step: step[2:])
+    call, outside, since_s, to_s = zip(*steps, strict=True) if steps else ((), (), (), ())
+    return CriticalPath(np.array(call, dtype=np.int64), np.array(outside, bool), np.array(since_s), np.array(to_s))
+
+
+def waits_in(order: CallOrder) -> Waits:
+    """What each call waited for, and what the ranks that it waited for did meanwhile.  Args: order: a possible one."""
+    other, until_s, returns = _last_needed(order)
+    before = before_each(order)
+    waits = np.flatnonzero(other != NONE)
+    wait, at, is_return, low_s = waits, other[waits], returns[waits], order.start_s[waits]
+    found: list[tuple[Ints, Ints, Bools, Floats]] = []
+    for _ in range(DEEPEST):
+        if not wait.size:
+            break
+        of_entry = np.where(before[at] != NONE, order.end_s[before[at]], -np.inf)
+        since_s = np.where(is_return, until_s[at], of_entry)
+        spent_s = np.where(is_return, order.end_s[at], order.start_s[at]) - np.maximum(since_s, low_s)
+        found.append((wait, at, ~is_return, spent_s))
+        # From a return to that for which the call waited, or to its entry; from an entry to the return before.
+        jumps = is_return & (other[at] != NONE)
+        further = np.where(jumps, other[at], np.where(is_return, at, before[at]))
+        is_return = np.where(jumps, returns[at], ~is_return)
+        going = (since_s > low_s) & (further != NONE)
+        wait, at, is_return, low_s = wait[going], further[going], is_return[going], low_s[going]
+    columns = [np.concatenate(each) for each in zip(*found, strict=True)] if found else [waits, waits, waits, waits]
+    some = np.flatnonzero(columns[3] > 0)
+    return Waits(
+        other,
+        until_s,
+        wait=columns[0][some].astype(np.int64),
+        cause=columns[1][some].astype(np.int64),
+        outside=columns[2][some].astype(bool),
+        spent_s=columns[3][some].astype(float),
+    )
