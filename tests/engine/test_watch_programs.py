@@ -49,7 +49,7 @@ PLANTED = {
     "barriers": ("SP081", "barriers"),
     "broadcast": ("SP079", "broadcast"),
     "chain": ("SP081", "chain"),
-    "unexpected": ("SP056", "unexpected"),
+    "unexpected": ("SP080", "unexpected"),
     "leak": ("SP083", "leak"),
     "late": ("SP081", "late"),
     "new-buffers": ("SP059", "new_buffers"),

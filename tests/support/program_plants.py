@@ -270,6 +270,17 @@ def atomic_reads(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE)
 
 
+def created_window(program: Program, twin: bool) -> None:
+    """Gets from memory that MPI_Win_create made a window of, 5 us each, or from that of MPI_Win_allocate, 0.7 us."""
+    program.all("MPI_Win_allocate" if twin else "MPI_Win_create", size=0, site=THERE, took_s=30e-6)
+    for _ in range(40):
+        program.compute()
+        for number in range(20):
+            took_s = 0.7e-6 if twin else 5e-6
+            one_sided(program, "MPI_Get", EventKind.ONE_SIDED | EventKind.RECEIVE, 4096 + number, HERE, took_s)
+        program.all(size=2048, site=ELSEWHERE)
+
+
 def own_part(program: Program, twin: bool) -> None:
     """Half of an exchange goes to the rank itself, or nothing of it."""
     for _ in range(40):
@@ -306,7 +317,8 @@ PLANTS: dict[str, Plant] = {
     "SP079 messages": small_messages,
     "SP079 reductions": small_reductions,
     "SP079 by hand": broadcast,
-    "SP056": received_late,
+    "SP080 searches": received_late,
+    "SP080 window": created_window,
     "SP059": new_buffers,
     "SP079 synchronous": synchronous,
     "SP081 barriers": barriers,

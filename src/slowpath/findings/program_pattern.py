@@ -391,11 +391,11 @@ def merged(own_s: Floats, call: Ints, share: Floats, bytes_each: Floats) -> Floa
 
     Args: call: which call each is.  share: of each that goes.  bytes_each: that its part of the longer message has.
     The value takes off what the bytes cost in the longer message; the low end four times that, of calls that all take
-    their kind's median at most; the high end nothing, of calls as long as they were.
+    their kind's median at most; the high end nothing, of calls that take nine times their median at most.
     """
     value = np.maximum(usual(own_s, call) * share - bytes_each * S_PER_BYTE, 0.0)
     low = np.maximum(usual(own_s, call, 1.0) * share - 4 * bytes_each * S_PER_BYTE, 0.0)
-    return np.stack([value, np.minimum(low, value), own_s * share], axis=1)
+    return np.stack([value, np.minimum(low, value), usual(own_s, call, 9.0) * share], axis=1)
 
 
 def numbered(*tables: Ints) -> Ints:

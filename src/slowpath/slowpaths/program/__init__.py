@@ -6,16 +6,16 @@ from __future__ import annotations
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program import (
     calls,
+    excess,
     managed,
-    sp056_receives_late,
     sp059_new_buffers,
     waiting,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
     calls.SLOW_PATH,
+    excess.SLOW_PATH,
     managed.SLOW_PATH,
-    sp056_receives_late.SLOW_PATH,
     sp059_new_buffers.SLOW_PATH,
     waiting.SLOW_PATH,
 )

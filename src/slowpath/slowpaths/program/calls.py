@@ -30,6 +30,7 @@ from slowpath.findings.program_pattern import (
     usual,
 )
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
+from slowpath.slowpaths.program.excess import searching
 from slowpath.slowpaths.program.objects import reductions_of_objects
 from slowpath.slowpaths.program.repeats import Runs, alike, between_s, blocks, dense, gaps, less, times
 
@@ -38,6 +39,7 @@ PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
 GETS = ("MPI_Get", "MPI_Rget")
 OPENS = ("MPI_Win_lock", "MPI_Win_lock_all")
 CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
+MOST_COMPLETING = 5.0  # times a send, of each message that a call completes; longer is a wait for the receiver
 LEAST_DIFFERENT = 4  # reductions of one run, by place and buffer
 LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until something converges has others
 LITTLE_S = 5e-6  # computing between two reductions of one run: a sum over some thousand elements
@@ -52,6 +54,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     walked = np.zeros(len(calls), dtype=bool)
     for pattern in walks:
         walked[pattern.rows] = True
+    for early, here, _ in searching(calls):
+        walked[early.row[here]] = True
     return [
         *walks,
         *_messages(calls, walked),
@@ -83,12 +87,12 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
         of_call = np.full(len(calls), NONE, dtype=np.int64)
         of_call[mine.rows] = mine.run
         message = np.flatnonzero(usable & (of_call[messages.sent] != NONE) & (messages.sent != NONE))
-        rows, share, bytes_each = _shares(calls, message, 1.0 - 1.0 / mine.length[of_call[messages.sent[message]]])
-        other = ~walked[rows]
-        rows, share, bytes_each = rows[other], share[other], bytes_each[other]
+        gone = 1.0 - 1.0 / mine.length[of_call[messages.sent[message]]]
+        joined = _joined(calls, message, gone, walked)
+        rows = joined.rows
         size = float(np.mean(messages.bytes[message]))
         total = calls.stood_for(mine.rows)
-        weight = calls.weight[rows] * calls.own_s[rows]
+        weight = calls.weight[rows] * joined.own_s
         waits = " and waits for each" if calls.is_synchronous[mine.rows].mean() > 0.5 else ""
         yield SeenPattern(
             name="many small messages",
@@ -101,7 +105,7 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
             basis="the calls' own time, less one call and 1 ns a byte for the longer message; high: with the time "
             "between the sends of a row, on the rank with most",
             rows=rows,
-            saved_s=merged(calls.own_s[rows], calls.call[rows], share, bytes_each),
+            saved_s=merged(joined.own_s, calls.call[rows], joined.share, joined.bytes_each),
             more_s=(0.0, 0.0, between_s(calls, mine)),
             outside=True,
         )
@@ -122,10 +126,22 @@ def _exchanges(calls: ProgramCalls) -> Bools:
     return found
 
 
-def _shares(calls: ProgramCalls, mine: Ints, gone: Floats) -> tuple[Ints, Floats, Floats]:
-    """Calls of these messages, the share of each that goes, and its part of the longer message's bytes.
+@dataclass(frozen=True)
+class _Merged:
+    """Calls of messages that become one: rows, seconds that the messages cost in each at most, the share of each that
+    goes, and its part of the longer message's bytes.
+    """
 
-    A call that completes other messages too keeps what is theirs.
+    rows: Ints
+    own_s: Floats
+    share: Floats
+    bytes_each: Floats
+
+
+def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> _Merged:
+    """A call that completes other messages too keeps what is theirs. One that takes far longer than their sends waits.
+
+    Args: mine: messages.  gone: share of each that goes.  walked: calls that are left out.
     """
     messages = calls.messages
     goes, moved, extra = (np.zeros(len(calls)) for _ in range(3))
@@ -137,8 +153,11 @@ def _shares(calls: ProgramCalls, mine: Ints, gone: Floats) -> tuple[Ints, Floats
         known = own != NONE
         np.add.at(goes, own[known], gone[known])
         np.add.at(extra, own[known], messages.bytes[mine][known].astype(float))
-    rows = np.flatnonzero(goes > 0)
-    return rows, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows]
+    rows = np.flatnonzero((goes > 0) & ~walked)
+    send_s = max(float(np.median(calls.own_s[messages.sent[mine]])), CALL_S)
+    completes = np.isin(rows, np.concatenate([left, arrived]))
+    own_s = np.minimum(calls.own_s[rows], np.where(completes, MOST_COMPLETING * send_s * moved[rows], np.inf))
+    return _Merged(rows, own_s, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows])
 
 
 def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -477,16 +496,16 @@ def _synchronous(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 
 LOCAL = {
-    "MPI_Comm_rank": "ask once and keep it",
-    "MPI_Comm_size": "ask once and keep it",
-    "MPI_Type_size": "ask once and keep it",
-    "MPI_Type_get_extent": "ask once and keep it",
-    "MPI_Comm_group": "ask once and keep it",
+    "MPI_Comm_rank": "call it once and keep the result",
+    "MPI_Comm_size": "call it once and keep the result",
+    "MPI_Type_size": "call it once and keep the result",
+    "MPI_Type_get_extent": "call it once and keep the result",
+    "MPI_Comm_group": "call it once and keep the result",
     "MPI_Group_translate_ranks": "translate all ranks in one call, and keep them",
-    "MPI_Get_processor_name": "ask once and keep it",
-    "MPI_Initialized": "ask once and keep it",
+    "MPI_Get_processor_name": "call it once and keep the result",
+    "MPI_Initialized": "call it once and keep the result",
     "MPI_Wtime": "read the clock around longer parts",
-    "MPI_Wtick": "ask once and keep it",
+    "MPI_Wtick": "call it once and keep the result",
     "MPI_Get_count": "ask only where the length is not known",
 }
 LEAST_LOCAL = 10_000  # calls of a rank at one place
@@ -508,9 +527,9 @@ def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 sites=(place,) if place >= 0 else (),
                 count=total,
                 text=f"{name} is called {total:,} times in {{place}}, and sends nothing",
-                change=advice,
-                basis="its time, which the watch's own makes longer; low: a third",
-                more_s=(took_s, took_s / 3, took_s),
+                change=f"{name}: {advice}",
+                basis="their number times what one takes here; low: half",
+                more_s=(took_s, took_s / 2, 1.5 * took_s),
                 outside=True,
             )
 

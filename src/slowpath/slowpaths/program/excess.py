@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP080: calls that take longer than others of their kind, and what the slow ones share.
+
+Receives that search hundreds of messages which came before them, in another order than they were sent: most libraries
+search that queue from its beginning. One-sided calls on memory that MPI did not allocate: where the other ranks of the
+host can't reach it, each access is a message that the target has to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.findings.program_pattern import (
+    NONE,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    grouped,
+    most,
+    usual,
+)
+
+DEEP = 256  # messages that came before, and that a receive passes over
+SHALLOW = 16
+LEAST = 100  # receives that pass over so many
+FASTEST = 5.0  # percentile that stands for a short search where windows of time are missing
+LONGER = 1.3  # times what the same call takes where it passes over few
+
+
+@dataclass(frozen=True)
+class _Early:
+    """Messages that were there before their receive, shape (m,): row of the receive, how many waited with it, and how
+    many of these had come before it, so that a search from the queue's beginning passes over them.
+    """
+
+    row: Ints
+    depth: Ints
+    passed: Ints
+    rank: Ints
+
+
+def searching(calls: ProgramCalls) -> Iterator[tuple[_Early, Ints, float]]:
+    """Of each place: messages that were there before, those whose receives search, and what one takes that does not."""
+    early = _early(calls)
+    deep = early.passed >= DEEP
+    alike, _ = grouped(calls.call[early.row], calls.site[early.row])
+    for kind in np.unique(alike[deep]).tolist():
+        here = np.flatnonzero(alike == kind)
+        base_s = _base_s(calls, early, here)
+        slow = here[early.passed[here] >= DEEP]
+        if np.unique(early.row[slow]).size < LEAST:
+            continue
+        longer = float(np.median(calls.own_s[early.row[slow]])) >= LONGER * base_s
+        if longer and grows(calls.own_s[early.row[here]], early.passed[here]):
+            yield early, here, base_s
+
+
+def grows(own_s: Floats, passed: Ints) -> bool:
+    """Whether receives that pass over most take longer than those that pass over fewest.
+
+    The fastest twentieth is fast by chance as well: Intel MPI 2021.18 finds a message at once wherever it stands.
+    """
+    low, high = np.percentile(passed, [25, 75])
+    return bool(np.median(own_s[passed >= high]) >= LONGER * np.median(own_s[passed <= low]))
+
+
+def _base_s(calls: ProgramCalls, early: _Early, here: Ints) -> float:
+    """What such a receive takes that passes over few."""
+    own_s = calls.own_s[early.row[here]]
+    few = early.passed[here] <= SHALLOW
+    if few.sum() >= SHALLOW and (calls.weight[early.row[here]] <= 1.0).all():
+        return float(np.median(own_s[few]))
+    return float(np.percentile(own_s, FASTEST))  # of thinned records what was passed over is the least that it was
+
+
+def _early(calls: ProgramCalls) -> _Early:
+    messages = calls.messages
+    sent_s, post_s = calls.end_s[messages.sent], calls.start_s[messages.posted]
+    is_there = messages.early | ((messages.bytes <= calls.eager_bytes) & (sent_s < post_s))
+    usable = np.flatnonzero(is_there & (messages.posted != NONE) & (messages.sent != NONE))
+    row = messages.posted[usable]
+    depth, passed = np.zeros((2, usable.size), dtype=np.int64)
+    came_s, taken_s = sent_s[usable], post_s[usable]
+    for rank in np.unique(messages.destination[usable]).tolist():
+        here = np.flatnonzero(messages.destination[usable] == rank)
+        came, taken = np.sort(came_s[here]), np.sort(taken_s[here])
+        at = taken_s[here]
+        depth[here] = np.searchsorted(came, at, side="left") - np.searchsorted(taken, at, side="left")
+        in_turn = here[np.lexsort((row[here], came_s[here]))]
+        passed[in_turn] = _later_before(np.argsort(np.argsort(taken_s[in_turn], kind="stable"), kind="stable"))
+    return _Early(row, depth, passed, messages.destination[usable])
+
+
+def _later_before(turn: Ints) -> Ints:
+    """Of each element of a permutation how many larger ones stand before it: counted digit by digit, from the top."""
+    found = np.zeros(turn.size, dtype=np.int64)
+    order = np.arange(turn.size)  # places, by the digits so far and then as they stand
+    for bit in reversed(range(int(turn.size).bit_length())):
+        block, has = turn[order] >> (bit + 1), (turn[order] >> bit & 1).astype(np.int64)
+        ones = np.cumsum(has) - has
+        first = np.concatenate([[True], block[1:] != block[:-1]]) if turn.size else has.astype(bool)
+        before = ones - np.maximum.accumulate(np.where(first, ones, 0))
+        found[order] += np.where(has == 0, before, 0)
+        order = order[np.lexsort((has, block))]
+    return found
+
+
+def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Receives that take longer the more messages they pass over: in the order of sending they pass over none."""
+    for early, here, base_s in searching(calls):
+        mine = here[early.passed[here] > SHALLOW]
+        rows = np.unique(early.row[mine])
+        own_s, call = calls.own_s[rows], calls.call[rows]
+        value = np.maximum(usual(own_s, call) - base_s, 0.0)
+        ends = [value, np.minimum(usual(own_s, call, 1.0) - 2 * base_s, value), usual(own_s, call, 9.0) - 0.5 * base_s]
+        saved_s = np.maximum(np.stack(ends, axis=1), 0.0)
+        # Receives at that place whose send was not kept are as those whose send was.
+        there = np.flatnonzero((calls.call == call[0]) & (calls.site == calls.site[rows[0]]))
+        is_known = np.isin(there, calls.messages.posted)
+        unknown = there[~is_known]
+        spare_s = np.minimum(saved_s.sum(axis=0) / is_known.sum(), calls.own_s[unknown][:, None])
+        most_passed = int(early.passed[mine].max())
+        rank = int(early.rank[mine][early.passed[mine].argmax()])
+        count = calls.stood_for(np.concatenate([rows, unknown]))
+        yield SeenPattern(
+            name="receives search a long queue",
+            sites=most(calls.site[rows], own_s),
+            count=count,
+            text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, past up "
+            f"to {most_passed:,} earlier ones that waited on rank {rank}",
+            change="receive in the order of sending, post the receives before the messages arrive (MPI_Irecv), or "
+            "let the sender wait for the receiver at times",
+            basis="these receives' time beyond that of receives that pass over few messages",
+            rows=np.concatenate([rows, unknown]),
+            saved_s=np.concatenate([saved_s, spare_s]),
+        )
+
+
+OTHER_WINDOWS = ("MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic")
+LEAST_CALLS = 100  # one-sided ones, on windows that MPI_Win_create made
+MORE_THAN_DIRECT = 1.5  # times what they would take on memory that the processor reaches itself
+DIRECT_S = 0.2e-6  # of a call that a processor does itself
+DIRECT_S_PER_BYTE = 0.1e-9
+SLIGHT = 0.35  # of what can be saved, where a library does little else for memory of its own
+
+
+def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """One-sided calls between ranks of a host on memory that MPI did not allocate, so that it may be out of reach."""
+    many = {name: _counted(calls, name) for name in ("MPI_Win_create", *OTHER_WINDOWS)}
+    if not many["MPI_Win_create"] or any(many[name] for name in OTHER_WINDOWS) or calls.target is None:
+        return
+    hosts = {} if calls.resources is None else {share.rank: share.host for share in calls.resources.ranks}
+    host = np.array([hash(hosts.get(rank, "")) for rank in range(calls.ranks)])
+    known = calls.is_one_sided & ~calls.is_collective & (calls.target >= 0) & (calls.target < calls.ranks)
+    rows = np.flatnonzero(known & (calls.target != calls.rank))
+    rows = rows[host[calls.rank[rows]] == host[calls.target[rows]]]
+    late_s = 0.0 if calls.target_wait_s is None else calls.target_wait_s[rows]
+    own_s = np.maximum(calls.own_s[rows] - late_s, 0.0)
+    direct_s = DIRECT_S + DIRECT_S_PER_BYTE * calls.bytes[rows].astype(float)
+    if rows.size < LEAST_CALLS or own_s.sum() < MORE_THAN_DIRECT * direct_s.sum():
+        return
+    value = np.maximum(usual(own_s, calls.call[rows]) - direct_s, 0.0)
+    made = np.flatnonzero(calls.named("MPI_Win_create"))
+    by_call = np.bincount(calls.call[rows], weights=own_s)
+    total = calls.stood_for(rows)
+    sites = most(calls.site[made], np.ones(made.size), 1) + most(calls.site[rows], own_s, 3)
+    yield SeenPattern(
+        name="window of memory that is not MPI's",
+        sites=tuple(dict.fromkeys(sites)),
+        count=total,
+        text=f"{total:,} one-sided calls, most of the time in {calls.names[int(by_call.argmax())]}, on windows that "
+        "MPI_Win_create made in {place}: ranks of one host may not reach that memory themselves",
+        change="make the window by MPI_Win_allocate, and use the memory that it returns",
+        basis="what these calls take beyond 0.2 us each and 10 GB/s; not measured here: by library a third of that is "
+        "saved, or nearly all",
+        rows=rows,
+        saved_s=np.stack([value, SLIGHT * value, np.maximum(usual(own_s, calls.call[rows]), value)], axis=1),
+    )
+
+
+def _counted(calls: ProgramCalls, name: str) -> int:
+    here = calls.name_is(name)[calls.counted[:, 0]] if len(calls.counted) else np.zeros(0, dtype=bool)
+    return int(calls.counted[here, 3].sum())
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Return what is slower than its kind, with what the slow calls share."""
+    return [*_searches(calls), *_created_windows(calls)]
+
+
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
+    code="SP080",
+    name="slower than its kind",
+    title="Calls take longer than others of their kind, for a reason that they share",
+    what="A call of one kind and length takes longer where a receive searches a queue of messages that came before, or "
+    "where a window's memory is out of reach for the other ranks.",
+    needs="A watched program. Receives: a hundred or more at one place pass over 256 messages or more, and take 1.3 "
+    "times as long as those there that pass over few. Windows: all were made by MPI_Win_create, and a hundred "
+    "one-sided calls or more between ranks of one host take longer than a processor would itself.",
+    remedy="Post receives early or receive in the order of sending; let MPI allocate the memory of windows.",
+    cause="What the slow calls share makes the library do more.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)
