@@ -13,7 +13,6 @@ from slowpath.slowpaths.registry import find
 from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness
 from slowpath.watch.results import (
     WATCH_SCHEMA,
-    AllocationKind,
     CallCount,
     CallSite,
     Coverage,
@@ -350,13 +349,6 @@ def results(size: int = 4, **changes: Any) -> WatchResults:
         "classes": classes(),
         "sites": sites(),
         "pairs": pairs(size),
-        "allocations": (
-            AllocationKind(memory="mapping", page_bytes=4096, is_odd=False, allocations=48,
-                           bytes=48 * 8 * MIB, uses=18_496),
-            AllocationKind(memory="heap", page_bytes=4096, is_odd=None,
-                           allocations=220, bytes=220 * 4096, uses=61_204),
-            AllocationKind(memory="stack", page_bytes=None, is_odd=None, allocations=4, bytes=192, uses=1_600),
-        ),
         "slices": slices(shown),
         "shown_ranks": None if shown == size else tuple(range(shown)),
     }  # fmt: skip

@@ -40,7 +40,6 @@ from slowpath.watch.results import (
 )
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
 from slowpath.watch.totals import (
-    allocations_of,
     call_seconds,
     calls_of,
     coverage_of,
@@ -122,7 +121,6 @@ def watched(folder: Path) -> AttributedWatch:
         sites=sites_of(found.world, sites),
         pairs=pairs_of(found),
         resources=resources,
-        allocations=allocations_of(found.world),
         slices=slices,
         collectives=collectives_of(found, weight, site_of),
         shown_ranks=shown,

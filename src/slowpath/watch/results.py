@@ -279,17 +279,6 @@ class WatchFinding(Result, frozen=True, kw_only=True):
     ]
 
 
-class AllocationKind(Result, frozen=True, kw_only=True):
-    """Memory that was handed to MPI, by kind."""
-
-    memory: Annotated[str, means("kind")]
-    page_bytes: Annotated[Count | None, means("that map it; null: not known")]
-    is_odd: Annotated[bool | None, means("lengths that are no multiple of the page; null: not known")]
-    allocations: Annotated[Count, means("all ranks")]
-    bytes: Annotated[Count, means("all ranks")]
-    uses: Annotated[Count, means("messages from or into them")]
-
-
 class Pair(Result, frozen=True, kw_only=True):
     """What one rank sent to another."""
 
@@ -319,7 +308,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
     classes: Annotated[tuple[MessageClass, ...], means("most time first")]
     sites: Annotated[tuple[CallSite, ...], means("places in the program")]
     pairs: Annotated[tuple[Pair, ...], means("that exchanged messages; the largest 4096 by bytes")]
-    allocations: Annotated[tuple[AllocationKind, ...], means("most bytes first")]
     slices: Annotated[tuple[Slice, ...], means("for the picture; at most 200 a rank, 64 ranks")]
     collectives: Annotated[tuple[CollectiveClass, ...], means("blocking ones, most time first")] = ()
     resources: Annotated[tuple[RankResources, ...], means("what each rank had to work with")] = ()

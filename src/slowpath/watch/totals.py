@@ -9,7 +9,7 @@ Where each rank's time went, calls by name, and what was seen and matched of the
 
 Kept calls stand for all calls of their kind, which the profile counts exactly.
 
-Tables of a watched program: pairs of ranks, allocations by kind, call sites, and what each rank did when.
+Tables of a watched program: pairs of ranks, call sites, and what each rank did when.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.record.sites import NamedSite, named_sites
 from slowpath.watch.results import (
     BEFORE_THE_RUN,
-    AllocationKind,
     CallCount,
     CallSite,
     Coverage,
@@ -468,28 +467,6 @@ def pairs_of(found: Attributed) -> tuple[Pair, ...]:
     return tuple(
         Pair(source=a, destination=b, messages=whole(messages[a, b]), bytes=whole(lengths[a, b])) for a, b in largest
     )
-
-
-def allocations_of(world: World) -> tuple[AllocationKind, ...]:
-    """Most bytes first."""
-    kinds = watch_layout().memory_kinds
-    sums: dict[tuple[str, int | None, bool | None], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-    for record in world.records:
-        for row in record.allocations:
-            page, length = int(row["page_bytes"]), int(row["bytes"])
-            memory = kinds.get(int(row["kind"]), "not known")
-            is_odd = bool(row["remainder_bytes"]) if page and length else None
-            entry = sums[memory, min(page, 2**40) or None, is_odd]
-            entry[0] += 1
-            entry[1] += float(length)
-            entry[2] += float(row["uses"])
-    found = [
-        AllocationKind(
-            memory=memory, page_bytes=page, is_odd=is_odd, allocations=whole(n), bytes=whole(b), uses=whole(uses)
-        )
-        for (memory, page, is_odd), (n, b, uses) in sums.items()
-    ]
-    return tuple(sorted(found, key=lambda kind: -kind.bytes))
 
 
 def sites_of(world: World, sites: Sequence[int]) -> tuple[CallSite, ...]:

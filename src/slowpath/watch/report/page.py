@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from slowpath.core.units import format_bytes, listed
+from slowpath.core.finding_results import RemedyResult
+from slowpath.core.units import listed
 from slowpath.report import format as fmt
 from slowpath.report.cards import advice, copied, remedies
 from slowpath.report.figure import (
     Axis,
     Block,
     Card,
-    Cell,
     Copied,
     Facts,
     Fold,
@@ -34,7 +34,6 @@ from slowpath.report.figure import (
     Rows,
     Section,
     Series,
-    Shown,
     Square,
     Table,
     Text,
@@ -94,7 +93,7 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
     program = results.program
     nothing = f"{program.program}: nothing was recorded"
     headline = _UNIT.sub("\u00a0", results.verdict[0]) if results.verdict else nothing
-    lines = [("", "", sentence, "") for sentence in results.verdict[1:]]
+    lines = [("", *_named(sentence), "") for sentence in results.verdict[1:]]
     sections: list[Section | None] = [
         _standing_section(results),
         _findings_section(results, folder),
@@ -104,7 +103,6 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
         _timeline_section(results),
         _messages_section(results),
         _pairs_section(results),
-        _memory_section(results),
         _resources_section(results),
         _calls_section(results),
         _coverage_section(results),
@@ -124,6 +122,17 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
 
 
 # ---- Head
+
+
+def _named(sentence: str) -> tuple[str, str]:
+    """Return what stands before a sentence of the verdict, and the rest of it."""
+    number, point, change = sentence.partition(". ")
+    if point and number.isdecimal():
+        return f"change {number}", change
+    if sentence.startswith("Of ") and " a rank: " in sentence:
+        return "time", sentence
+    name, colon, rest = sentence.partition(": ")
+    return ("not decided", f"{rest[:1].upper()}{rest[1:]}") if colon and name == "Not decided" else ("note", sentence)
 
 
 def _place(program: WatchedProgram) -> list[str]:
@@ -234,8 +243,9 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
     sites = [_site(results.sites[place]) for place in finding.sites]
     side: list[Block] = [Text(finding.text)]
     side += [Text(f"called by {callers}" if callers else "", name=place) for place, callers in sites[:3]]
-    side += copied(first)[:1] if first else []
-    side += [Copied(finding.change, "The lines to change:")] if finding.change else []
+    is_estimated = finding.status == "estimated" and finding.change is not None
+    side += copied(first)[:1] if first and not is_estimated else []
+    side += [Copied(finding.change, "The lines to change:")] if finding.change and not is_estimated else []
     if finding.prove is not None:
         command = f"slowpath prove {shlex.quote(folder)} {finding.prove}"
         side.append(Copied(command, "Prove it on the program itself, without the watch:"))
@@ -245,8 +255,8 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
     return Card(
         f"finding-{number}-{_ID.sub('-', finding.id)}",
         finding.rule,
-        finding.title,
-        advice(first, finding.status == "proven") if first else f"{finding.title}; no remedy is known",
+        finding.name,
+        _advice(finding, first),
         of,
         saved.text,
         saved.ends or "",
@@ -254,8 +264,15 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
         blocks=[Text(f"Of the run itself: {why}", "sub")] if why else [],
         side=side,
         opens="Prices, places and other remedies",
-        more=[*more, *remedies(finding.remedies)],
+        more=[*more, *([] if is_estimated else remedies(finding.remedies))],
     )
+
+
+def _advice(finding: WatchFinding, first: RemedyResult | None) -> str:
+    """What to change: as the program's own calls say it, else the first remedy."""
+    if finding.status == "estimated" and finding.change:
+        return f"{finding.change[:1].upper()}{finding.change[1:]}"
+    return advice(first, finding.status == "proven") if first else f"{finding.title}; no remedy is known"
 
 
 def _site(site: CallSite) -> tuple[str, str]:
@@ -599,7 +616,7 @@ def pairs_matrix(results: WatchResults) -> Matrix | None:
     return Matrix("Bytes from rank to rank", f"{caption}.", names, squares, said, "s1", table)
 
 
-# ---- Memory, resources, calls, coverage
+# ---- Resources, calls, coverage
 
 _MOST_RESOURCES = 32
 _CALLS_SHOWN = 12
@@ -607,25 +624,6 @@ _RESOURCES_LEAD = (
     "From /proc, between MPI_Init and MPI_Finalize; {}. Waited for a processor: the thread that calls MPI could run, "
     "and another one ran in its place. Switched off: how often the kernel gave its processor to another thread."
 )
-
-
-def _memory_section(results: WatchResults) -> Section | None:
-    whole = sum(kind.bytes for kind in results.allocations) or 1
-    odd = {None: "not known", True: "odd: no multiple of its page", False: "multiple of its page"}
-    rows: list[list[Cell]] = [
-        [
-            kind.memory,
-            format_bytes(kind.page_bytes) if kind.page_bytes else "not known",
-            odd[kind.is_odd],
-            words.count(kind.allocations),
-            words.spelled_bytes(kind.bytes),
-            words.count(kind.uses),
-            Shown(f"{100 * kind.bytes / whole:.0f} %", share=kind.bytes / whole),
-        ]
-        for kind in results.allocations
-    ]
-    head = ["Memory", "Pages", "Length", "Allocations", "Bytes", "Messages", "Of all bytes"]
-    return Section("memory", "Memory that was handed to MPI", "Memory", [Table("", head, rows)]) if rows else None
 
 
 def _resources_section(results: WatchResults) -> Section | None:
