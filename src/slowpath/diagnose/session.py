@@ -6,9 +6,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,12 @@ from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError, U
 from slowpath.core.files import inside
 from slowpath.core.guard import clean_words
 from slowpath.core.machine import PlaceFault
-from slowpath.core.results import ContrastResult, Finding, Results, Verdict
-from slowpath.core.units import listed
+from slowpath.core.results import Finding, Results, Verdict
 from slowpath.core.version import __version__
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.own_settings import first_by_cost, of_own_state, set_aside
 from slowpath.diagnose.own_settings import lines as setting_lines
-from slowpath.diagnose.ranks import PAIR, Estimate, Job, Kept, crowded_lines, survey_s
+from slowpath.diagnose.ranks import PAIR, crowded_lines, survey_s
 from slowpath.diagnose.state import EVERYTHING, Asked, BudgetClock, MeasuredStep, Proposal, State, asked_for, survey_of
 from slowpath.diagnose.steps import alternatives
 from slowpath.diagnose.steps.alternatives import screened
@@ -43,7 +41,7 @@ from slowpath.diagnose.steps.settings import (
     with_own_settings,
     without_effect,
 )
-from slowpath.diagnose.steps.survey import whole_survey, within_budget
+from slowpath.diagnose.steps.survey import whole_survey
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import (
     SCHEMA,
@@ -51,7 +49,6 @@ from slowpath.diagnose.tasks import (
     Diagnosis,
     DiagnosisStep,
     ProgramUse,
-    RepeatTask,
     StateTask,
     SurveyTask,
     Task,
@@ -101,23 +98,12 @@ def verdict_of(
         facts, rounds=0, round_s=None, is_check=not only, wrong_place=wrong, pace=pace, left_out=left_out
     )
     cells = {cell.cell: cell for cell in survey.cells}
-    verdict = conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
+    verdict = conclude(survey.contrasts, findings, run, cells=cells).verdict
     if not only or findings or wrong or verdict.state == "not measured":
         return verdict
     place = f" on {verdict.place}" if verdict.place else ""
     none = f"None of the slow paths that you asked for was found{place}: {', '.join(only)}."
     return replace(verdict, answer=f"{none} Others were not looked for.")
-
-
-def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:
-    """The survey's contrasts without those that more pairs decided: what these showed is a finding, or no loss."""
-    decided = {
-        one.step.task.contrast
-        for one in measured
-        if isinstance(one.step.task, RepeatTask)
-        and any(contrast.verdict in ("same", "faster", "slower") for contrast in one.results.contrasts)
-    }
-    yield from (contrast for contrast in survey_of(measured).results.contrasts if contrast.id not in decided)
 
 
 def replaced_words(run: Path) -> str | None:
@@ -408,53 +394,12 @@ def behind_place(wrong: Sequence[PlaceFault]) -> Iterator[None]:
         raise EnvironmentFailure(" ".join([*said, str(error)])) from error
 
 
-STATED = (2, 8, 64, 1024)  # ranks whose cost is stated next to that of the ranks asked for
-
-
-@dataclass(frozen=True)
-class SurveyCost:
-    """ranks: each with a core of its own.  left_out: groups that the budget does not hold."""
-
-    ranks: int
-    seconds: float
-    left_out: tuple[str, ...]
-
-    @property
-    def line(self) -> str:
-        """A row of the table."""
-        less = f", without {_some(self.left_out)}" if self.left_out else ""
-        return f"{self.ranks:8d} ranks: {self.seconds:.0f} s{less}"
-
-
-def costs(ranks: Sequence[int], kept_for: Callable[[Job], Kept], estimate: Estimate) -> list[SurveyCost]:
-    """Of a survey with each number of ranks, on one node with as many cores.
-
-    Args: kept_for: the survey of a job, thinned to the budget.
-    """
-    found = []
-    for count in ranks:
-        kept = kept_for(Job(count, cores=count))
-        found.append(SurveyCost(count, estimate(kept.campaign), kept.left_out))
-    return found
-
-
-def cost_lines(found: Sequence[SurveyCost]) -> list[str]:
-    """A small table."""
-    return ["cost of the survey by ranks, if each rank has a core:", *(one.line for one in found)]
-
-
 def left_out_line(left_out: Sequence[str], budget_s: float, ranks: int) -> list[str]:
     """What a budget does not hold; []: nothing.  Args: budget_s: of the whole diagnosis."""
     if not left_out:
         return []
     most_s = survey_s(budget_s, ranks)
     return [f"left out, because the survey may take {most_s:.0f} s of {budget_s:.0f} s: {', '.join(left_out)}"]
-
-
-def _some(names: Sequence[str]) -> str:
-    most = 2
-    shown = list(names[:most])
-    return listed([*shown, f"{len(names) - most} more groups"] if len(names) > most else shown)
 
 
 def begin(
@@ -586,17 +531,6 @@ def own_mpi(folder: Path, environ: Mapping[str, str], trust: bool = False) -> st
     return str(launcher_again(inside(folder, step.folder), environ, trust))
 
 
-def survey_lines(bench: Bench) -> list[str]:
-    """What a survey of these ranks and of others would cost, and what more ranks than cores mean."""
-    state = bench.state([], [])
-
-    def kept_for(job: Job) -> Kept:
-        return within_budget(dataclasses.replace(state, job=job))
-
-    ranks = sorted({*STATED, bench.job.ranks})
-    return [*crowded_lines(bench.job), *cost_lines(costs(ranks, kept_for, bench.estimate))]
-
-
 def path_lines(bench: Bench) -> list[str]:
     """What the launch costs in which the library says what carries messages; none where it is not made."""
     if not bench.state([], []).is_witnessed:
@@ -611,12 +545,10 @@ def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:
     if proposal is None or not isinstance(proposal.task, AlternativesTask):
         return []
     cost = bench.prepare(proposal.campaign, proposal.task.kind).cost
-    launch_s = cost.wall_s / max(1, cost.launches)
     rows = len(proposal.task.rows)
     return [
         f"library defaults: {rows} rows ({len(proposal.task.left_out)} others have no effect here): "
-        f"{cost.launches} launches, about {cost.wall_s:.0f} s; each suspect about "
-        f"{launch_s * alternatives.CONFIRM_ROUNDS:.0f} s more, and its trial"
+        f"{cost.launches} launches, about {cost.wall_s:.0f} s; then a trial of each suspect"
     ]
 
 
@@ -639,9 +571,9 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
         *left_out_line(
             survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.budget_s, bench.job.ranks
         ),
-        *survey_lines(bench),
+        *crowded_lines(bench.job),
         *path_lines(bench),
         *_alternatives_lines(bench, asked),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
-        "then, depending on the survey: refine limits, try remedies",
+        "then, depending on the survey: try remedies",
     ]

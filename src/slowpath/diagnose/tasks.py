@@ -95,21 +95,13 @@ class SettingsTask(TaskBase, frozen=True, kw_only=True, tag="settings"):
 
 
 class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):
-    """Screen what the library chooses by itself: each alternative alone, then in fresh launches what looks faster.
+    """Screen what the library chooses by itself: each alternative alone.
 
     rows: alternatives that are measured.  left_out: alternative of this library -> why it is not screened.
     """
 
-    stage: Literal["alone", "confirm"]
     rows: list[Name]
     left_out: dict[Name, str] = {}
-
-
-class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
-    """Decide a contrast of the survey by more pairs. sides: values of its axis on both sides."""
-
-    contrast: str
-    sides: list[str]
 
 
 class OutsideTask(TaskBase, frozen=True, kw_only=True, tag="outside"):
@@ -157,15 +149,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Task: TypeAlias = (
-    StateTask
-    | SurveyTask
-    | SettingsTask
-    | AlternativesTask
-    | RepeatTask
-    | OutsideTask
-    | WitnessTask
-    | PathTask
-    | TrialTask
+    StateTask | SurveyTask | SettingsTask | AlternativesTask | OutsideTask | WitnessTask | PathTask | TrialTask
 )
 
 
@@ -334,7 +318,7 @@ class AlternativesOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: alternatives that were measured alone.  failed: of those, alternative -> why no launch with it worked.
     slower: that slow down a cell by themselves.  suspects: that looked faster -> cell -> time as it is
-    over time with it; findings are of fresh launches.
+    over time with it.
     left_out: alternative of this library -> why it can change nothing here.
     """
 

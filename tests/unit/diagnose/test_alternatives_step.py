@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_results import cell, contrast, environment, estimate, results, step
+from made_results import cell, environment, estimate, results, step
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import MetricResult
@@ -16,14 +16,11 @@ from slowpath.core.results import Finding, Results, SkippedRow
 from slowpath.diagnose.state import Asked, LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.alternatives import (
     CELLS,
-    METRICS,
     propose,
 )
 from slowpath.diagnose.steps.order import conclude
 from slowpath.diagnose.steps.trial import propose_named
-from slowpath.diagnose.tasks import AlternativesTask, SurveyTask
-from slowpath.experiments.registry import ROLES
-from slowpath.slowpaths.evaluate import findings as evaluated
+from slowpath.diagnose.tasks import SurveyTask
 from slowpath.slowpaths.settings.sp070_library_default import SLOW_PATH
 
 ASKED = Asked(rules=frozenset({SLOW_PATH.code}))
@@ -81,14 +78,6 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
                 metric = MetricResult(unit="s", better="lower", phases=phases, by_repetition=None)
                 made = replace(made, metrics={metric_name: metric})
             cells.append(made)
-    metrics = METRICS
-    contrasts = []
-    for table in proposal.campaign.contrasts:
-        a, b = (numbers[str(side), table.cells] for side in (table.a, table.b))
-        values = [cells[n].metrics[metrics[table.cells]].phases["steady"].launch_values for n in (a, b)]
-        made_one = contrast(table.name, list(zip(*values, strict=True)), a, b, control=table.control)
-        side = None if table.control else "b"
-        contrasts.append(replace(made_one, metric=metrics[table.cells], default_side=side))
     environments = [environment(table.name, **table.variables) for table in proposal.campaign.environments]
     skipped = [
         SkippedRow(
@@ -104,62 +93,41 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
         for one in cells
         if one.status == "failed"
     ]
-    made_results = replace(results(cells, contrasts, environments=environments), skipped=skipped)
-    return replace(made_results, findings=evaluated(made_results, ROLES))
+    return replace(results(cells, environments=environments), skipped=skipped)
 
 
 def diagnosed(law: Law, seed: int = 1, spread: float = 0.05) -> tuple[Sequence[Finding], list[MeasuredStep]]:
-    """Steps until nothing is proposed."""
+    """What one screening shows."""
     steps = [MeasuredStep(step(1, SurveyTask()), results())]
-    for number in range(2, 9):
-        proposal = next(propose(state_of(steps)), None)
-        if proposal is None:
-            return conclude(steps, ()).findings, steps
-        steps.append(MeasuredStep(step(number, proposal.task), measured(proposal, law, seed + number, spread)))
-    raise AssertionError("no end")
-
-
-def stages(steps: Sequence[MeasuredStep]) -> list[str]:
-    return [one.step.task.stage for one in steps if isinstance(one.step.task, AlternativesTask)]
+    proposal = next(propose(state_of(steps)))
+    steps.append(MeasuredStep(step(2, proposal.task), measured(proposal, law, seed, spread)))
+    assert list(propose(state_of(steps))) == [], "once"
+    return conclude(steps, ()).findings, steps
 
 
 @pytest.mark.parametrize(
-    ("law", "remedies"), [(forced_tcp, {"btl self,sm", "pml ob1", "btl ^ofi"}), (without_cma, {"smsc cma"})]
+    ("law", "remedies"),
+    [(forced_tcp, {"set OMPI_MCA_btl", "set OMPI_MCA_pml"}), (without_cma, {"set OMPI_MCA_smsc"})],
 )
 def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str]) -> None:
-    findings, steps = diagnosed(law)
-    assert stages(steps) == ["alone", "confirm"]
-    assert [one.rule for one in findings] == [SLOW_PATH.code]
+    findings, _ = diagnosed(law)
+    assert {one.rule for one in findings} == {SLOW_PATH.code}
     assert findings[0].remedies[0].name in remedies
-    assert findings[0].status == "explained"
-    assert findings[0].kind == "opportunity"
-    assert any(line.startswith("with a variable that nothing reads: ") for line in findings[0].legs.explained.evidence)
-
-
-def test_what_was_fast_once_by_chance_is_refuted() -> None:
-    lucky = set(METRICS)
-
-    def law(variables: Mapping[str, str], name: str) -> float | None:
-        if variables.get("OMPI_MCA_smsc") == "cma" and name in lucky:
-            lucky.remove(name)
-            return 0.2
-        return clean(variables, name)
-
-    findings, steps = diagnosed(law)
-    assert stages(steps) == ["alone", "confirm"]
-    assert findings == []
-
-
-@pytest.mark.needs("minutes")
-def test_each_of_20_screenings_names_it() -> None:
-    found = [diagnosed(without_cma, 100 * seed)[0] for seed in range(20)]
-    assert [[one.remedies[0].name for one in some] for some in found] == [["smsc cma"]] * 20
+    assert (findings[0].status, findings[0].kind) == ("observed", "opportunity")
+    variables = [one.remedies[0].name for one in findings]
+    assert len(set(variables)) == len(variables), "one for each variable"
 
 
 @pytest.mark.needs("minutes")
 @pytest.mark.parametrize("spread", [0.05, 0.15])
 def test_a_clean_library_has_no_finding(spread: float) -> None:
-    assert [seed for seed in range(10) if diagnosed(clean, 100 * seed, spread)[0]] == []
+    assert sum(bool(diagnosed(clean, 100 * seed, spread)[0]) for seed in range(20)) <= 1
+
+
+@pytest.mark.needs("minutes")
+def test_each_of_20_screenings_names_it() -> None:
+    found = [diagnosed(without_cma, 100 * seed)[0] for seed in range(20)]
+    assert [some[0].remedies[0].name for some in found] == ["set OMPI_MCA_smsc"] * 20
 
 
 def test_its_trial_sets_the_variable_of_the_row() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import slower_broadcast
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
-from slowpath.findings.facts import INSTEAD, WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
 BASES = (64 * MIB, 256 * MIB, GIB)
@@ -80,18 +80,6 @@ def own_settings(run: Planted, slow: bool) -> None:
         run.contrast("environment", ONE_WAY, (b, without), (a, "default"))
 
 
-def library_default(run: Planted, slow: bool) -> None:
-    """Slow as the library is; the twin's alternative is the slow side, which is no slow path."""
-    instead = run.environment(f"{INSTEAD}CMA on", MPIR_CVAR_CH4_CMA_ENABLE="1")
-    for length in SIZES:
-        factors = (2.5, 1.0) if slow else (1.0, 2.5)
-        a, b = (
-            run.cell({ONE_WAY: {"steady": transfer_s(length) * factor}}, message_bytes=length, environment=name)
-            for name, factor in zip(("default", instead), factors, strict=True)
-        )
-        run.contrast("environment", ONE_WAY, (b, instead), (a, "default"))
-
-
 def pages(run: Planted, slow: bool) -> None:
     for length in (MIB, 4 * MIB, 16 * MIB, 64 * MIB):
         seconds = {"huge": transfer_s(length), "small": transfer_s(length) + (length // 4096 * 4e-7 if slow else 0.0)}
@@ -153,7 +141,6 @@ PLANTS: dict[str, Plant] = {
     "SP013": switch,
     "SP019": windows,
     "SP035": own_settings,
-    "SP070": library_default,
     "SP047": inherited_mask,
     "SP048": busy_cores,
     **slower_broadcast.PLANTS,

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from slowpath.stats.estimate import Floats, estimate_over_launches, estimate_within_launch
 from slowpath.stats.launches import (
-    between,
     partition,
-    spread,
     steady_state,
     tails,
     tukey,
@@ -101,17 +99,6 @@ def test_outliers_are_counted_by_the_fences() -> None:
     assert found.severe == 1
     assert found.severe_time_ratio == pytest.approx(100 / samples.sum())
     assert found.samples == 13
-
-
-def test_spreads() -> None:
-    rng = np.random.default_rng(3)
-    launches = [scale * np.exp(rng.normal(0, 0.05, 4000)) for scale in (1.0, 1.1, 0.9, 1.05)]
-    found = spread(launches)
-    assert found.within_ratio == pytest.approx(0.05, rel=0.05)
-    assert found.between_ratio == pytest.approx(np.log([1.0, 1.1, 0.9, 1.05]).std(ddof=1), rel=0.05)
-    assert within([1.0]) is None
-    assert between([1.0]) is None
-    assert spread([]).within_ratio is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 40, 401])

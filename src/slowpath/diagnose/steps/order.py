@@ -15,10 +15,6 @@ from slowpath.diagnose.limits import maybe_set_by_user
 from slowpath.diagnose.own_settings import first_by_cost
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps import alternatives, trial
-from slowpath.diagnose.steps.again import (
-    REPEAT,
-    propose_repeat,
-)
 from slowpath.diagnose.steps.alternatives import ALTERNATIVES
 from slowpath.diagnose.steps.kind import WITNESS, StepConclusion, StepHistory, StepKind, propose_witness
 from slowpath.diagnose.steps.outside import OUTSIDE, outside, propose_outside
@@ -38,7 +34,6 @@ KINDS: tuple[StepKind[Any], ...] = (
     PATH,
     SETTINGS,
     ALTERNATIVES,
-    REPEAT,
     OUTSIDE,
     WITNESS,
     TRIAL,
@@ -136,7 +131,6 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     yield from propose_witness(state)
     for finding in ordered:
         yield from _each_for(OF_A_FINDING, finding, state)
-    yield from propose_repeat(state)
     yield from trial.propose_again(state)
     yield from alternatives.propose(state)
 
