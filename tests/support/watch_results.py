@@ -21,7 +21,6 @@ from slowpath.watch.results import (
     Price,
     RankTime,
     Slice,
-    Wait,
     WatchedProgram,
     WatchFinding,
     WatchResults,
@@ -226,19 +225,6 @@ def a_proof(**changes: Any) -> Proof:
     return Proof(**(fields | changes))
 
 
-def a_wait(**changes: Any) -> Wait:
-    fields: dict[str, Any] = {
-        "kind": "late sender",
-        "culprit": LATE,
-        "culprit_share": 0.61,
-        "seconds": 0.7,
-        "share": 0.017,
-        "site": WAITALL,
-        "text": "imbalance, not communication: 61 % of the time in MPI_Waitall waits for rank 3",
-    }
-    return Wait(**(fields | changes))
-
-
 def a_rank(rank: int = 0, **changes: Any) -> RankTime:
     late = rank == LATE
     parts: dict[str, Any] = {
@@ -328,13 +314,6 @@ def results(size: int = 4, **changes: Any) -> WatchResults:
         "saved_s": 2.0,
         "saved_interval": (1.6, 2.4),
         "findings": findings(),
-        "waits": (
-            a_wait(),
-            a_wait(kind="collective imbalance", seconds=2.0, share=0.049, culprit_share=0.55, site=REDUCE,
-                   text="55 % of the time in MPI_Allreduce waits for rank 3"),
-            a_wait(kind="unexpected copy", culprit=None, culprit_share=0.0, seconds=0.05, share=0.0012, site=None,
-                   text="640 messages of 64 KiB came before their receive was posted"),
-        ),
         "unpriced": ("SP012: no cell of the replay has memory on another node",),
         "ranks": tuple(a_rank(rank) for rank in range(size)),
         "calls": (

@@ -109,7 +109,6 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 NONE = -1
-EVERY_WAIT = "any"  # of a slow path that names every kind of wait
 S_PER_BYTE = 1e-9  # what each byte of a longer message is taken to cost more: 1 GB/s, less than one core copies
 # A length up to which a message's time is that of its call, and not that of its bytes.
 SHORT_BYTES = 1024
@@ -339,11 +338,9 @@ class ProgramSlowPath(SlowPath):
     """A slow path that is seen in a program's own calls alone; it observes nothing in cells.
 
     pattern: from the program's own calls to what it could do without.
-    is_wait: kind of wait (slowpath.watch.results.WaitKind) that it names and prices, or EVERY_WAIT; empty: none.
     """
 
     pattern: SeePatterns
-    is_wait: str = ""
     observe: Observe = nothing
 
 

@@ -17,7 +17,7 @@ from slowpath.core.machine import PlaceFault
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.mpi.libraries import named_in
-from slowpath.watch.accounts import accounts_of, file_time, start_seconds, waits_of
+from slowpath.watch.accounts import accounts_of, file_time, start_seconds
 from slowpath.watch.attributed import Attributed, attributed, barriers_of
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
 from slowpath.watch.conclude import Asking, asking, concluded
@@ -113,7 +113,6 @@ def watched(folder: Path) -> AttributedWatch:
         saved_s=None,
         saved_interval=None,
         findings=(),
-        waits=waits_of(found, weight, len(ranks), span_s, site_of),
         unpriced=(),
         ranks=ranks,
         calls=calls,

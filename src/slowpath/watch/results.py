@@ -37,9 +37,6 @@ from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema
 WATCH_SCHEMA: Final = 1
 
 Family = Literal["point to point", "completion", "collective", "one-sided", "management", "files", "other"]
-WaitKind = Literal[
-    "late sender", "late receiver", "late progress", "collective imbalance", "unexpected copy", "late target"
-]
 AccountName = Literal[
     "late sender", "late receiver", "late progress", "wait at barrier", "wait at N x N", "late broadcast",
     "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "transfer at the floor",
@@ -221,26 +218,6 @@ class CollectiveClass(Result, frozen=True, kw_only=True):
     source: Annotated[Text | None, means("folder and cells that saved_s comes from")] = None
 
 
-class Wait(Result, frozen=True, kw_only=True):
-    """Time lost to a rank that was not there yet: it computed longer, or had no core."""
-
-    kind: Annotated[WaitKind, means("of the wait")]
-    culprit: Annotated[int | None, means("rank that was waited for most; null: no one rank")]
-    culprit_share: Annotated[Share, means("of this time, waited for that rank")]
-    seconds: Annotated[NotNegative, means("mean over all ranks, those that did not wait included")]
-    share: Annotated[Share, means("of the run")]
-    site: Annotated[Count | None, means("index in sites; where most of it is waited")]
-    text: Annotated[Text, means("one line")]
-    longest_s: Annotated[NotNegative | None, means("of the rank that waited longest; null: no rank waited")] = (
-        optional()
-    )
-    longest_rank: Annotated[int | None, means("that rank; null: no rank waited")] = optional()
-    began: Annotated[
-        Literal["outside MPI", "inside MPI"] | None,
-        means("where that rank was meanwhile: computing, or without a core; or waiting itself; null: no one rank"),
-    ] = optional()
-
-
 class Price(Result, frozen=True, kw_only=True):
     """What one message of a class costs too much."""
 
@@ -301,7 +278,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
     ]
     saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")]
     findings: Annotated[tuple[WatchFinding, ...], means("most saved first")]
-    waits: Annotated[tuple[Wait, ...], means("longest first")]
     unpriced: Annotated[tuple[Text, ...], means("rules that could not be priced, and why")]
     ranks: Annotated[tuple[RankTime, ...], means("by rank")]
     calls: Annotated[tuple[CallCount, ...], means("most time first")]
@@ -360,7 +336,6 @@ def require_whole(results: WatchResults) -> None:
     if len({finding.id for finding in results.findings}) < len(results.findings):
         raise ValueError("two findings have one id")
     _known(sites, (message_class.site for message_class in results.classes), "a class", "place")
-    _known(sites, (wait.site for wait in results.waits if wait.site is not None), "a wait", "place")
     _known(sites, (site for finding in results.findings for site in finding.sites), "a finding", "place")
     _known(classes, (price.class_id for finding in results.findings for price in finding.prices), "a price", "class")
     if any(stretch.end_s < stretch.start_s for stretch in results.slices):

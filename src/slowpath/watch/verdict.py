@@ -2,8 +2,7 @@
 """The verdict of a watch: what the program loses, what to change, and where each rank's time goes. Pure.
 
 One verdict for terminal, text and page, as sentences; a screen shows what fits twelve lines of them. Changes come first
-that save most. A finding of any slow path is such a change, and so is a rank that all others wait for. `full_lines` and
-`site_lines` have what does not fit.
+that save most. `full_lines` and `site_lines` have what does not fit.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from slowpath.core.machine import format_cpu_list
 from slowpath.core.result import Interval
 from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
-from slowpath.findings.program_pattern import EVERY_WAIT, ProgramSlowPath
-from slowpath.slowpaths.registry import PROGRAM_REMEDIES, known
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES
 from slowpath.watch.accounts import WAITS
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.proof import Proof
@@ -29,7 +27,6 @@ from slowpath.watch.results import (
     Account,
     Standing,
     Standstill,
-    Wait,
     WatchFinding,
     WatchResults,
     tried_remedy,
@@ -37,8 +34,6 @@ from slowpath.watch.results import (
 
 MOST_CHANGES: Final = 3
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
-LEAST_QUEUED: Final = 0.1  # of the wait for a rank: one that stood in the queue for less is not late for want of a core
-LEAST_ASLEEP: Final = 0.5  # of that: what it slept is what makes it late
 MOST_UNSEEN: Final = 4
 LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
 _HOW: Final[Mapping[str, str]] = {
@@ -101,7 +96,6 @@ def screen_lines(verdict: Sequence[str], report: str | None = None, width: int =
 def full_lines(results: WatchResults) -> list[str]:
     """Return what a screen has no room for."""
     lines = [f"{finding.rule} {finding.name}: {finding.text}" for finding in results.findings]
-    lines += [f"{wait.kind}, {seconds(wait.seconds)} a rank: {wait.text}" for wait in results.waits]
     lines += [f"Not priced: {line}" for line in results.unpriced]
     return [*lines, _sentence(coverage(results))]
 
@@ -389,7 +383,6 @@ def _changes(results: WatchResults, watch: str) -> list[_Change]:
     """Most saved first."""
     run_s = run_seconds(results)
     found = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
-    found += [_of_wait(wait, results) for wait in results.waits if _is_listed(wait, results)]
     return sorted((one for one in found if run_s > 0), key=lambda one: one.saved_s, reverse=True)
 
 
@@ -408,56 +401,6 @@ def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Ch
     of = "" if finding.saved_s is not None else " a rank"
     saves = f"Saves {amount(value, interval)}{of} ({how})" if value > 0 else "Costs no time in this run"
     return _Change(value, name, f"saves {_value(value, interval)}{of}", f"{saves}. {what}")
-
-
-def _is_listed(wait: Wait, results: WatchResults) -> bool:
-    """Long enough, with a rank to change, and not what a finding has already."""
-    paths = [(known(finding.rule), finding.sites) for finding in results.findings]
-    named = any(isinstance(path, ProgramSlowPath) and path.is_wait in (wait.kind, EVERY_WAIT) and wait.site in sites
-                for path, sites in paths)  # fmt: skip
-    # The rank that is waited for computes, or has no core: the delay begins there.
-    return wait.culprit is not None and wait.began == "outside MPI" and wait.share >= LEAST_SHARE and not named
-
-
-def _of_wait(wait: Wait, results: WatchResults) -> _Change:
-    where = f"; they wait in {place_words(results.sites[wait.site])}" if wait.site is not None else ""
-    share = f"{100 * wait.culprit_share:.0f} % of it for rank {wait.culprit}"
-    name, what = _delay(wait, results)
-    text = f"Others wait {seconds(wait.seconds)} a rank, {share}: {what}{where}"
-    return _Change(wait.seconds, f"{name} ({wait.kind})", f"others wait {seconds(wait.seconds)} a rank", text)
-
-
-def _delay(wait: Wait, results: WatchResults) -> tuple[str, str]:
-    """Why the rank comes last, by how long it stood in the queue for a processor, or wanted none; and what to do."""
-    rank, late_s = wait.culprit, wait.culprit_share * wait.seconds
-    queued_s = next((one.waited_s for one in results.resources if one.rank == rank), None)
-    asleep_s = _asleep_s(results, rank)
-    if asleep_s >= LEAST_ASLEEP * late_s and asleep_s > (queued_s or 0.0):
-        return (
-            f"rank {rank} sleeps outside MPI",
-            f"look what rank {rank} waits for outside MPI: for {seconds(asleep_s)} or more it wanted no processor "
-            "(sleep, files, pipes)",
-        )
-    if queued_s is None:
-        return f"rank {rank} computes longer, or has no core", f"give rank {rank} less to compute, or a core of its own"
-    if queued_s < LEAST_QUEUED * late_s:
-        return f"rank {rank} is longer outside MPI", f"give rank {rank} less to do outside MPI, where it had a core"
-    return (
-        f"rank {rank} computes longer, or has no core",
-        f"give rank {rank} a core of its own (it lacked one for {seconds(queued_s)}), or less to compute",
-    )
-
-
-def _asleep_s(results: WatchResults, rank: int | None) -> float:
-    """How long at least this rank neither ran nor stood in the queue outside MPI; 0: not at all, or not known.
-
-    A library may let its rank sleep in MPI as well, so that all of that time counts as slept there.
-    """
-    of_rank = next((one for one in results.resources if one.rank == rank), None)
-    time = next((one for one in results.ranks if one.rank == rank), None)
-    if of_rank is None or time is None or of_rank.ran_s is None or of_rank.waited_s is None:
-        return 0.0
-    return max(time.span_s - of_rank.ran_s - of_rank.waited_s - time.mpi_s, 0.0)
 
 
 def _undecided(results: WatchResults, watch: str) -> str | None:

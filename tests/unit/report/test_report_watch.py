@@ -37,7 +37,7 @@ from support.watch_results import (
 
 def nothing() -> WatchResults:
     """A program whose ranks left no record."""
-    names = ("verdict", "findings", "waits", "unpriced", "ranks", "calls", "classes", "sites", "pairs")
+    names = ("verdict", "findings", "unpriced", "ranks", "calls", "classes", "sites", "pairs")
     empty: dict[str, tuple[()]] = dict.fromkeys((*names, "slices"), ())
     program = a_program(ranks=0, recorded_ranks=0, span_s=None, hosts=(), exit_code=None, signal=9)
     return results(program=program, saved_s=None, saved_interval=None, **empty)
@@ -169,8 +169,6 @@ def test_tables_hold_all_fields_and_places() -> None:
         "5.1",
     )
     assert rows[1]["transfer_s"] == ""
-    assert [row["culprit"] for row in csv.DictReader(io.StringIO(tables.waits_csv(results())))] == ["3", "3", ""]
-    assert list(csv.DictReader(io.StringIO(tables.waits_csv(results()))))[2]["object"] == ""
     assert len(tables.ranks_csv(results(64)).splitlines()) == 65
     assert tables.pairs_csv(nothing()).splitlines() == ["source,destination,messages,bytes"]
     assert tables.calls_csv(results()).splitlines()[1].startswith("MPI_Sendrecv,point to point,18496,6.8,")
@@ -207,7 +205,7 @@ def vast() -> WatchResults:
     rank = a_rank(LARGEST, mpi_s=LARGEST_NUMBER, late_sender_s=LARGEST_NUMBER)
     return results(
         program=a_program(ranks=LARGEST, recorded_ranks=LARGEST, wall_s=LARGEST_NUMBER), classes=(one,), ranks=(rank,),
-        findings=(finding,), waits=(), pairs=(Pair(source=LARGEST - 1, destination=0, messages=1, bytes=LARGEST),),
+        findings=(finding,), pairs=(Pair(source=LARGEST - 1, destination=0, messages=1, bytes=LARGEST),),
     )  # fmt: skip
 
 

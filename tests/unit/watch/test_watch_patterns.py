@@ -15,12 +15,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
 
-from slowpath.findings.program_pattern import EVERY_WAIT, Messages, ProgramCalls
+from slowpath.findings.program_pattern import Messages, ProgramCalls
 from slowpath.slowpaths import placement
 from slowpath.slowpaths.program import calls as cost_of_calls
 from slowpath.slowpaths.program import objects
@@ -35,7 +34,7 @@ from slowpath.watch.analysis import (
 )
 from slowpath.watch.conclude import asking
 from slowpath.watch.folder import WatchInfo, write_watch
-from slowpath.watch.results import WaitKind, WatchFinding, WatchResults
+from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.what_if import Change, KindCounts, Scenario, possible, replay, what_if
 from support.program_plants import PLANTS
 from support.watch_record import Job, buffer_class
@@ -56,10 +55,6 @@ def test_every_pattern_is_planted() -> None:
     assert sorted({plant.split()[0] for plant in PLANTS}) == [
         path.code for path in PROGRAM_SLOW_PATHS if path not in placement.FAMILY
     ]
-
-
-def test_waits_that_are_named_are_kinds_of_waits() -> None:
-    assert {path.is_wait for path in PROGRAM_SLOW_PATHS} <= {"", EVERY_WAIT, *get_args(WaitKind)}
 
 
 @pytest.mark.parametrize("plant", list(PLANTS))

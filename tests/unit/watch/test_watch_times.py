@@ -406,12 +406,6 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
     late_rank(job)
     results = watch(tmp_path, job).results
     assert results.program.ranks == results.program.recorded_ranks == 4
-    (wait,) = results.waits
-    assert (wait.kind, wait.culprit, wait.culprit_share) == ("late sender", 3, pytest.approx(1.0))
-    assert wait.seconds == pytest.approx(40 * 0.008 / 4)
-    assert "rank 3, which is outside MPI" in wait.text
-    assert (wait.longest_rank, wait.longest_s) == (0, pytest.approx(40 * 0.008))
-    assert "rank 0 waits longest, 320 ms; the mean of 4 ranks is 80.0 ms" in wait.text
     assert [rank.late_sender_s for rank in results.ranks] == pytest.approx([0.32, 0, 0, 0])
     assert results.coverage.matched_share == 1.0
     assert results.coverage.messages == results.coverage.recorded_messages == 160

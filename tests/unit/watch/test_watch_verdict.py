@@ -56,13 +56,12 @@ from support import results as engine
 from support import watch_results as program
 from support.watch_record import REALTIME_NS, Job, Rank
 from support.watch_results import (
-    REDUCE,
     SPAN_S,
     a_coverage,
+    a_finding,
     a_program,
     a_proof,
     a_rank,
-    a_wait,
     findings,
     results,
 )
@@ -82,7 +81,7 @@ ACCOUNTS = (
 
 
 def a_watch(**changes: Any) -> WatchResults:
-    given: dict[str, Any] = {"accounts": ACCOUNTS, "findings": (), "waits": (), "not_measured": 0}
+    given: dict[str, Any] = {"accounts": ACCOUNTS, "findings": (), "not_measured": 0}
     given |= {"coverage": a_coverage(unseen=(), notes=())}
     return results(**(given | changes))
 
@@ -114,37 +113,30 @@ NEVER = ("at most", "no more than", "no slow path", "could be saved", "not price
 def test_nothing_is_called_a_bound_that_is_none(share: float, with_findings: bool) -> None:
     ranks = tuple(a_rank(rank, mpi_s=share * 41.2, span_s=41.2, unexplained_s=0.0) for rank in range(4))
     accounts = (account("late sender", share, 41.2),)
-    waits = (a_wait(seconds=9.0, share=0.2, began="outside MPI"),)
-    made = a_watch(ranks=ranks, accounts=accounts, waits=waits, findings=findings() if with_findings else ())
+    made = a_watch(ranks=ranks, accounts=accounts, findings=findings() if with_findings else ())
     said = " ".join(verdict_of(made))
     assert [words for words in NEVER if words in said] == []
 
 
 def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
-    waits = (a_wait(seconds=1.0, share=0.024, began="outside MPI"),)
+    small = (a_finding(saved_s=1.0, saved_interval=(0.8, 1.2)),)
     accounts = (account("excess", 0.9), account("late sender", 0.1))
     answer = " ".join(lines(a_watch(accounts=accounts))[:2])
     assert "largest part: calls slower than the fastest of their kind, 9.00 s a rank" in answer
-    assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, waits=waits))[:2])
+    assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, findings=small))[:2])
     few = (account("late sender", 0.1), account("excess", 0.09))
-    assert "largest cause: rank 3 computes longer" in " ".join(lines(a_watch(accounts=few, waits=waits))[:2])
+    answer = " ".join(lines(a_watch(accounts=few, findings=small))[:2])
+    assert f"largest cause: {small[0].name} (saves 1.00 s)" in answer
 
 
 def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None:
-    """A finding of any slow path is a change, and so is a rank that others wait for."""
-    waits = (
-        a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI"),
-        a_wait(seconds=9.0, share=0.2, began="inside MPI"),
-        a_wait(seconds=8.0, share=0.2, culprit=None, began=None),
-    )
-    found = a_watch(findings=findings(), waits=waits)
+    found = a_watch(findings=tuple(reversed(findings())))
     made = lines(found)
-    first, second, third = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2, 3))
+    first, second = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2))
     assert "Saves 2.00 s [1.60, 2.40] (priced on this machine)" in made[first]
     assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
-    assert made[second].startswith("  2. Others wait 1.00 s a rank, ")
-    assert "a rank (priced" in " ".join(made[third:])
-    assert not any(line.startswith("  4. ") for line in made)
+    assert "a rank (priced" in " ".join(made[second:])
+    assert len([line for line in lines(a_watch(findings=findings() * 3)) if line.startswith("  4. ")]) == 0
 
 
 @pytest.mark.parametrize("count", [1, 5])

@@ -15,7 +15,6 @@ import numpy as np
 
 from slowpath.core.units import format_time
 from slowpath.findings.program_pattern import (
-    EVERY_WAIT,
     NONE,
     Bools,
     Floats,
@@ -592,6 +591,5 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
-    is_wait=EVERY_WAIT,
     program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,),
 )

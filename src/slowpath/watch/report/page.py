@@ -52,7 +52,6 @@ from slowpath.watch.results import (
     RankResources,
     RankTime,
     Slice,
-    Wait,
     WatchedProgram,
     WatchFinding,
     WatchResults,
@@ -358,7 +357,6 @@ def _ratio(effect: ProofEffect) -> str:
 
 # ---- Waits
 
-_MOST_WAITS = 20
 _MOST_BARS = 24  # rows of the picture
 # Of a rank's time in MPI, in the order of a bar: value, style, words.
 _PARTS: tuple[tuple[Callable[[RankTime], float], str, str], ...] = (
@@ -371,15 +369,13 @@ _PARTS: tuple[tuple[Callable[[RankTime], float], str, str], ...] = (
     (lambda rank: rank.unexplained_s, "other faint", "unexplained"),
 )
 _WAITS_LEAD = (
-    "A rank was not there yet: it computed longer, or had no core. Faster messages do not take this away; with more "
-    "ranks than cores, ranks that give their core away while they wait may. A rank that is late waits least itself."
+    "A rank waits where another one was not there yet: it computed longer, slept, or had no core. Faster messages do "
+    "not take this away. A rank that is late waits least itself."
 )
 
 
 def _waits_section(results: WatchResults) -> Section | None:
     blocks: list[Block] = []
-    waits = results.waits[:_MOST_WAITS]
-    blocks += [Facts([(wait.kind, [wait.text, _wait_words(wait, results)]) for wait in waits])] if waits else []
     blocks += [_rank_bars(results)] if results.ranks else []
     if results.accounts:
         head = ["Time went to", "A rank", "Of the run", "Least on a rank", "Most on a rank"]
@@ -394,18 +390,7 @@ def _waits_section(results: WatchResults) -> Section | None:
             for account in results.accounts
         ]
         blocks.append(Table("The whole time by name", head, rows))
-    return Section("waits", "Waiting for other ranks", "Waits", blocks, _WAITS_LEAD) if blocks else None
-
-
-def _wait_words(wait: Wait, results: WatchResults) -> str:
-    parts = [f"{fmt.time(wait.seconds)} a rank (mean), {fmt.percent(wait.share)} of the run"]
-    if wait.longest_s is not None:
-        parts.append(f"{fmt.time(wait.longest_s)} on rank {wait.longest_rank}, which waits longest")
-    if wait.culprit is not None:
-        parts.append(f"{fmt.percent(wait.culprit_share, 0)} of it for rank {wait.culprit}")
-    if wait.site is not None:
-        parts.append(f"most of it in {words.place(results.sites[wait.site])}")
-    return "; ".join(parts)
+    return Section("waits", "Where the time goes", "Time", blocks, _WAITS_LEAD) if blocks else None
 
 
 def _rank_bars(results: WatchResults) -> Rows:

@@ -28,7 +28,6 @@ from slowpath.watch.results import (
     MessageClass,
     Pair,
     RankTime,
-    Wait,
     WatchResults,
 )
 from slowpath.watch.verdict import full_lines, screen_lines, with_proofs
@@ -48,7 +47,7 @@ def _place(results: WatchResults) -> Callable[[Result], Sequence[Value]]:
     """The columns of the place that a row names; empty ones where it names none."""
 
     def found(row: Result) -> Sequence[Value]:
-        number: int | None = row.site if isinstance(row, MessageClass | Wait) else None
+        number: int | None = row.site if isinstance(row, MessageClass) else None
         site: CallSite | None = None if number is None else results.sites[number]
         return [None if site is None else getattr(site, name) for name in PLACE]
 
@@ -58,11 +57,6 @@ def _place(results: WatchResults) -> Callable[[Result], Sequence[Value]]:
 def classes_csv(results: WatchResults) -> str:
     """One row for each class of messages, with its place."""
     return _rows(MessageClass, results.classes, _place(results), PLACE)
-
-
-def waits_csv(results: WatchResults) -> str:
-    """One row for each wait, with its place."""
-    return _rows(Wait, results.waits, _place(results), PLACE)
 
 
 def ranks_csv(results: WatchResults) -> str:
@@ -97,7 +91,6 @@ CSV_FILES: dict[str, Callable[[WatchResults], str]] = {
     "accounts.csv": accounts_csv,
     "pairs.csv": pairs_csv,
     "calls.csv": calls_csv,
-    "waits.csv": waits_csv,
 }
 
 
