@@ -11,6 +11,7 @@
 #include "watch/library.hpp"
 #include "watch/local.hpp"
 #include "watch/observe.hpp"
+#include "watch/python.hpp"
 #include "watch/resources.hpp"
 #include "watch/sampler.hpp"
 #include "watch/sites.hpp"
@@ -124,6 +125,7 @@ void begin_record() {
     write_library(head);
     begin_modules();
     begin_resources();
+    begin_python();
     begin_sites();
     if (has_world) {
         head.parent_rank_hint = is_spawned() ? 1 : 0;

@@ -28,6 +28,10 @@ struct SiteSlot {
     std::uint32_t site;
     std::uint32_t profile;  ///< 1 + row that a call from here counted in last; 0: none
     std::uint32_t second;   ///< the same, of the receiving side of MPI_Sendrecv
+    std::uint32_t
+        look_at;  ///< from when on its line in Python is looked up again, in units of look_unit ticks
+    std::uint16_t python;  ///< number of the line that was found last; 0: none
+    std::uint16_t looks;   ///< how often it was looked up, up to a few; 0: never, for Python is not there
 };
 
 /// A place in the program that makes a call which is only counted.

@@ -168,7 +168,8 @@ static_assert(sizeof(CallRow) == 64);
 
 struct Site {
     std::uint32_t depth;
-    std::uint32_t fortran;
+    std::uint16_t fortran;
+    std::uint16_t python;
     std::uint64_t frames[15];
 };
 static_assert(sizeof(Site) == 128);

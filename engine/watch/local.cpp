@@ -6,6 +6,7 @@
 
 #include "watch/events.hpp"
 #include "watch/library.hpp"
+#include "watch/python.hpp"
 #include "watch/sites.hpp"
 
 namespace slowpath::watch {
@@ -22,7 +23,7 @@ void meet_local(const Observed& call) {
         return;
     }
     ++row->count;
-    if (!lane.is_shared)
+    if (!lane.is_shared && !is_python_there())  // a place in Python is more than its return address
         lane.local[LocalPlace::slot(call.caller, call.frame)] = {call.caller, call.frame, &row->count,
                                                                  call.call};
 }

@@ -12,12 +12,15 @@
 #include "watch/file.hpp"
 #include "watch/library.hpp"
 #include "watch/lock.hpp"
+#include "watch/python.hpp"
 #include "watch/table.hpp"
 
 namespace slowpath::watch {
 namespace {
 
 constexpr std::uint32_t most_frames = 15;
+
+constexpr std::uint16_t first_looks = 8;  // of a place's line in Python
 
 /// By the hash of the frames.
 constexpr std::size_t index_slots = 8192;
@@ -52,7 +55,7 @@ void note_new_modules(const layout::Site& site) {
 }
 
 std::uint32_t add_site(const layout::Site& site) {
-    std::uint64_t hash = site.fortran;
+    std::uint64_t hash = site.fortran | std::uint64_t{site.python} << 16;
     for (std::uint32_t frame = 0; frame < site.depth; ++frame)
         hash = scatter(hash ^ site.frames[frame]) + frame;
     const SpinGuard guard(site_lock);
@@ -68,7 +71,36 @@ std::uint32_t add_site(const layout::Site& site) {
     return number;
 }
 
-[[gnu::noinline]] std::uint32_t unwind(Lane& lane, const Observed& call) {
+constexpr unsigned look_unit = 1024;  // ticks
+
+/// Lines that share a place in C are looked up at its first calls, then for at most 1/256 of the time. Calls
+/// in between count for the line that was found last, so that each line has its share of them.
+void plan_look(Lane& lane, SiteSlot& slot, std::uint64_t since) {
+    constexpr std::uint64_t rest = 256,
+                            most_ticks = 4096;  // more: the thread lost its core, or the line was new
+    const std::uint64_t now = now_ticks(), took = now - since < most_ticks ? now - since : most_ticks;
+    const std::uint64_t chance = scatter(since) % (rest / 2);  // no step with a loop of the program's
+    slot.look_at = static_cast<std::uint32_t>((now + took * (rest + chance)) / look_unit);
+    lane.row->own_ticks += now - since;
+}
+
+[[gnu::noinline]] void look_again(Lane& lane, SiteSlot& slot) {
+    const std::uint64_t since = now_ticks();
+    if (slot.looks < first_looks) ++slot.looks;
+    if (const std::uint16_t line = find_python_line(); line != 0 && line != slot.python) {
+        layout::Site site = sections().sites[slot.site];
+        site.python = slot.python = line;
+        slot.site = add_site(site);
+    }
+    plan_look(lane, slot, since);
+}
+
+bool is_look_due(const SiteSlot& slot) {
+    if (slot.looks < first_looks) return slot.looks != 0;
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(now_ticks() / look_unit) - slot.look_at) >= 0;
+}
+
+[[gnu::noinline]] std::uint32_t unwind(Lane& lane, const Observed& call, std::uint16_t line) {
     const std::uint64_t since = now_ticks();
     Walk walk{reinterpret_cast<std::uint64_t>(call.caller), false, {}};
     _Unwind_Backtrace(step, &walk);
@@ -77,6 +109,7 @@ std::uint32_t add_site(const layout::Site& site) {
         walk.site.frames[0] = walk.caller;
     }
     walk.site.fortran = call.is_fortran;
+    walk.site.python = line;
     note_new_modules(walk.site);
     const std::uint32_t site = add_site(walk.site);
     ++lane.unwound;
@@ -110,7 +143,7 @@ SiteSlot& take_slot(Lane& lane, const void* caller, const void* frame) {
             break;
         }
     }
-    lane.sites[chosen] = {caller, frame, 0, 0, 0};
+    lane.sites[chosen] = {caller, frame, 0, 0, 0, 0, 0, 0};
     return lane.sites[chosen];
 }
 
@@ -123,18 +156,24 @@ SiteSlot& take_slot(Lane& lane, const void* caller, const void* frame) {
         frame = nullptr;
         if (SiteSlot* slot = find(lane, call.caller, frame)) return *slot;
     }
-    const std::uint32_t site = unwind(lane, call);
+    const std::uint16_t line = is_python_there() ? find_python_line() : std::uint16_t{0};
+    const std::uint32_t site = unwind(lane, call, line);
     SiteSlot& slot = take_slot(lane, call.caller, frame);
     slot.site = site;
+    slot.python = line;
+    slot.looks = is_python_there() ? 1 : 0;
     return slot;
 }
 
 }  // namespace
 
 SiteSlot& find_site(Lane& lane, const Observed& call) {
-    if (SiteSlot* slot = find(lane, call.caller, call.frame)) [[likely]]
-        return *slot;
-    return meet_site(lane, call);
+    SiteSlot* const slot = find(lane, call.caller, call.frame);
+    if (slot == nullptr) [[unlikely]]
+        return meet_site(lane, call);
+    if (is_look_due(*slot)) [[unlikely]]
+        look_again(lane, *slot);
+    return *slot;
 }
 
 void know_place(Lane& lane, const void* caller, const void* frame) {

@@ -131,7 +131,7 @@ TEST(Layout, SectionsAreTheSchemas) {
                    {FIELD(CallRow, name), FIELD(CallRow, calls), FIELD(CallRow, family),
                     FIELD(CallRow, importers), FIELD(CallRow, dlsym), FIELD(CallRow, reserved)});
     expect_section("sites", number(Is::sites), sizeof(layout::Site),
-                   {FIELD(Site, depth), FIELD(Site, fortran), FIELD(Site, frames)});
+                   {FIELD(Site, depth), FIELD(Site, fortran), FIELD(Site, python), FIELD(Site, frames)});
     expect_section("communicators", number(Is::communicators), sizeof(layout::Communicator),
                    {FIELD(Communicator, identity), FIELD(Communicator, size), FIELD(Communicator, rank),
                     FIELD(Communicator, members_offset), FIELD(Communicator, members_count),

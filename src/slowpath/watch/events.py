@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slowpath.watch.record.job import Ticks, WatchedJob, boots, level_of, ticks_of, windows_of
 from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, Peer, watch_layout
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.record.sites import Maps
+from slowpath.watch.record.sites import Maps, PythonFrames, python_frames
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -173,8 +173,8 @@ def _calls(records: tuple[RankRecord, ...]) -> tuple[tuple[str, ...], tuple[int,
 
 
 def _sites(records: tuple[RankRecord, ...]) -> tuple[tuple[tuple[int, int], ...], tuple[Ints, ...]]:
-    """Rows with the same frames are one site, wherever a rank's objects are mapped."""
-    numbers: dict[bytes, int] = {}
+    """Rows with the same frames and line in Python are one site, wherever a rank's objects are mapped."""
+    numbers: dict[tuple[bytes, PythonFrames], int] = {}
     objects: dict[str, int] = {}
     first: list[tuple[int, int]] = []
     of_record = []
@@ -188,8 +188,9 @@ def _sites(records: tuple[RankRecord, ...]) -> tuple[tuple[tuple[int, int], ...]
         place[..., 0] = np.where(in_use, np.array([*numbered, -1], dtype=np.int64)[index], -2)
         place[..., 1] = np.where(in_use, offset.astype(np.int64), 0)
         rows = np.zeros(len(frames), dtype=np.int64)
+        python = python_frames(record)
         for row, key in enumerate(place):
-            known = key.tobytes()
+            known = key.tobytes(), python.get(int(record.sites["python"][row]), ())[:1]
             if known not in numbers:
                 numbers[known] = len(numbers)
                 first.append((i, row))

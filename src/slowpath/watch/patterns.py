@@ -202,11 +202,12 @@ def _completions(world: World, sites: Ints) -> Ints | None:
 
 def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int, int]:
     """The same, with one index for all call paths that reach one place in the program."""
-    first: dict[tuple[str, int], int] = {}
+    first: dict[tuple[str, int, str | None, int | None], int] = {}
     found = {}
     for site, index in sorted(site_of.items(), key=lambda known: known[1]):
         place = sites[index]
-        found[site] = first.setdefault((place.object, place.offset), index) if place.object else index
+        key = (place.object, place.offset, place.file, place.line)
+        found[site] = first.setdefault(key, index) if place.object else index
     return found
 
 

@@ -418,7 +418,9 @@ class NamedSite:
 
 def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[NamedSite]:
     """Of rows of records; the first `named` of them get functions, files and lines."""
-    maps = {id(record): Maps.of(record) for record in {id(record): record for record, _ in sites}.values()}
+    records = {id(record): record for record, _ in sites}
+    maps = {key: Maps.of(record) for key, record in records.items()}
+    python = {key: python_frames(record) for key, record in records.items()}
     frames = [_frames(record, row, maps[id(record)]) for record, row in sites]
     wanted: dict[str, set[int]] = defaultdict(set)
     for entry in frames[:named]:
@@ -426,12 +428,49 @@ def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[Nam
             wanted[path].add(offset)
     places = _looked_up(wanted)
     found = []
-    for entry in frames:
+    for (record, row), entry in zip(sites, frames, strict=True):
         path, offset = entry[0] if entry else ("", 0)
         around = [places[key].function for key in entry[1:] if key in places]
         callers = tuple(name for name in around if name and name not in BEFORE_MAIN)
-        found.append(NamedSite(path, offset, places.get((path, offset)), callers))
+        place = NamedSite(path, offset, places.get((path, offset)), callers)
+        lines = python[id(record)].get(int(record.sites["python"][row]), ())
+        found.append(_in_python(place, lines) if lines else place)
     return found
+
+
+PythonFrames = tuple[SourcePlace, ...]
+_INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_|cfunction_|method_vectorcall|_start|main$")
+_EXTENSION = re.compile(r"\.(cpython-|abi3|pypy)[^/]*\.so$")
+
+
+def python_frames(record: RankRecord) -> dict[int, PythonFrames]:
+    """Of each number of a line in Python that called MPI: it and its callers, nearest first."""
+    found = {}
+    for text in record.text.get("python", ()):
+        number, *fields = text.split("\t")
+        each = [fields[start : start + 3] for start in range(0, len(fields) - 2, 3)]
+        if number.isdecimal() and len(number) < 6 and all(line.isdecimal() for _, line, _ in each):
+            found[int(number)] = tuple(SourcePlace(name, _short(file), int(line[:9])) for file, line, name in each)
+    return found
+
+
+def _short(path: str) -> str:
+    """The name of a file, which Python gives with its whole path; of a package's own file with the package's name."""
+    parts = path.split("/")
+    return "/".join(parts[-2:] if parts[-1] == "__init__.py" else parts[-1:])
+
+
+def _in_python(place: NamedSite, lines: PythonFrames) -> NamedSite:
+    """The line in Python, where a binding without lines of its own called for it; else it is among the callers."""
+    around = [name for name in place.callers if not _INTERPRETER.match(name)]
+    function = place.place.function if place.place else ""
+    is_binding = "/mpi4py/" in place.path or (
+        bool(_EXTENSION.search(place.path)) and (place.place is None or place.place.line is None)
+    )
+    if not is_binding:
+        return NamedSite(place.path, place.offset, place.place, (*around, *(line.function for line in lines)))
+    inner = [name for name in (function, *around) if name]
+    return NamedSite(place.path, place.offset, lines[0], (*inner, *(line.function for line in lines[1:])))
 
 
 def _frames(record: RankRecord, row: int, maps: Maps) -> list[tuple[str, int]]:
