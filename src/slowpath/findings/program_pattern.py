@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -136,6 +136,38 @@ class Messages:
 
 
 @dataclass(frozen=True)
+class Activity:
+    """What a rank did in some stretches of time together, by samples.
+
+    samples: seen in them; the shares of time are theirs, so that few of them say little.
+    running_s: it ran, or waited for a processor.  sleeping_s: in which system call, by its name or number; "a page"
+    where it waits for memory, "not known" where the kernel does not say.
+    What the kernel counts (the rest) is known at the samples and taken as even between them: right of stretches that
+    are longer than the samples are apart.
+    ran_s, queued_s, system_s: on a processor, waiting for one, and in the kernel.
+    """
+
+    length_s: float
+    samples: int
+    running_s: float
+    sleeping_s: Mapping[str, float]
+    ran_s: float
+    queued_s: float
+    system_s: float
+    minor_faults: float
+    major_faults: float
+    read_bytes: float
+    written_bytes: float
+    reads: float
+    writes: float
+
+    @property
+    def slept_s(self) -> float:
+        """In any system call, and waiting for memory."""
+        return sum(self.sleeping_s.values())
+
+
+@dataclass(frozen=True)
 class Waits:
     """What calls waited for.
 
@@ -183,6 +215,7 @@ class ProgramCalls:
     in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
     (`object_collective` in slowpath.watch.analysis), empty: none.
+    activity: what a rank did between begins and ends of stretches, seconds; None: there are too few samples of it.
     waits: what they waited for; None: not known.  meets: shape (n,), number of the collective that waits for all of its
     ranks, NONE: it is none.
     """
@@ -224,6 +257,7 @@ class ProgramCalls:
     requests: Ints | None = None
     is_read: Bools | None = None
     own_ratio: Floats | None = None
+    activity: Callable[[int, Floats, Floats], Activity | None] = lambda rank, start_s, end_s: None
     waits: Waits | None = None
     meets: Ints | None = None
 

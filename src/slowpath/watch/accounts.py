@@ -25,12 +25,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from slowpath.core.units import format_ratio, seconds
+from slowpath.findings.program_pattern import Activity
 from slowpath.mpi.libraries import named_in, version_tuple
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.reasons import NEEDS, Needs
-from slowpath.watch.record.activity import Activity, activity
+from slowpath.watch.record.activity import activity
 from slowpath.watch.results import (
     BEFORE_THE_RUN,
     Account,

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from msgspec.structs import replace as changed
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
-from slowpath.findings.program_pattern import NONE, Messages, ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import NONE, Activity, Messages, ProgramCalls, SeenPattern
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
@@ -27,6 +28,7 @@ from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.findings import place_words
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.prices import LEAST_SHARE
+from slowpath.watch.record.activity import activity
 from slowpath.watch.record.layout import NONE_32, EventKind
 from slowpath.watch.results import CallSite, WatchFinding
 from slowpath.watch.totals import is_coarse, stands_for, time_weights
@@ -83,6 +85,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         start_s=events.start_s[calls],
         end_s=events.end_s[calls],
         own_s=transfers(whole),
+        activity=partial(_activity, found),
         waits=waits_in(whole),
         meets=whole.meets,
         call=events.call[calls],
@@ -117,6 +120,16 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         completions=_completions(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
     )
+
+
+def _activity(found: Attributed, rank: int, start_s: Floats, end_s: Floats) -> Activity | None:
+    """By the samples of its record.  Args: start_s, end_s: as the events' times."""
+    world = found.world
+    i = next((i for i, record in enumerate(world.records) if record.rank == rank), None)
+    if i is None:
+        return None
+    origin_s = float(world.origin_s[world.clock[i]]) - float(found.shift_s[i])
+    return activity(world.records[i], world.clocks[i], start_s + origin_s, end_s + origin_s)
 
 
 def _brings(found: Attributed, calls: Ints, place: Ints) -> Bools:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowpath.watch.record.activity import Activity, activity
+from slowpath.findings.program_pattern import Activity
+from slowpath.watch.record.activity import activity
 from slowpath.watch.record.job import ticks_of
 from slowpath.watch.record.reader import RankRecord, read_rank
 from support.watch_record import BASE_NS, Rank

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.core.units import format_time
+from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.program_pattern import (
     NONE,
+    Activity,
     Bools,
     Floats,
     Ints,
@@ -179,13 +180,14 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int) -> Iterator[SeenPatt
     to_all = np.bincount(number, weights=seconds / (others + 1)).astype(float)
     to_first = np.zeros(rows.size)
     np.maximum.at(to_first, number, seconds)
-    doing = _doing(calls, rank, float((to_others * calls.seconds_weight[rows]).sum()))
+    late_s = float((to_others * calls.seconds_weight[rows]).sum())
+    doing = _doing(calls, rank, rows, late_s)
     at_most = np.minimum(to_others, 3.0 * float(np.median(to_others)))
     is_usual = float(at_most.sum()) >= USUAL * float(to_others.sum())
-    late_s = float((to_others * calls.seconds_weight[rows]).sum())
-    if (doing is _NO_CORE and not is_usual) or late_s < (OFTEN_LATE if is_usual else LATE) * calls.span_s:
+    if (doing.words == _NO_CORE and not is_usual) or late_s < (OFTEN_LATE if is_usual else LATE) * calls.span_s:
         return  # late now and then, as any rank is, and those without a core are
-    value = to_all if doing.moves else to_others
+    least = to_all if doing.moves else to_others * min(doing.part, 1.0)
+    value = to_all if doing.moves else (least + to_others) / 2
     before = rows - 1
     sites = most(calls.site[rows], to_others)
     here = calls.site[rows] == (sites[0] if sites else NONE)
@@ -205,34 +207,71 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int) -> Iterator[SeenPatt
         basis="a replay of all ranks in which this one takes no longer there than the others do on average; low: its "
         "work is given to all; high: it takes no longer than the fastest",
         sooner=rows,
-        sooner_s=np.stack([value, np.minimum(to_all, value), np.maximum(to_first, value)], axis=1),
+        sooner_s=np.stack([value, np.minimum(least, to_all), np.maximum(to_first, value)], axis=1),
         outside=True,
     )
 
 
 @dataclass(frozen=True)
 class _Doing:
-    """What a rank does while others wait. moves: it is work, which others can take over."""
+    """What a rank does while others wait. part: of its time there, that a change takes at least.  moves: it is work,
+    which others can take over.
+    """
 
     words: str
     change: str
+    part: float = 1.0
     moves: bool = False
 
 
-_COMPUTES = _Doing("computes", "give rank {rank} less to compute there, or let the others take a part of it", True)
-_NO_CORE = _Doing("computes or has no core", "give rank {rank} a core of its own, or less to compute there", True)
-_SLEEPS = _Doing("sleeps", "look for what rank {rank} waits there outside MPI: a sleep, files, pipes, other processes")
-_OUTSIDE = _Doing("is outside MPI", "give rank {rank} less to do there: it computes, sleeps, or is in a system call")
+_NO_CORE = "computes or has no core"
+_GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
+_CORE = "give rank {rank} a core of its own, or less to compute there"
+_SLEEP = "look for what rank {rank} waits there outside MPI: a sleep, files, pipes, other processes"
+_WRITE = (
+    "let rank {rank} write larger pieces (no flush after each line), write in the background, or let all ranks write"
+)
+_READ = "let rank {rank} read larger pieces, or ahead, or let all ranks read"
+_PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
+LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
+LEAST_CALLS = 100
 
 
-def _doing(calls: ProgramCalls, rank: int, late_s: float) -> _Doing:
-    """By what the rank had of its processor.  Args: late_s: that the others waited for it."""
+def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
+    """By samples, or by what the rank had of its processor.
+
+    Args: rows: calls before which it is late.  late_s: that the others waited for it, of all its calls.
+    """
+    seen = _activity(calls, rank, rows)
+    if seen is not None:
+        late_s = min(late_s, seen.length_s)
+        asleep = max(seen.sleeping_s, key=lambda name: seen.sleeping_s[name], default="")
+        if seen.slept_s >= OWN * late_s:
+            words = "sleeps" if asleep in _PAUSES else f"waits in {asleep}"
+            return _Doing(words, _SLEEP, seen.slept_s / seen.length_s)
+        kind, count, length = max(
+            ("writes", seen.writes, seen.written_bytes), ("reads", seen.reads, seen.read_bytes), key=lambda one: one[1]
+        )
+        in_system = seen.system_s / max(seen.ran_s, seen.system_s, 1e-9)
+        if in_system >= LEAST_SYSTEM and count >= LEAST_CALLS * seen.length_s:
+            words = f"{kind} ({count:,.0f} system calls of {format_bytes(round(length / count))})"
+            return _Doing(words, _WRITE if kind == "writes" else _READ, in_system)
+        if seen.queued_s >= OWN * late_s:
+            return _Doing(_NO_CORE, _CORE, moves=True)
+        return _Doing("computes", _GIVEN, moves=True)
     share = _share(calls, rank)
     if share is None or share.ran_s is None or share.waited_s is None:
-        return _OUTSIDE
+        return _Doing("is outside MPI", "give rank {rank} less to do there: it computes, sleeps, or is in system calls")
     if _asleep_s(share) >= OWN * late_s:
-        return _SLEEPS
-    return _NO_CORE if _no_core_s(share) >= OWN * late_s else _COMPUTES
+        return _Doing("sleeps", _SLEEP)
+    return _Doing(*((_NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
+
+
+def _activity(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
+    """What the rank did before it entered these calls, outside MPI."""
+    rows = rows[np.isfinite(calls.gap_s[rows])]
+    rows = rows[np.argsort(calls.start_s[rows], kind="stable")]
+    return calls.activity(rank, calls.end_s[rows - 1], calls.start_s[rows])
 
 
 def _share(calls: ProgramCalls, rank: int) -> RankShare | None:
@@ -526,10 +565,13 @@ def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]
     between_s = calls.gap_s[rows]
     asleep_s = [0.0, 0.0]
     for rank in np.unique(calls.rank[rows]).tolist():
-        share = _share(calls, rank)
-        mine = calls.rank[rows] == rank
-        asleep_s[0] += float((between_s[mine] * calls.weight[rows[mine]]).sum())
-        asleep_s[1] += _asleep_s(share) if share is not None and share.ran_s is not None else 0.0
+        share, mine = _share(calls, rank), calls.rank[rows] == rank
+        whole_s = float((between_s[mine] * calls.weight[rows[mine]]).sum())
+        asleep_s[0] += whole_s
+        if (seen := _activity(calls, rank, rows[mine])) is not None:
+            asleep_s[1] += whole_s * seen.slept_s / seen.length_s
+        elif share is not None and share.ran_s is not None:
+            asleep_s[1] += _asleep_s(share)
     if rows.size < LEAST or asleep_s[1] < OWN * asleep_s[0]:
         return
     name, each = calls.names[call], format_time(float(np.median(between_s)))

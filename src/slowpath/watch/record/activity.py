@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slowpath.findings.program_pattern import Activity
 from slowpath.watch.record.job import Ticks
 from slowpath.watch.record.reader import RankRecord
 
@@ -41,38 +41,6 @@ _NAMES: Final[Mapping[str, Mapping[int, str]]] = {
         215: "munmap", 222: "mmap", 233: "madvise", 260: "wait4", 270: "process_vm_readv", 271: "process_vm_writev",
     },
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Activity:
-    """Of some stretches of time together.
-
-    samples: seen in them; the shares of time are theirs, so that few of them say little.
-    running_s: it ran, or waited for a processor.  sleeping_s: in which system call, by its name or number; "a page"
-    where it waits for memory, "not known" where the kernel does not say.
-    What the kernel counts (the rest) is known at the samples and taken as even between them: right of stretches that
-    are longer than the samples are apart.
-    ran_s, queued_s, system_s: on a processor, waiting for one, and in the kernel.
-    """
-
-    length_s: float
-    samples: int
-    running_s: float
-    sleeping_s: Mapping[str, float]
-    ran_s: float
-    queued_s: float
-    system_s: float
-    minor_faults: float
-    major_faults: float
-    read_bytes: float
-    written_bytes: float
-    reads: float
-    writes: float
-
-    @property
-    def slept_s(self) -> float:
-        """In any system call, and waiting for memory."""
-        return sum(self.sleeping_s.values())
 
 
 def activity(record: RankRecord, clock: Ticks, start_s: Floats, end_s: Floats) -> Activity | None:

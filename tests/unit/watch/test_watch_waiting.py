@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rank that others wait for does outside MPI, by samples: its name, what to change, and what that saves."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slowpath.findings.program_pattern import Activity, Floats, ProgramCalls, SeenPattern
+from slowpath.slowpaths.program import waiting
+from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
+from slowpath.watch.record.layout import EventKind
+from support.program_plants import late_rank
+from support.watched_program import ELSEWHERE, HERE, THERE, Program
+
+
+def calls_of(plant: Callable[[Program], None], folder: Path) -> ProgramCalls:
+    program = Program(4)
+    plant(program)
+    program.watched(folder)
+    found = watched(folder)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return calls_of_program(found, kept_of(found.attributed, pairs))
+
+
+def does(sleeping: Mapping[str, float], **shares: float) -> Callable[[int, Floats, Floats], Activity]:
+    """Of any stretch. Args: shares of its length; writes a second."""
+
+    def activity(rank: int, start_s: Floats, end_s: Floats) -> Activity:
+        length_s = float((end_s - start_s).sum())
+        asleep = {name: share * length_s for name, share in sleeping.items()}
+        ran, queued, system = (shares.get(name, 0.0) * length_s for name in ("ran", "queued", "system"))
+        writes = shares.get("writes", 0.0) * length_s
+        return Activity(length_s, 100, length_s - sum(asleep.values()), asleep, ran, queued, system, 0.0, 0.0, 0.0,
+                        30.0 * writes, 0.0, writes)  # fmt: skip
+
+    return activity
+
+
+def seen(calls: ProgramCalls) -> SeenPattern:
+    (pattern,) = waiting.see(calls)
+    return pattern
+
+
+@pytest.mark.parametrize(
+    ("activity", "words", "change"),
+    [
+        (does({"clock_nanosleep": 0.6}, ran=0.4), "sleeps", "a sleep, files, pipes"),
+        (does({"fsync": 0.6}, ran=0.4), "waits in fsync", "a sleep, files, pipes"),
+        (does({}, ran=1.0, system=0.5, writes=1e5), "writes (", "write larger pieces"),
+        (does({}, ran=0.4, queued=0.6), "computes or has no core", "a core of its own"),
+        (does({}, ran=1.0, system=0.5), "computes", "give rank 1 less to compute"),
+    ],
+    ids=["sleeps", "waits", "writes", "no core", "computes"],
+)
+def test_what_a_late_rank_does_is_in_its_name(
+    activity: Callable[[int, Floats, Floats], Activity], words: str, change: str, tmp_path: Path
+) -> None:
+    calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
+    pattern = seen(dataclasses.replace(calls, activity=activity))
+    assert pattern.name.startswith(f"rank 1 is late: it {words}")
+    assert change in pattern.change
+    value, low, high = (pattern.sooner_s.sum(axis=0) / pattern.sooner.size).tolist()
+    assert 0 < low <= value <= high == pytest.approx(100e-6, rel=1e-3)
+
+
+def sleeping_polls(program: Program) -> None:
+    """Rank 1 looks for a message each millisecond; rank 0 sends one each 2.5 ms, as long as the others compute."""
+    for _ in range(40):
+        sent = program.now[0] = program.now[0] + 2.5e-3
+        program.now[2:] = [at + 2.5e-3 for at in program.now[2:]]
+        for _ in range(3):
+            at_s = program.now[1] = program.now[1] + 1e-3
+            kind = EventKind.WAIT | (EventKind.NOTHING if at_s < sent else EventKind(0))
+            program.at(1).event("MPI_Iprobe", at_s, at_s + 1e-6, kind, site=HERE)
+            program.now[1] += 1e-6
+        program.receive(1, 0, program.send(0, 1, 2048), 2048, site=THERE)
+        program.all(size=2048, site=ELSEWHERE)
+
+
+@pytest.mark.parametrize("asleep", [0.95, 0.1])
+def test_a_sleep_between_two_polls_is_named_where_the_rank_sleeps(asleep: float, tmp_path: Path) -> None:
+    calls = calls_of(sleeping_polls, tmp_path)
+    calls = dataclasses.replace(calls, activity=does({"clock_nanosleep": asleep}, ran=1 - asleep))
+    named = [pattern for pattern in waiting.see(calls) if pattern.name == "sleep between two MPI_Iprobe"]
+    assert len(named) == (asleep > 0.5)
+    for pattern in named:
+        assert "MPI_Mprobe" in pattern.change
+        assert np.allclose(pattern.sooner_s[:, 0], 1e-3, rtol=0.01)
