@@ -4,14 +4,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from slowpath.cli.options import EFFECT
-
-if TYPE_CHECKING:
-    from slowpath.core.results import Results
 
 
 @click.command(
@@ -46,12 +42,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --compare: a larger rise of the instructions per call counts as more.",
 )
-@click.option(
-    "--campaign",
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    help="Explain the difference to the MPI_Put that this run of put-overhead counted.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout; the program's stdout goes to stderr.")
 @click.argument("command_words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def count_command(
@@ -61,7 +51,6 @@ def count_command(
     most: int,
     compare: Path | None,
     threshold: float,
-    campaign: Path | None,
     as_json: bool,
     command_words: tuple[str, ...],
 ) -> int:
@@ -83,7 +72,6 @@ def count_command(
     from slowpath.studies.counting.report import (
         EXIT_CODES,
         as_text,
-        bridge_lines,
         compare_counts,
         comparison_text,
         read_earlier,
@@ -92,7 +80,6 @@ def count_command(
     from slowpath.studies.counting.trace import Wish, count_calls, exit_code
 
     earlier = read_earlier(compare, function) if compare else None
-    measured = _campaign(campaign, function) if campaign else None
     wish = Wish(function, calls, skip, most)
     ended, counts = count_calls(wish, command_words, os.environ, output_to_stderr=as_json)
     compared = None if earlier is None else compare_counts(earlier, counts, function, threshold)
@@ -100,25 +87,5 @@ def count_command(
         click.echo(json_of(counts, function, ended, compared))
     elif counts:
         click.echo(as_text(counts) + (f"\n{comparison_text(compared)}" if compared else ""), nl=False)
-    for line in bridge_lines(counts, measured) if measured and counts else []:
-        click.echo(line, err=as_json)
     code = exit_code(counts, function, ended)
     return EXIT_CODES[compared.outcome] if compared else code
-
-
-def _campaign(run: Path, function: str) -> Results:
-    """Return the results of a run of put-overhead.
-
-    Raises: UsageError: another function is counted, or the run has no puts. RecordError: it can't be read.
-    """
-    from slowpath.compare.read import read_source
-    from slowpath.studies.counting.report import CAMPAIGN_CALL
-
-    if function != CAMPAIGN_CALL:
-        raise click.UsageError(
-            f"--campaign is for {CAMPAIGN_CALL}, which put-overhead counts, but --call names {function}"
-        )
-    results = read_source(run).results
-    if results.put is None:
-        raise click.UsageError(f"--campaign {run}: has no cell of the experiment put; name a run of put-overhead")
-    return results

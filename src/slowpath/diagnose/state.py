@@ -20,7 +20,6 @@ from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.errors import UsageError
-from slowpath.core.finding_results import ContrastResult
 from slowpath.core.machine import Others
 from slowpath.core.plan import Size
 from slowpath.core.results import Finding, Results
@@ -70,13 +69,6 @@ class Asked:
         return any(
             contrast.group in self.questions for contrast in seen_in.contrasts if contrast.id in finding.contrasts
         )
-
-    def wants_contrast(self, contrast: ContrastResult, survey: Results) -> bool:
-        """Whether a contrast of the survey may show what was asked for."""
-        if not self or contrast.group in self.questions:
-            return True
-        group = survey.cell(contrast.a.cell).group
-        return any(group in GROUPS.get(rule, (group,)) for rule in self.rules)
 
     def groups(self, survey: Campaign) -> set[str]:
         """Groups of the survey's cells that can show it, and the A/A control."""

@@ -22,7 +22,6 @@ from slowpath.core.results import (
     Snippet,
 )
 from slowpath.findings.slow_path import (
-    USER,
     Observation,
     Parameters,
     Remedy,
@@ -131,7 +130,7 @@ def build(
         law=law_result(seen.law) if seen.law else None,
         legs=legs,
         missing=legs_missing(legs),
-        cause=_cause(path, seen, support) if shown else None,
+        cause=(seen.cause or path.cause) if shown else None,
         hypotheses=[] if shown else list(seen.hypotheses or path.hypotheses or (path.cause,)),
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
@@ -146,15 +145,6 @@ def build(
         kind="fault" if seen.is_sure_fault else path.kind,
         concerns=path.concerns,
     )
-
-
-def _cause(path: SlowPath, seen: Observation, support: Support) -> str:
-    """Return the rule's cause; where that is the kernel's work and the witness saw none, what the witness saw."""
-    if USER not in path.rivals or support.time not in ("user", "waiting"):
-        return seen.cause or path.cause
-    per = [coefficient.per.one for coefficient in seen.law.coefficients if coefficient.per] if seen.law else []
-    does = "works in user space" if support.time == "user" else "sleeps"
-    return f"{f'The {support.side}' if support.side else 'One side'} {does}{f' for each {per[-1]}' if per else ''}."
 
 
 def legs_missing(legs: Legs) -> list[str]:

@@ -434,15 +434,12 @@ def variables_for(
 class Support:
     """Whether what was witnessed supports the rule's cause. text: what agrees, or what is missing.
 
-    time, side: where the excess was seen to go; None: that was not seen.  is_processor_time: it rests on processor time
-    alone, which a side that waits spends as well.
+    is_processor_time: it rests on processor time alone, which a side that waits spends as well.
     """
 
     state: Literal["shown", "missing", "refuted"]
     text: str
     evidence: tuple[str, ...] = ()
-    time: Literal["kernel", "user", "waiting"] | None = None
-    side: Literal["sender", "receiver"] | None = None
     is_processor_time: bool = False
 
 

@@ -115,10 +115,6 @@ ROLES = ("send", "receive")
 
 SYSTEM_SHARE = (0.5, 1.1)  # of the excess that one side must account for: not more than all, to within its noise
 
-BUSY_SHARE = 1.5  # of the excess by which a side may be busier: user time holds what it waits for by spinning, too
-
-WAITS_SHARE = 0.25  # of the excess in calls that wait: the loop around them spins in user space for the rest
-
 ONE_SIDE = 0.5  # of its growth that the other side may have
 
 ONE_OF_TWO = 0.9  # of the further page faults that one side has, to be called the one that faults
@@ -186,48 +182,31 @@ def pages_seen(cell: CellResult, kinds: Sequence[str]) -> bool | None:
 class Spent:
     """What one side spends more per operation on the slow side than on the fast one, seconds; None: not recorded.
 
-    kernel: system time less that of calls that wait.  user: its other processor time; a side that waits by spinning has
-    as much of it as one that works.  waiting: inside calls that wait.  asleep: of it, in calls that sleep.
-    is_waiting: whether it was counted to wait, so that its processor time is none of work.
+    kernel: system time less that of calls that wait.  waiting: inside calls that wait.  is_waiting: whether it was
+    counted to wait, so that its processor time is none of work.
     """
 
     kernel: float | None
-    user: float | None
     waiting: float | None
-    asleep: float | None
     is_waiting: bool
-
-
-@dataclass(frozen=True)
-class Account:
-    """Where an excess goes: to the kernel, to the library's own work, or to sleep, on which side.
-
-    side: None: one of both works and the other one spins, and which one is not known.  line: of evidence.
-    """
-
-    time: Literal["kernel", "user", "waiting"]
-    side: Literal["sender", "receiver"] | None
-    line: str
 
 
 def spent(role: str, slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str) -> Spent:
     """Of one side."""
     one, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
-    system, user = _more(one, other, "system_time_s_per_op"), _more(one, other, "user_time_s_per_op")
-    waiting, asleep = _waited(one, other, _WAITS), _waited(one, other, ("sleep",))
-    many = _calls_that_wait(one) >= MANY_WAITS
-    kernel = system
-    if system is not None and waiting is not None:
-        kernel = max(0.0, system - waiting)
-    elif many:
+    kernel, waiting = _more(one, other, "system_time_s_per_op"), _waited(one, other, _WAITS)
+    is_waiting = _calls_that_wait(one) >= MANY_WAITS
+    if kernel is not None and waiting is not None:
+        kernel = max(0.0, kernel - waiting)
+    elif is_waiting:
         kernel = None  # its waits were not timed
-    return Spent(kernel, user, waiting, asleep, many)
+    return Spent(kernel, waiting, is_waiting)
 
 
-def account(
+def system_time_words(
     slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, excess_s: float | None
-) -> Account | None:
-    """Where the excess goes, as far as processor time and the counted calls show it; None: they show nothing.
+) -> str | None:
+    """The line of evidence when the kernel's work for one side accounts for the excess; None when it doesn't.
 
     One side works and the other one waits. What a side spends in calls that wait (sched_yield, poll, futex, sleep) is
     taken off its system time. Nothing may account for more than the whole excess: a larger share is a contradiction.
@@ -235,10 +214,6 @@ def account(
     if excess_s is None or excess_s <= 0:
         return None
     more = {role: spent(role, slow, slow_phase, fast, fast_phase) for role in ROLES}
-    return _in_kernel(more, excess_s) or _asleep(more, excess_s) or _in_user_space(more, slow, excess_s)
-
-
-def _in_kernel(more: Mapping[str, Spent], excess_s: float) -> Account | None:
     kernel = {role: one.kernel for role, one in more.items() if one.kernel is not None}
     works = max(kernel, key=lambda role: kernel[role], default=None)
     if works is None or not SYSTEM_SHARE[0] <= kernel[works] / excess_s <= SYSTEM_SHARE[1]:
@@ -249,57 +224,15 @@ def _in_kernel(more: Mapping[str, Spent], excess_s: float) -> Account | None:
     waits = f", while the {SIDES[other]} yields and waits" if more[other].is_waiting else ""
     off = more[works].waiting
     waited = f" (its {format_time(off)} in calls that wait taken off)" if off and off > 0.01 * excess_s else ""
-    line = (
+    return (
         f"system time per operation of the {SIDES[works]} grows by {format_time(kernel[works])}{waited}, "
         f"{_share(kernel[works], excess_s)}{waits}: the time goes to the kernel"
     )
-    return Account("kernel", SIDES[works], line)
-
-
-def _asleep(more: Mapping[str, Spent], excess_s: float) -> Account | None:
-    asleep = {role: one.asleep for role, one in more.items() if one.asleep is not None}
-    sleeps = max(asleep, key=lambda role: asleep[role], default=None)
-    if sleeps is None or not SYSTEM_SHARE[0] <= asleep[sleeps] / excess_s <= SYSTEM_SHARE[1]:
-        return None
-    line = f"the {SIDES[sleeps]} sleeps {format_time(asleep[sleeps])} longer, {_share(asleep[sleeps], excess_s)}"
-    return Account("waiting", SIDES[sleeps], line)
-
-
-def _in_user_space(more: Mapping[str, Spent], slow: CellResult, excess_s: float) -> Account | None:
-    """A side that grows by user time works, where the other one was counted to wait. In host memory alone: elsewhere
-    both may spin for a device.
-    """
-    if slow.parameters.get("memory", "host").split(":")[0] != "host" or any(one.user is None for one in more.values()):
-        return None
-    busy = [role for role in ROLES if SYSTEM_SHARE[0] <= (more[role].user or 0.0) / excess_s <= BUSY_SHARE]
-    waits = [role for role in ROLES if (more[role].waiting or 0.0) >= WAITS_SHARE * excess_s]
-    works = [role for role in busy if role not in waits]
-    if not works or any(one.waiting is None for one in more.values()):
-        return None
-    times = ", ".join(f"{format_time(more[role].user or 0.0)} of the {SIDES[role]}" for role in works)
-    grows = f"user time per operation grows by {times}, for an excess of {format_time(excess_s)}"
-    if len(works) > 1:
-        line = f"{grows}, but not in waiting calls: one side works while the other spins"
-        return Account("user", None, line)
-    other = next(role for role in ROLES if role != works[0])
-    waited = more[other].waiting or 0.0
-    if other not in waits:
-        return None
-    line = f"{grows}, while the {SIDES[other]} spends {format_time(waited)} more in waiting calls"
-    return Account("user", SIDES[works[0]], f"{line}: the {SIDES[works[0]]} works in user space")
 
 
 def _share(part_s: float, excess_s: float) -> str:
     """`61 % of the excess of 49.2 us`; what is measured to be a little more is all of it."""
     return f"{100 * min(1.0, part_s / excess_s):.0f} % of the excess of {format_time(excess_s)}"
-
-
-def system_time_words(
-    slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, excess_s: float | None
-) -> str | None:
-    """The line of evidence when the kernel's work for one side accounts for the excess; None when it doesn't."""
-    found = account(slow, slow_phase, fast, fast_phase, excess_s)
-    return found.line if found is not None and found.time == "kernel" else None
 
 
 def _more(one: RoleWitness | None, other: RoleWitness | None, name: str) -> float | None:
@@ -376,12 +309,6 @@ def is_sampled(cell: CellResult) -> bool:
     return bool(found) and all(
         witness.system_time_s_per_op is None and witness.minor_faults_per_op is not None for witness in found
     )
-
-
-def _shown(faults: str | None, found: Account | None) -> Support:
-    lines = (*([faults] if faults else []), *([found.line] if found else []))
-    time, side = (found.time, found.side) if found else ("kernel", None)
-    return Support("shown", "law and witness agree", lines, time, side, is_processor_time=faults is None)
 
 
 def _pages(seen: Observation) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -57,21 +56,6 @@ def benjamini_hochberg(p_values: Values) -> Floats:
     scaled = p[order] * (m / np.arange(1, m + 1))  # a factor >= 1: rounding never makes p smaller
     adjusted = np.empty(m)
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return adjusted
-
-
-def holm(p_values: Values) -> Floats:
-    """Adjusted p, shape (m,), in the order given: rejecting those <= alpha keeps the chance of any false one
-    <= alpha.
-
-    Holds under any dependence. Source: Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
-    """
-    p = _check(p_values)
-    m = p.size
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * np.arange(m, 0, -1)
-    adjusted = np.empty(m)
-    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return adjusted
 
 
@@ -508,79 +492,17 @@ def removed(slow: Values, slow_changed: Values, fast: Values, fast_changed: Valu
     return Removed(value, (min(float(low), value), max(float(high), value)), excess_s, left_s)
 
 
-# One of several alternatives chosen on some launches and held against what it replaces on the others.
-#
-# The fastest of many is fast by luck, too: where the launches that choose also prove, its ratio is too good, and with
-# enough alternatives one is always "faster". Here no launch does both, so that the ratio is not biased by the choice,
-# and only what the choosing launches name is tested at all: the tests are few and independent of the choice. Source:
-# Cox 1975, doi 10.1093/biomet/62.2.441 (data splitting); Holm 1979.
+# One of several alternatives chosen on some launches and priced by the others: the fastest of many is fast by luck,
+# too. Source: Cox 1975, doi 10.1093/biomet/62.2.441 (data splitting).
 
 CHOOSING_EVERY = 4  # every fourth round chooses; the others prove, since an interval needs more rounds than a choice
 FEWEST_ROUNDS = 4  # one that chooses, three that prove
-FEWEST_TO_TRIM = 8  # of fewer, one off each end leaves too little
-
-
-@dataclass(frozen=True)
-class ChosenProof:
-    """base over the alternative, in the rounds that prove. p: one-sided, of "it is not above `least`"; None: no spread
-    from which it could be said.
-    """
-
-    ratio: float
-    interval: tuple[float, float] | None
-    p: float | None
 
 
 def choosing(rounds: int) -> NDArray[np.bool_]:
     """Return which rounds choose, shape (rounds,); the others prove. Spread over the run, so that drift hits both."""
     mask: NDArray[np.bool_] = np.arange(rounds) % CHOOSING_EVERY == CHOOSING_EVERY // 2
     return mask
-
-
-def medians(times_s: Sequence[Floats] | Floats, rounds: NDArray[np.bool_]) -> Floats:
-    """Return the median of each row over the chosen rounds, shape (rows,)."""
-    found: Floats = np.median(np.asarray(times_s)[:, rounds], axis=1)
-    return found
-
-
-def proof(base_s: Floats, other_s: Floats, least: float) -> ChosenProof:
-    """Return how much longer `base_s` takes than `other_s`, both of shape (rounds,) and of the same rounds.
-
-    Args: least: ratio up to which nothing is said.
-    From FEWEST_TO_TRIM rounds on the least and the largest ratio are left out: a launch in which another program had a
-    core for the length of a cell lies far outside, and one such of nine makes both the plain t test and the signed-rank
-    interval blind.
-    Source: Tukey and McLaughlin 1963, Sankhya A 25, 331-352.
-    """
-    base, other = positive(base_s, "base"), positive(other_s, "other")
-    logs = np.log(base) - np.log(other)
-    if logs.size < FEWEST_TO_TRIM:
-        found = paired(other, base, least - 1.0)
-        interval = found.interval if found.level is not None else None
-        return ChosenProof(found.ratio, interval, _one_sided(mean(logs - math.log(least))))
-    trimmed = _trimmed(logs)
-    ends = trimmed.interval()
-    interval = None if ends is None else (math.exp(ends.low), math.exp(ends.high))
-    return ChosenProof(math.exp(trimmed.value), interval, _one_sided(_trimmed(logs - math.log(least))))
-
-
-def _one_sided(beyond: MeanWithT) -> float | None:
-    """p of "it is not above 0"."""
-    two_sided = beyond.p()
-    if two_sided is None:
-        return None
-    return two_sided / 2 if beyond.value > 0 else 1.0 - two_sided / 2
-
-
-def _trimmed(values: Floats) -> MeanWithT:
-    """The mean without the least and the largest value, as `student` takes it."""
-    n = values.size
-    ordered = np.sort(values)
-    kept = ordered[1:-1]
-    sd = float(np.clip(ordered, kept[0], kept[-1]).std(ddof=1))
-    if sd == 0.0:
-        return MeanWithT(float(kept.mean()), sd, None, None)
-    return MeanWithT(float(kept.mean()), sd, sd / ((1.0 - 2.0 / n) * math.sqrt(n)), float(n - 3))
 
 
 # An interval of a mean that holds at every number of values at once, so that one may look after each and stop.

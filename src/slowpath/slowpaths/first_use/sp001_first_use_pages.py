@@ -41,7 +41,7 @@ from slowpath.findings.slow_path import (
     When,
     observed,
 )
-from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
+from slowpath.findings.witness import SAMPLED, _pages, faults_words, is_sampled, sides, system_time_words
 from slowpath.slowpaths.remedies import (
     KEEP_BUFFERS,
     LIBSLOWPATH_PAD_SO,
@@ -201,20 +201,20 @@ def _buffer(cell: CellResult) -> str:
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
-    """Processor time or page faults that account for the excess of the slow cell's first message."""
+    """Page faults, or the kernel's time, that account for the excess of the slow cell's first message."""
     slow, fast = sides(facts, seen)
     pages = _pages(seen)
     faults = faults_words(slow, "first", fast, "first", pages) if pages else None
-    found = account(slow, "first", fast, "first", seen.excess_s)
-    if faults or found:
-        return _shown(faults, found)
+    time = system_time_words(slow, "first", fast, "first", seen.excess_s)
+    if shown := tuple(filter(None, (faults, time))):
+        return Support("shown", "law and witness agree", shown, is_processor_time=faults is None)
     if slow.witness is None:
         return Support("missing", "page faults and system time were not recorded")
     if is_sampled(slow):
         return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
     return Support(
         "missing",
-        "neither page faults nor processor time account for the excess; a launch with witness = true counts calls",
+        "neither page faults nor system time account for the excess; a launch with witness = true counts calls",
     )
 
 
