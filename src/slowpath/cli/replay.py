@@ -42,6 +42,25 @@ def replay_command(
     cells of the engine, measured in interleaved launches of 2 ranks under the program's MPI. The cost is shown first.
     The runs are kept in WATCH/prices, and the watch's report is rebuilt.
     """
+    tell = teller(quiet)
+    if measure_missing(watch, mpi, rounds, budget, cell_timeout, dry_run, quiet) is None:
+        tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
+    return 0 if dry_run else _show(watch)
+
+
+def measure_missing(
+    watch: Path,
+    mpi: str | None,
+    rounds: int | None,
+    budget_s: float,
+    cell_timeout_s: float,
+    dry_run: bool,
+    quiet: bool,
+) -> Path | None:
+    """Measure a watch's messages into a folder of it, and return that; None: there is nothing to measure.
+
+    With `dry_run` print the campaign instead, and return the watch.  Raises: SlowpathError: it can't be measured here.
+    """
     from slowpath.watch.analysis import questions
 
     tell = teller(quiet)
@@ -49,19 +68,17 @@ def replay_command(
     for line in asked.left:
         tell(f"no cell for {line}")
     if not asked.questions and not asked.collectives:
-        tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
-        return 0 if dry_run else _show(watch)
+        return None
     from slowpath.core.campaign import campaign_toml
     from slowpath.watch.replay import measured, prepared_for
 
-    prepared, campaign = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
+    prepared, campaign = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget_s, dry_run)
     for line in _summary(prepared):
         tell(line)
     if dry_run:
         click.echo(campaign_toml(campaign).rstrip("\n"))
-        return 0
-    measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout, budget, quiet)
-    return _show(watch)
+        return watch
+    return measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout_s, budget_s, quiet)
 
 
 def _summary(prepared: PreparedRun) -> list[str]:

@@ -58,6 +58,11 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Stop the program when no rank began or ended an MPI call for so long.  [default: never]",
 )
+@click.option(
+    "--measure/--no-measure",
+    help="Also measure, for a minute at most, what may be slow on this machine, as slowpath replay does.  "
+    "[default: no-measure]",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
 @click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def watch_command(
@@ -71,6 +76,7 @@ def watch_command(
     sites: bool,
     live: bool,
     hang_after: float | None,
+    measure: bool,
     quiet: bool,
     command_words: tuple[str, ...],
 ) -> int:
@@ -95,7 +101,7 @@ def watch_command(
         raise click.UsageError("--full and --sites: give one of them")
     much: Much = "full" if full else "sites" if sites else "brief"
     if concluded is not None:
-        _conclude(concluded, verdict, much)
+        _conclude(concluded, verdict, much, measure, quiet)
         return 0
     prepared = prepare(command_words, out, os.environ, tell, library)
     if dry_run or print_environment:
@@ -105,7 +111,7 @@ def watch_command(
         for line in shown(prepared):
             click.echo(line)
         return 0
-    return _run(prepared, verdict, tell, much, hang_after, live)
+    return _run(prepared, verdict, tell, much, hang_after, live, measure, quiet)
 
 
 def _run(
@@ -115,6 +121,8 @@ def _run(
     much: Much,
     hang_after: float | None,
     live: bool,
+    measure: bool,
+    quiet: bool,
 ) -> int:
     """Run the program and return its exit code, or that of a failure of Slowpath if the program succeeded."""
     from slowpath.core.errors import SlowpathError
@@ -130,7 +138,7 @@ def _run(
         click.echo(f"slowpath: error: {lost}", err=True)
         return lost.ended.shell_code or lost.exit_code
     try:
-        _conclude(prepared.folder, verdict, much)
+        _conclude(prepared.folder, verdict, much, measure and ended.shell_code == 0, quiet)
     except SlowpathError as error:
         if ended.shell_code == 0:
             raise
@@ -163,7 +171,10 @@ def _lively(folder: Path, is_live: bool) -> Iterator[None]:
         thread.stop()
 
 
-def _conclude(folder: Path, verdict: Path | None, much: Much) -> None:
+MEASURE_S = 60.0
+
+
+def _conclude(folder: Path, verdict: Path | None, much: Much, measure: bool, quiet: bool) -> None:
     """Make the verdict and report of a folder.  Raises: EnvironmentFailure: no rank left a record.  RecordError."""
     from slowpath.cli.options import verdict_lines
     from slowpath.core.errors import EnvironmentFailure
@@ -173,11 +184,25 @@ def _conclude(folder: Path, verdict: Path | None, much: Much) -> None:
     has_record, lines = troubles(folder, os.environ)
     if not has_record:
         raise EnvironmentFailure(lines[0])
+    if measure:
+        lines += _measured(folder, quiet)
     text = "\n".join([*verdict_lines(folder, much), *lines])
     if verdict is None:
         click.echo(text, err=True)
     else:
         write_atomically(verdict, text + "\n")
+
+
+def _measured(folder: Path, quiet: bool) -> list[str]:
+    """Measure what has no price yet.  Returns: a line where that was refused."""
+    from slowpath.cli.replay import measure_missing
+    from slowpath.core.errors import SlowpathError
+
+    try:
+        measure_missing(folder, None, None, MEASURE_S, MEASURE_S, False, quiet)
+    except SlowpathError as error:
+        return [f"not measured: {error}"]
+    return []
 
 
 def _require_one(words: tuple[str, ...], concluded: Path | None, print_environment: bool) -> None:

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
 from slowpath.core.campaign import campaign_toml
+from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import data_folder
 from slowpath.core.results import MOST_LINES, Results
 from slowpath.plan.campaign import decode
@@ -235,6 +236,24 @@ def test_watch_prints_what_fits_a_screen_unless_it_is_asked_for_more(
     assert sites[: len(brief)] == brief
     assert [line.split()[0] for line in sites[len(brief) + 2 :]] == ["MPI_Recv", "MPI_Send"]
     assert exit_code(["watch", "--sites", "--full", "--from", str(watch)]) == 2
+
+
+def test_a_watch_measures_what_may_be_slow_if_it_is_asked_to(
+    watch: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    def refused(folder: Path, *_: Any) -> None:
+        asked.append(folder)
+        raise EnvironmentFailure("no core for each rank")
+
+    monkeypatch.setattr("slowpath.cli.replay.measure_missing", refused)
+    assert exit_code(["watch", "--from", str(watch)]) == 0
+    assert asked == []
+    capsys.readouterr()
+    assert exit_code(["watch", "--measure", "--from", str(watch)]) == 0
+    assert asked == [watch]
+    assert capsys.readouterr().err.splitlines()[-1] == "not measured: no core for each rank"
 
 
 def test_messages_are_spent_by_class_without_the_waiting() -> None:
