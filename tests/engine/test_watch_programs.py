@@ -102,7 +102,7 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
         words = (*program, twin, "30", "100")
         found = watched_run(ranks, watch_library, words, tmp_path / twin, 2, of_mpi4py(ranks.mpi))
         calls = calls_of(found)
-        of_objects = [one for path, one in seen_in(calls) if path.code == "SP079"]
+        of_objects = [one for _, one in seen_in(calls) if one.name == "reductions of objects in a row"]
         assert len(of_objects) == (twin == "faulty")
         for one in of_objects:
             assert "mpi4py.MPI.Comm.allreduce of an object" in one.text

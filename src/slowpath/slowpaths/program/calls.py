@@ -32,7 +32,7 @@ from slowpath.findings.program_pattern import (
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import searching
 from slowpath.slowpaths.program.objects import reductions_of_objects
-from slowpath.slowpaths.program.repeats import Runs, alike, between_s, blocks, dense, gaps, less, times
+from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, Runs, alike, between_s, blocks, dense, gaps, less, times
 
 REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Bcast")
 PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
@@ -102,13 +102,19 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
             f"{mine.each:.0f} in a row to one rank without an answer in between{waits}",
             change=f"send them as one message of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
             "or pass all elements to one call",
-            basis="the calls' own time, less one call and 1 ns a byte for the longer message; high: with the time "
-            "between the sends of a row, on the rank with most",
+            basis="the calls' own time, less one call and 1 ns a byte for the longer message, and half of the time "
+            "between the sends of a row, on the rank with most; low: none of it; high: all",
             rows=rows,
             saved_s=merged(joined.own_s, calls.call[rows], joined.share, joined.bytes_each),
-            more_s=(0.0, 0.0, between_s(calls, mine)),
+            more_s=_between(calls, mine),
             outside=True,
         )
+
+
+def _between(calls: ProgramCalls, runs: Runs) -> tuple[float, float, float]:
+    """Value, low and high end of the time between the calls of a row: whether it is a loop's step is not known."""
+    whole_s = between_s(calls, runs)
+    return 0.5 * whole_s, 0.0, whole_s
 
 
 def _exchanges(calls: ProgramCalls) -> Bools:
@@ -230,10 +236,10 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {mine.each:.0f} in a row to one rank",
             change=f"call {name} once for all of them, {format_bytes(round(size * mine.each))}: with a datatype where "
             "their places are apart",
-            basis="the calls' own time, less one call and 1 ns a byte; high: with the time between",
+            basis="the calls' own time, less one call and 1 ns a byte, half of the time between; low: none of it; high: all",
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
-            more_s=(0.0, 0.0, between_s(calls, mine)),
+            more_s=_between(calls, mine),
             outside=True,
         )
 
@@ -250,7 +256,8 @@ def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
     opened, closed, put, got, others = count
     fits = (closed > 0) & (put + got > 0) & ((put == 0) | (got == 0)) & (others == 0) & ((opened > 0) | (got == 0))
     for place, mine in dense(calls, every.only(fits)).by_place(calls):
-        block = mine.rows[: int(mine.period[mine.run[0]])]
+        order = np.where(opens, 0, np.where(closes, 2, 1))[mine.rows]
+        block = mine.rows[np.argsort(order, kind="stable")]
         kinds = ", ".join(dict.fromkeys(calls.names[call] for call in calls.call[block]))
         moves = mine.rows[(puts | gets)[mine.rows]]
         ends = (opens | closes)[mine.rows]
@@ -266,11 +273,11 @@ def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
             change="lock once for all of them (MPI_Win_lock_all), and call MPI_Win_flush where a result is needed"
             if reads
             else "put all of them within one epoch: lock once before, unlock once behind the last",
-            basis="the calls that open and close the epochs, all but one of a row; high: with the time between",
+            basis="the calls that open and close the epochs, all but one of a row; half of the time between; high: all",
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone[ends] * (0.6 if reads else 1.0),
                            np.zeros(rows.size)),
-            more_s=(0.0, 0.0, between_s(calls, mine)),
+            more_s=_between(calls, mine),
             outside=True,
         )  # fmt: skip
 
@@ -352,16 +359,17 @@ def _cheaper(calls: ProgramCalls, entry: Cheaper) -> Iterator[SeenPattern]:
     chosen = np.flatnonzero(calls.named(*entry.calls) & entry.has(calls))
     for place in np.unique(calls.site[chosen]).tolist():
         rows = chosen[calls.site[chosen] == place]
+        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
+        words = f"{total:,} {_name(calls, rows)} of {size} in {{place}}, {entry.why(calls, rows)}"
         if not entry.other:
             saved_s = less(calls.own_s[rows], calls.call[rows], entry.least_s(calls, rows))
         else:
             rows, saved_s = _beyond_other(calls, entry, rows)
-        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
         yield SeenPattern(
             name=entry.name,
             sites=(place,) if place >= 0 else (),
             count=total,
-            text=f"{total:,} {_name(calls, rows)} of {size} in {{place}}, {entry.why(calls, rows)}",
+            text=words,
             change=entry.change,
             basis=entry.basis,
             rows=rows,
@@ -419,6 +427,7 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )  # fmt: skip
 
 
+HALF = ((0.5, 3.0), (0.25, 1.0), (0.65, 9.0))  # of each call, that takes so many times the median at most
 TWO = (
     ("MPI_Reduce", "MPI_Bcast", "MPI_Allreduce"),
     ("MPI_Gather", "MPI_Bcast", "MPI_Allgather"),
@@ -433,7 +442,7 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
     size = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
     pair = (calls.thread[1:] == calls.thread[:-1]) & (calls.communicator[1:] == calls.communicator[:-1])
     pair &= (calls.root[1:] == calls.root[:-1]) & (calls.root[1:] != NONE)
-    pair &= calls.gap_s[1:] <= np.maximum(calls.end_s - calls.start_s, NO_COMPUTING_S)[:-1]
+    pair &= calls.gap_s[1:] <= np.maximum(calls.end_s - calls.start_s, 2 * PYTHON_STEP_S)[:-1]
     for one, other, both in TWO:
         times_bytes = size[:-1] if one == "MPI_Gather" else 1
         fits = pair & calls.named(one)[:-1] & calls.named(other)[1:]
@@ -455,7 +464,9 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 change=f"call {both} instead of both (if the root does not change the result in between)",
                 basis=f"half of both calls' own time: {both} needs about as many steps as one of them; low: a quarter",
                 rows=rows,
-                saved_s=np.stack([0.5 * usual(own_s, call), 0.25 * usual(own_s, call, 1.0), 0.65 * own_s], axis=1),
+                saved_s=np.stack(
+                    [0.5 * usual(own_s, call), 0.25 * usual(own_s, call, 1.0), 0.65 * usual(own_s, call, 9.0)], axis=1
+                ),
             )
 
 

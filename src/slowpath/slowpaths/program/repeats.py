@@ -13,6 +13,7 @@ from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls,
 LEAST_RUN = 8  # times in a row; fewer may be fields of one exchange
 MOST_PERIOD = 6  # calls of a block
 MOST_COMPUTING = 4.0  # times the calls of a run: with more, each leaves while the next is computed
+PYTHON_STEP_S = 1e-6  # of a loop that makes a call of MPI and nothing else
 NO_PAUSE_S = 10e-6  # a loop's step that misses caches
 LEAST_PAUSE = 8.0  # times the gaps within a run: between two runs something else happens
 
@@ -31,10 +32,9 @@ class Runs:
     period: Ints
 
     def by_place(self, calls: ProgramCalls) -> Iterator[tuple[int, Runs]]:
-        """Of each site that begins a run, the runs that begin there."""
-        _, first = np.unique(self.run, return_index=True)
-        place = np.zeros(self.length.size, dtype=np.int64)
-        place[self.run[first]] = calls.site[self.rows[first]]
+        """Of each site the runs of which it is the first in the order of sites: a block may be seen from any call."""
+        place = np.full(self.length.size, np.iinfo(np.int64).max)
+        np.minimum.at(place, self.run, calls.site[self.rows])
         for site in np.unique(place[self.run]).tolist():
             yield site, self.only(place == site)
 
@@ -68,20 +68,28 @@ def alike(calls: ProgramCalls, chosen: Bools, learnt: Bools, *columns: Ints) -> 
     rows = np.flatnonzero(chosen)
     if not rows.size:
         return Runs(rows, rows, rows, rows)
-    gap_s = gaps(calls)
-    took_s = calls.end_s - calls.start_s
-    usual_s = float(np.median(gap_s[rows])), float(np.median(took_s[rows]))
-    pauses: Bools = gap_s > max(LEAST_PAUSE * usual_s[0], MOST_COMPUTING * usual_s[1], NO_PAUSE_S)
-    part: Ints = np.cumsum(learnt.astype(np.int64)) - learnt + np.cumsum(pauses.astype(np.int64))
+    part: Ints = np.cumsum(learnt.astype(np.int64)) - learnt + _stretches(calls, rows)
     run, _ = grouped(calls.thread[rows], part[rows], *(column[rows] for column in columns))
     length = np.bincount(run)
     return Runs(rows, run, length, np.ones(length.size, dtype=np.int64))
 
 
+def _stretches(calls: ProgramCalls, rows: Ints) -> Ints:
+    """Number of each call's stretch between two pauses, shape (n,).
+
+    Args: rows: calls whose gaps and times are the usual ones.
+    """
+    gap_s, took_s = gaps(calls), calls.end_s - calls.start_s
+    usual_s = LEAST_PAUSE * float(np.median(gap_s[rows])), MOST_COMPUTING * float(np.median(took_s[rows]))
+    found: Ints = np.cumsum(gap_s > max(*usual_s, NO_PAUSE_S), dtype=np.int64)
+    return found
+
+
 def blocks(calls: ProgramCalls) -> Runs:
     """Blocks of up to MOST_PERIOD calls that follow each other LEAST_RUN times and more; the shortest that fits."""
     target = calls.root if calls.target is None else calls.target
-    key, _ = grouped(calls.thread, calls.site, calls.call, target, calls.communicator)
+    part = _stretches(calls, np.arange(len(calls))) if len(calls) else calls.thread
+    key, _ = grouped(calls.thread, part, calls.site, calls.call, target, calls.communicator)
     found = np.full(len(calls), -1, dtype=np.int64)
     lengths: list[int] = []
     periods: list[int] = []
@@ -99,15 +107,14 @@ def blocks(calls: ProgramCalls) -> Runs:
     return Runs(rows, found[rows], np.array(lengths, dtype=np.int64), np.array(periods, dtype=np.int64))
 
 
-def dense(calls: ProgramCalls, runs: Runs, most_ratio: float = MOST_COMPUTING) -> Runs:
+def dense(calls: ProgramCalls, runs: Runs) -> Runs:
     """Long runs of places where there is little computing within most of the long runs.
 
     Single runs are not judged: in one of them the rank may have had no core.
     """
     if not runs.rows.size:
         return runs
-    in_mpi_s, outside_s = times(calls, runs)
-    is_dense = outside_s <= most_ratio * in_mpi_s
+    is_dense = times(calls, runs)[1] <= little_s(calls, runs)
     place = np.zeros(runs.length.size, dtype=np.int64)
     _, first = np.unique(runs.run, return_index=True)
     place[runs.run[first]] = calls.site[runs.rows[first]] + 1
@@ -115,6 +122,12 @@ def dense(calls: ProgramCalls, runs: Runs, most_ratio: float = MOST_COMPUTING) -
     size = int(place.max(initial=0)) + 1
     many, fitting = (np.bincount(place[chosen], minlength=size) for chosen in (long, long & is_dense))
     return runs.only(long & (2 * fitting > many)[place])
+
+
+def little_s(calls: ProgramCalls, runs: Runs) -> Floats:
+    """How much time outside MPI is little: some times the calls of the run, and a loop's step for each; by run."""
+    count = np.bincount(runs.run, minlength=runs.length.size)
+    return MOST_COMPUTING * times(calls, runs)[0] + PYTHON_STEP_S * count
 
 
 def times(calls: ProgramCalls, runs: Runs) -> tuple[Floats, Floats]:
@@ -135,8 +148,7 @@ def between_s(calls: ProgramCalls, runs: Runs) -> float:
     """
     if not runs.rows.size:
         return 0.0
-    in_mpi_s, outside_s = times(calls, runs)
-    outside_s = np.minimum(outside_s, MOST_COMPUTING * in_mpi_s)
+    outside_s = np.minimum(times(calls, runs)[1], little_s(calls, runs))
     numbers, first = np.unique(runs.run, return_index=True)
     rows = runs.rows[first]
     spent_s = np.bincount(calls.rank[rows], weights=calls.weight[rows] * outside_s[numbers])
