@@ -13,6 +13,8 @@ from slowpath.slowpaths.registry import find
 from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness
 from slowpath.watch.results import (
     WATCH_SCHEMA,
+    Account,
+    AccountName,
     CallCount,
     CallSite,
     Coverage,
@@ -298,6 +300,14 @@ def a_coverage(**changes: Any) -> Coverage:
     return Coverage(**(fields | changes))
 
 
+def accounts(size: int) -> tuple[Account, ...]:
+    parts: dict[AccountName, float] = {"computing": 30.0, "late sender": 6.2, "excess": 5.0}
+    return tuple(
+        Account(name=name, seconds=value, share=value / SPAN_S, by_rank=(value,) * size)
+        for name, value in parts.items()
+    )
+
+
 def results(size: int = 4, **changes: Any) -> WatchResults:
     """Of `size` ranks, 64 of them with slices at most."""
     shown = min(size, 64)
@@ -314,6 +324,7 @@ def results(size: int = 4, **changes: Any) -> WatchResults:
         "saved_s": 2.0,
         "saved_interval": (1.6, 2.4),
         "findings": findings(),
+        "accounts": accounts(size),
         "unpriced": ("SP012: no cell of the replay has memory on another node",),
         "ranks": tuple(a_rank(rank) for rank in range(size)),
         "calls": (

@@ -30,6 +30,7 @@ from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, PriceSource, Unpric
 from slowpath.watch.results import CallSite, CollectiveClass, MessageClass, Price, WatchFinding
 
 PATH: Final = collectives_path()  # None: collectives have no price
+LEAST_CALLS: Final = 20  # of a kind: of fewer, a rank without a core decides what they took
 RULE: Final = PATH.code if PATH else ""
 _NONE: Final = CollectivesPrice("", "", "", (), "")
 PRICED_COLLECTIVES: Final = PATH.prices_collectives or _NONE if PATH else _NONE
@@ -77,12 +78,12 @@ class PricedCollective:
 def collective_questions(
     classes: Sequence[CollectiveClass], run_s: float
 ) -> tuple[list[CollectiveQuestion], list[str]]:
-    """Those that take 1 % of the run or more, and a line for each that nothing can be held against."""
+    """Those of many calls that take 1 % of the run or more, and a line for each that nothing can be held against."""
     found: list[CollectiveQuestion] = []
     left: list[str] = []
     for collective in classes if PATH else ():
         share = collective.work_s * collective.count / run_s if run_s > 0 else 0.0
-        if share < LEAST_SHARE:
+        if share < LEAST_SHARE or collective.count < LEAST_CALLS:
             continue
         ways = dict.fromkeys(row.mockup for row in GUIDELINES if row.collective == collective.collective)
         if ways:

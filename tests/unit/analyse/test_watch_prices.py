@@ -36,7 +36,7 @@ def program(*classes: MessageClass, **changes: Any) -> WatchResults:
     seen = tuple(watched.CallCount(name=name, family="point to point", calls=1, time_s=1.0, bytes=1) for name in names)
     return watched.results(
         RANKS, classes=classes, calls=(*seen, *calls), ranks=ranks, findings=(), saved_s=None, saved_interval=None,
-        unpriced=(), **changes
+        unpriced=(), accounts=(), **changes
     )  # fmt: skip
 
 

@@ -42,15 +42,16 @@ from slowpath.report.figure import (
 )
 from slowpath.report.page import PAGE_BYTES, render
 from slowpath.report.run_page import date
+from slowpath.watch.accounts import WAITS
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.proof import Proof, ProofEffect
 from slowpath.watch.report import words
 from slowpath.watch.results import (
+    AccountName,
     CallSite,
     Coverage,
     MessageClass,
     RankResources,
-    RankTime,
     Slice,
     WatchedProgram,
     WatchFinding,
@@ -98,7 +99,7 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
         _findings_section(results, folder),
         _proofs_section(proofs),
         _unpriced_section(results),
-        _waits_section(results),
+        _time_section(results),
         _timeline_section(results),
         _messages_section(results),
         _pairs_section(results),
@@ -236,7 +237,9 @@ def _findings_section(results: WatchResults, folder: str) -> Section | None:
 def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str) -> Card:
     saved, of = Quantity(finding.seconds, "s", finding.interval), "a rank, added up over its messages"
     if finding.saved_s is not None:
-        of = f"of the run; {words.seconds(finding.seconds, finding.interval)} a rank over its messages"
+        of = "of the run"
+        if finding.status != "estimated":
+            of += f"; {words.seconds(finding.seconds, finding.interval)} a rank over its messages"
         saved = Quantity(finding.saved_s, "s", finding.saved_interval or finding.interval)
     first = finding.remedies[0] if finding.remedies else None
     sites = [_site(results.sites[place]) for place in finding.sites]
@@ -249,7 +252,8 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
         command = f"slowpath prove {shlex.quote(folder)} {finding.prove}"
         side.append(Copied(command, "Prove it on the program itself, without the watch:"))
     more: list[Block] = _prices(finding, results)
-    more += [Items([f"{place} called by {callers}" if callers else place for place, callers in sites[3:]])]
+    others = [f"{place} called by {callers}" if callers else place for place, callers in sites[3:]]
+    more += [Items(others)] if others else []
     why = finding.saved_reason if finding.saved_s is None else None
     return Card(
         f"finding-{number}-{_ID.sub('-', finding.id)}",
@@ -262,7 +266,7 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
         _STATUS[finding.status],
         blocks=[Text(f"Of the run itself: {why}", "sub")] if why else [],
         side=side,
-        opens="Prices, places and other remedies",
+        opens="Other places" if is_estimated else "Prices, places and other remedies",
         more=[*more, *([] if is_estimated else remedies(finding.remedies))],
     )
 
@@ -355,71 +359,74 @@ def _ratio(effect: ProofEffect) -> str:
     return f"{ratio.text} {ratio.ends or 'no interval'} of as it is, {fmt.plural(effect.blocks, 'block')}"
 
 
-# ---- Waits
+# ---- Time by name
 
 _MOST_BARS = 24  # rows of the picture
-# Of a rank's time in MPI, in the order of a bar: value, style, words.
-_PARTS: tuple[tuple[Callable[[RankTime], float], str, str], ...] = (
-    (lambda rank: rank.late_sender_s, "s2", "waiting for a late sender"),
-    (lambda rank: rank.late_receiver_s, "s2 faint", "waiting for a late receiver"),
-    (lambda rank: rank.imbalance_s, "s4", "waiting in collectives"),
-    (lambda rank: rank.unexpected_s, "s5", "copies of unexpected messages"),
-    (lambda rank: rank.transfer_s, "s1", "moving bytes"),
-    (lambda rank: rank.call_s, "s6", "overhead of calls"),
-    (lambda rank: rank.unexplained_s, "other faint", "unexplained"),
+# Of a rank's time, in the order of a bar: words, style, accounts; the last one has the rest.
+_PARTS: tuple[tuple[str, str, tuple[AccountName, ...]], ...] = (
+    ("computing, or outside MPI", "computing", ("computing", "outside MPI")),
+    ("asleep, page faults, system calls", "s3", ("asleep", "page faults", "system calls")),
+    ("no processor", "s5", ("no processor",)),
+    ("waiting for other ranks", "s4", WAITS),
+    ("moving bytes, cost of calls", "s1", ("transfer at the floor", "cost of calls")),
+    ("excess, wait or excess", "s2", ("excess", "wait or excess", "unexpected copy")),
+    ("the rest", "other faint", ()),
 )
-_WAITS_LEAD = (
-    "A rank waits where another one was not there yet: it computed longer, slept, or had no core. Faster messages do "
-    "not take this away. A rank that is late waits least itself."
+_TIME_LEAD = (
+    "Each rank's whole time, from MPI_Init to MPI_Finalize. A rank waits where another one was not there yet: it "
+    "computed longer, slept, or had no core. A rank that is late waits least itself."
 )
 
 
-def _waits_section(results: WatchResults) -> Section | None:
-    blocks: list[Block] = []
-    blocks += [_rank_bars(results)] if results.ranks else []
-    if results.accounts:
-        head = ["Time went to", "A rank", "Of the run", "Least on a rank", "Most on a rank"]
-        rows = [
-            [
-                account.name,
-                words.time(account.seconds),
-                fmt.percent(account.share),
-                words.time(min(account.by_rank, default=0.0)),
-                words.time(max(account.by_rank, default=0.0)),
-            ]
-            for account in results.accounts
+def _time_section(results: WatchResults) -> Section | None:
+    if not results.accounts or not results.ranks:
+        return None
+    head = ["Time went to", "A rank", "Of the run", "Least on a rank", "Most on a rank"]
+    rows = [
+        [
+            account.name,
+            words.time(account.seconds),
+            fmt.percent(account.share),
+            words.time(min(account.by_rank, default=0.0)),
+            words.time(max(account.by_rank, default=0.0)),
         ]
-        blocks.append(Table("The whole time by name", head, rows))
-    return Section("waits", "Where the time goes", "Time", blocks, _WAITS_LEAD) if blocks else None
+        for account in results.accounts
+    ]
+    blocks: list[Block] = [_rank_bars(results), Table("The whole time by name", head, rows)]
+    return Section("time", "Where the time goes", "Time", blocks, _TIME_LEAD)
 
 
 def _rank_bars(results: WatchResults) -> Rows:
-    """Return the time in MPI of each rank by reason: who is late waits least."""
-    ranks, which = list(results.ranks), "all ranks"
-    if len(ranks) > _MOST_BARS:  # those that wait least, which others wait for, and those that wait most
-        order, half = sorted(ranks, key=lambda rank: rank.waiting_s), _MOST_BARS // 2
-        which = f"of {words.count(len(ranks))} ranks, the {half} that wait least and the {half} that wait most"
-        which, ranks = f"{which}; ranks.csv has all", [*order[:half], *order[-half:]]
+    """Return the time of each rank by name: who is late waits least."""
+    every, which = [(i, rank) for i, rank in enumerate(results.ranks)], "all ranks"
+    if len(every) > _MOST_BARS:  # those that wait least, which others wait for, and those that wait most
+        order, half = sorted(every, key=lambda one: one[1].waiting_s), _MOST_BARS // 2
+        which = f"of {words.count(len(every))} ranks, the {half} that wait least and the {half} that wait most"
+        which, every = f"{which}; accounts.csv has all", [*order[:half], *order[-half:]]
     rows = []
-    for rank in ranks:
+    for i, rank in every:
         at, marks = 0.0, []
-        for read, style, _ in _PARTS:
-            marks.append(Mark("bar", style, (at, at + read(rank))))
-            at += read(rank)
+        for seconds, (_, style, _) in zip(_parts(results, i), _PARTS, strict=True):
+            marks.append(Mark("bar", style, (at, at + seconds)))
+            at += seconds
         share = fmt.percent(rank.mpi_s / rank.span_s, 0) if rank.span_s else fmt.MISSING
         note = f"{share} of its run" + ("" if rank.ended == "finalized" else f"; {rank.ended}")
         rows.append(Row(f"rank {rank.rank}", marks, f"{fmt.time(rank.mpi_s)} in MPI", note))
-    head = ["Rank", "Host", "In MPI", *(what for _, _, what in _PARTS), "Record"]
+    head = ["Rank", "Host", "In MPI", *(what for what, _, _ in _PARTS), "Record"]
     table = [
-        [str(rank.rank), rank.host, fmt.time(rank.mpi_s), *(words.time(read(rank)) for read, _, _ in _PARTS),
-         rank.ended]
-        for rank in ranks
-    ]  # fmt: skip
-    key = [(f"bar {style}", what) for _, style, what in _PARTS]
-    most = max(rank.mpi_s for rank in results.ranks) or 1e-9
-    axis = Axis("time in MPI", log=False, ends=(0.0, most))
-    title = "Time in MPI of each rank, by reason"
-    return Rows(title, which, axis, rows, Table("", head, table, "The numbers"), key)
+        [str(rank.rank), rank.host, fmt.time(rank.mpi_s), *map(words.time, _parts(results, i)), rank.ended]
+        for i, rank in every
+    ]
+    key = [(f"bar {style}", what) for what, style, _ in _PARTS]
+    axis = Axis("time", log=False, ends=(0.0, max(rank.span_s for rank in results.ranks) or 1e-9))
+    return Rows("Time of each rank by name", which, axis, rows, Table("", head, table, "The numbers"), key)
+
+
+def _parts(results: WatchResults, i: int) -> list[float]:
+    """Seconds of the i-th rank, by part."""
+    mine = {account.name: account.by_rank[i] for account in results.accounts if i < len(account.by_rank)}
+    named = [sum(mine.pop(name, 0.0) for name in names) for _, _, names in _PARTS[:-1]]
+    return [*named, sum(mine.values())]
 
 
 # ---- Time
@@ -446,7 +453,7 @@ def _shares(
 
 # Of a slice, from the foot of a row: value, style, words; the rest is the ground.
 _SLICES: tuple[tuple[Callable[[Slice], float], str, str], ...] = (
-    (lambda stretch: stretch.waiting, "s2", "waiting for other ranks"),
+    (lambda stretch: stretch.waiting, "s4", "waiting for other ranks"),
     (lambda stretch: stretch.transfer, "s1", "moving bytes"),
     (lambda stretch: stretch.other, "s6", "in MPI, otherwise"),
 )
