@@ -21,6 +21,7 @@ from slowpath.watch.accounts import accounts_of, file_time, start_seconds
 from slowpath.watch.attributed import Attributed, attributed, barriers_of
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
 from slowpath.watch.conclude import Asking, asking, concluded
+from slowpath.watch.critical_path import critical_path, on_slices, parts_of
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
@@ -55,6 +56,7 @@ from slowpath.watch.what_if import (
     CallOrder,
     Ints,
     KeptOrder,
+    possible,
 )
 
 # Of mpi4py 4, commimpl.pxi and msgpickle.pxi: `allreduce` of an object is a reduction by messages and a broadcast, each
@@ -299,11 +301,11 @@ def read_watched(folder: Path) -> Watched:
     found = watched(folder)
     pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
     kept = kept_of(found.attributed, pairs)
-    return Watched(found.results, kept, read_watch(folder).variables, _patterns(found, kept))
-
-
-def _patterns(found: AttributedWatch, kept: KeptOrder) -> Patterns:
-    return patterns_of(calls_of_program(found, kept), kept.order, found.results.sites)
+    calls, path = calls_of_program(found, kept), critical_path(possible(kept.order))
+    results = replace(
+        found.results, path=parts_of(path, calls), slices=on_slices(found.results.slices, path, calls.rank)
+    )
+    return Watched(results, kept, read_watch(folder).variables, patterns_of(calls, kept.order, results.sites))
 
 
 def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
-from slowpath.findings.program_pattern import NONE, Waits
+from slowpath.findings.program_pattern import NONE, ProgramCalls, Waits, grouped
+from slowpath.watch.results import PathPart, Slice
+from slowpath.watch.totals import in_slices
 from slowpath.watch.what_if import RETURN, Bools, CallOrder, Floats, Ints, dependency_moments
 
+MOST_PARTS: Final = 20
 DEEPEST: Final = 2000  # steps back from one wait: what lies further is left without a cause
 
 
@@ -77,6 +81,49 @@ def critical_path(order: CallOrder) -> CriticalPath:
     steps = sorted((step for step in steps if step[3] > step[2]), key=lambda step: step[2:])
     call, outside, since_s, to_s = zip(*steps, strict=True) if steps else ((), (), (), ())
     return CriticalPath(np.array(call, dtype=np.int64), np.array(outside, bool), np.array(since_s), np.array(to_s))
+
+
+def parts_of(path: CriticalPath, calls: ProgramCalls) -> tuple[PathPart, ...]:
+    """What the path spends on each rank at each place, longest first."""
+    length_s = path.end_s - path.start_s
+    total_s = float(length_s.sum())
+    if total_s <= 0:
+        return ()
+    site = calls.site[path.call]
+    number, first = grouped(calls.rank[path.call], path.outside.astype(np.int64), calls.call[path.call], site)
+    seconds = np.bincount(number, weights=length_s)
+    found = []
+    for group in np.argsort(-seconds, kind="stable")[:MOST_PARTS].tolist():
+        at = int(path.call[first[group]])
+        found.append(
+            PathPart(
+                rank=int(calls.rank[at]),
+                call=calls.names[int(calls.call[at])],
+                site=None if calls.site[at] == NONE else int(calls.site[at]),
+                is_outside=bool(path.outside[first[group]]),
+                seconds=float(seconds[group]),
+                share=min(float(seconds[group]) / total_s, 1.0),
+            )
+        )
+    return tuple(found)
+
+
+def on_slices(slices: tuple[Slice, ...], path: CriticalPath, rank: Ints) -> tuple[Slice, ...]:
+    """The slices with the share of the path that each rank has there.  Args: rank: of each call."""
+    if not slices or not path.call.size:
+        return slices
+    edges = np.unique([(one.start_s, one.end_s) for one in slices])
+    place = {start: i for i, start in enumerate(edges.tolist())}
+    length_s, of_rank = path.end_s - path.start_s, rank[path.call]
+    every, mine = in_slices(path.start_s, length_s, edges), {}
+    for number in {one.rank for one in slices}:
+        here = of_rank == number
+        mine[number] = in_slices(path.start_s[here], length_s[here], edges)
+    shares = [(float(mine[one.rank][place[one.start_s]]), float(every[place[one.start_s]])) for one in slices]
+    return tuple(
+        replace(one, path=min(part / whole, 1.0) if whole > 0 else None)
+        for one, (part, whole) in zip(slices, shares, strict=True)
+    )
 
 
 def waits_in(order: CallOrder) -> Waits:

@@ -287,6 +287,7 @@ class WatchResults(Result, frozen=True, kw_only=True):
     slices: Annotated[tuple[Slice, ...], means("for the picture; at most 200 a rank, 64 ranks")]
     collectives: Annotated[tuple[CollectiveClass, ...], means("blocking ones, most time first")] = ()
     resources: Annotated[tuple[RankResources, ...], means("what each rank had to work with")] = ()
+    path: Annotated[tuple[PathPart, ...], means("the critical path, longest part first; at most 20")] = ()
     shown_ranks: Annotated[tuple[Count, ...] | None, means("ranks with slices; null: all")] = optional()
     not_measured: Annotated[
         Count | None,
@@ -338,6 +339,7 @@ def require_whole(results: WatchResults) -> None:
     _known(sites, (message_class.site for message_class in results.classes), "a class", "place")
     _known(sites, (site for finding in results.findings for site in finding.sites), "a finding", "place")
     _known(classes, (price.class_id for finding in results.findings for price in finding.prices), "a price", "class")
+    _known(sites, (part.site for part in results.path if part.site is not None), "the path", "place")
     if any(stretch.end_s < stretch.start_s for stretch in results.slices):
         raise ValueError("a slice ends before it starts")
 
@@ -366,6 +368,18 @@ class Slice(Result, frozen=True, kw_only=True):
     transfer: Annotated[Share, means("moving bytes")]
     other: Annotated[Share, means("in MPI, otherwise")]
     is_kept: Annotated[bool, means("false: no events of this stretch were kept, the shares mean nothing")]
+    path: Annotated[Share | None, means("of the critical path there; null: not known")] = optional()
+
+
+class PathPart(Result, frozen=True, kw_only=True):
+    """What the critical path spends on one rank at one place: the run lasts so long because this does."""
+
+    rank: Annotated[Count, means("in MPI_COMM_WORLD")]
+    call: Annotated[Name, means("in which, or before which it is spent")]
+    site: Annotated[Count | None, means("index in sites, of the call; null: not known")]
+    is_outside: Annotated[bool, means("true: outside MPI, before the call")]
+    seconds: Annotated[NotNegative, means("of the stretches whose calls were kept")]
+    share: Annotated[Share, means("of the path")]
 
 
 class FileTime(Result, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from slowpath.findings.program_pattern import Activity, Floats, ProgramCalls, Se
 from slowpath.slowpaths.program import waiting
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
 from slowpath.watch.record.layout import EventKind
+from slowpath.watch.report.page import render_watch_html
 from support.program_plants import late_rank
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
@@ -91,3 +92,18 @@ def test_a_sleep_between_two_polls_is_named_where_the_rank_sleeps(asleep: float,
     for pattern in named:
         assert "MPI_Mprobe" in pattern.change
         assert np.allclose(pattern.sooner_s[:, 0], 1e-3, rtol=0.01)
+
+
+def test_the_critical_path_is_on_the_late_rank_in_the_results_and_on_the_page(tmp_path: Path) -> None:
+    program = Program(4)
+    late_rank(program, twin=False)
+    results = program.watched(tmp_path)
+    part = results.path[0]
+    assert (part.rank, part.call, part.is_outside) == (1, "MPI_Allreduce", True)
+    assert part.share > 0.8
+    assert sum(part.share for part in results.path) == pytest.approx(1.0)
+    on_path = {rank: [one.path for one in results.slices if one.rank == rank and one.path] for rank in range(4)}
+    assert len(on_path[1]) > 10 * max(len(on_path[rank]) for rank in (0, 2, 3))
+    page = render_watch_html(results)
+    assert "line s4" in page
+    assert "outside MPI, before MPI_Allreduce" in page

@@ -7,7 +7,7 @@ import math
 import re
 import shlex
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -464,17 +464,19 @@ def _timeline_section(results: WatchResults) -> Section | None:
     """Return ranks x time; None: no slices."""
     if not results.slices:
         return None
-    rows = []
+    rows, most = [], _most_of_path(results.slices)
     for rank, slices in sorted(grouped(results.slices, lambda stretch: stretch.rank).items()):
         ordered = sorted(slices, key=lambda stretch: stretch.start_s)
         known = [(s.start_s, s.end_s, [read(s) for read, _, _ in _SLICES]) for s in ordered if s.is_kept]
         lost = [(stretch.start_s, stretch.end_s) for stretch in ordered if not stretch.is_kept]
         mean = [sum(shares) / max(1, len(known)) for shares in zip(*(s for _, _, s in known), strict=True)]
         said = ", ".join(f"{fmt.percent(share, 0)} {what}" for share, (_, _, what) in zip(mean, _SLICES, strict=False))
-        rows.append(Row(str(rank), _shares(known, lost, [style for _, style, _ in _SLICES]), words=said))
+        marks = _shares(known, lost, [style for _, style, _ in _SLICES])
+        rows.append(Row(str(rank), [*marks, *_path_marks(ordered, most)], words=said))
     lost_share = sum(not stretch.is_kept for stretch in results.slices) / len(results.slices)
     key = [("bar computing", "outside of MPI"), *((f"bar {style}", what) for _, style, what in _SLICES)]
     key += [("hatch", "not kept")] if lost_share else []
+    key += [("bar s4", "line: the critical path")] if most else []
     end_s = max(stretch.end_s for stretch in results.slices)
     caption = f"{fmt.percent(lost_share, 0)} of the time slices were not kept." if lost_share else ""
     height = next((pixels for most, pixels in _HEIGHTS if len(rows) <= most), _HEIGHTS[-1][1])
@@ -484,7 +486,51 @@ def _timeline_section(results: WatchResults) -> Section | None:
         f"A row for each rank: {_shown_ranks(results, len(rows))}. The height of a colour is its share of the stretch."
     )
     lead += " Hatched: no events of this stretch were kept." if lost_share else ""
-    return Section("timeline", "What each rank did when", "Time line", [figure], lead)
+    if table := _path_table(results):
+        lead += " The critical path goes back from the last return: to the rank for which a call waited, else over the "
+        lead += "calls and the computing before it. Only what lies on it makes the run longer."
+    blocks: list[Block] = [figure, *([table] if table else [])]
+    return Section("timeline", "What each rank did when", "Time line", blocks, lead)
+
+
+_SHOWN_PARTS = 5
+_HALF = 0.5  # of the rank that has most of the path in a slice: others that have as much have a line as well
+
+
+def _most_of_path(slices: Sequence[Slice]) -> dict[float, float]:
+    """Return of each slice with a path the largest share that a rank has of it."""
+    most: dict[float, float] = {}
+    for stretch in slices:
+        if stretch.path:
+            most[stretch.start_s] = max(most.get(stretch.start_s, 0.0), stretch.path)
+    return most
+
+
+def _path_marks(slices: Sequence[Slice], most: Mapping[float, float]) -> list[Mark]:
+    """Return lines where the path is on this rank; neighbours are one line."""
+    lines: list[list[float]] = []
+    for stretch in slices:
+        if stretch.path and stretch.path >= _HALF * most[stretch.start_s]:
+            if lines and abs(lines[-1][1] - stretch.start_s) < 1e-9:
+                lines[-1][1] = stretch.end_s
+            else:
+                lines.append([stretch.start_s, stretch.end_s])
+    return [Mark("line", "s4", line) for line in lines]
+
+
+def _path_table(results: WatchResults) -> Table | None:
+    """Return the longest parts of the critical path; None: it is not known."""
+    rows = [
+        [
+            str(part.rank),
+            f"outside MPI, before {part.call}" if part.is_outside else f"in {part.call}",
+            fmt.MISSING if part.site is None else words.place(results.sites[part.site]),
+            words.time(part.seconds),
+            fmt.percent(part.share),
+        ]
+        for part in results.path[:_SHOWN_PARTS]
+    ]
+    return Table("The critical path", ["Rank", "What", "Place", "Time", "Of the path"], rows) if rows else None
 
 
 def _shown_ranks(results: WatchResults, rows: int) -> str:
