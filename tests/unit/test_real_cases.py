@@ -73,7 +73,7 @@ def test_what_a_watch_says_of_the_place_comes_first(suite: ModuleType, tmp_path:
             {"rule": "SP061", "text": "threads", "seconds": 0.06},
             {"rule": "SP060", "text": "ranks", "seconds": 0.04},
         ],
-        "waits": [],
+        "accounts": [],
     }
     (tmp_path / "results.json").write_bytes(msgspec.json.encode(results))
     said = suite.said_by_watch(tmp_path)
