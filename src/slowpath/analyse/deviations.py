@@ -29,9 +29,15 @@ from slowpath.slowpaths.outside import OUTSIDE
 
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
-Form = Literal["constant", "per byte", "per block", "in proportion"]
+Form = Literal["constant", "per byte", "per block", "per request", "in proportion"]
 # Each with what it has to be ahead of the others by, as a spread of logarithms: what agrees as well is said simply.
-FORMS: dict[Form, float] = {"constant": 0.0, "per byte": 0.05, "per block": 0.05, "in proportion": 0.15}
+FORMS: dict[Form, float] = {
+    "constant": 0.0,
+    "per byte": 0.05,
+    "per block": 0.05,
+    "per request": 0.05,
+    "in proportion": 0.15,
+}
 
 MOST_GROUPS = 6
 _BEAM = 12
@@ -100,6 +106,17 @@ _CALLS = {
 }
 
 
+# Who made the requests that a cell starts, and cells of one call that have so many of them at once.
+_MAKERS = {
+    "start": "MPI_Send_init",
+    "startall": "MPI_Send_init",
+    "persistent": "MPI_Send_init",
+    "start_ssend": "MPI_Ssend_init",
+    "start_rsend": "MPI_Rsend_init",
+    "start_recv": "MPI_Recv_init",
+}
+_OF_MANY = frozenset(("startall", "waitall", "waitsome", "testall", "testsome"))
+_REQUESTS = 8.0
 # What a cell of one call holds besides: what frees or completes what the call made.
 _FREES_TYPE = ("MPI_Type_commit", "MPI_Type_free")
 _HELD: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -185,6 +202,15 @@ def _of_messages(traits: Mapping[str, str], metric: str, pattern: str) -> frozen
     return frozenset(sends) if metric == "send_s" and is_eager else frozenset((*sends, *receives))
 
 
+_RECEIVES = re.compile(r"recv|probe|unpack", re.IGNORECASE)
+_ENDS = re.compile(r"wait|test|free|_Win_(?!allocate|create)|Win_free", re.IGNORECASE)
+
+
+def place_of(call: str) -> int:
+    """In a list, what starts comes before what receives, and both before what completes."""
+    return 2 if _ENDS.search(call) else 1 if _RECEIVES.search(call) else 0
+
+
 # Conditions.
 
 
@@ -205,6 +231,8 @@ class Condition:
         value = format_bytes(number) if number is not None and self.name.endswith("_bytes") else self.value
         if self.name == "collective":
             return f"of {mpi_name(self.value)}"
+        if self.name == "request":
+            return f"on requests of {self.value}"
         if self.name == "idle_s":
             return f"after {format_time(float(self.value))} without MPI"
         thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
@@ -259,7 +287,7 @@ class Cost:
         if self.form == "per byte":
             value, low, high = (1e9 * number for number in (self.coefficient_s, *self.interval))
             return f"{value:.3g} ns [{low:.3g}, {high:.3g}] longer for each byte"
-        each = " for each block" if self.form == "per block" else ""
+        each = f" for each {self.form.removeprefix('per ')}" if self.form.startswith("per") else ""
         ends = ", ".join(format_time(max(end, 0.0)) for end in self.interval)
         return f"{format_time(self.coefficient_s)} [{ends}] longer{each}"
 
@@ -348,9 +376,8 @@ _PLURALS = ("Messages", "Collectives", "Calls", "One-sided")
 
 
 def _subject(slow: Sequence[Judged]) -> str:
-    known = Counter(call for one in slow for call in calls_of(one.item))
-    if known and known.most_common(1)[0][1] == len(slow):
-        return known.most_common(1)[0][0]
+    if common := frozenset[str].intersection(*(calls_of(one.item) for one in slow)):
+        return listed(sorted(common, key=lambda call: (place_of(call), call))[:_MOST_CALLS], "or")
     experiments = {one.item.traits["experiment"] for one in slow}
     words = {"p2p": "Messages", "put": "One-sided calls", "coll": "Collectives", "first_use": "Calls"}
     return words.get(next(iter(experiments)), "Calls") if len(experiments) == 1 else "Calls"
@@ -362,6 +389,8 @@ def _units(judged: Judged, form: Form) -> float:
         return judged.reference.median
     if form == "per byte":
         return float(whole_number(item.traits.get("message_bytes", "")) or 0)
+    if form == "per request":
+        return _REQUESTS if item.traits.get("call") in _OF_MANY else 1.0
     if form == "per block":
         blocks = whole_number(item.traits.get("blocks", "")) or 0
         return float(blocks if item.traits.get("datatype", "contiguous") != "contiguous" else 0)
@@ -481,7 +510,7 @@ class _Table:
 
     def cost(self, hits: Mask) -> tuple[Form, float]:
         """The form whose coefficients agree best over some deviating times, and the coefficient, seconds per unit."""
-        places = np.stack([self.units["per byte"][hits], self.units["per block"][hits]])
+        places = np.stack([self.units[form][hits] for form in ("per byte", "per block", "per request")])
         kinds, which = np.unique(places, axis=1, return_inverse=True)
         known: list[tuple[float, Form, float]] = []
         for form, ahead in FORMS.items():
@@ -530,6 +559,8 @@ def _of_one(item: Item) -> Iterator[Condition]:
     yield from (Condition("call", "calls", call) for call in calls_of(item))
     if item.traits.get("call") == "recv_any_source":
         yield Condition("source", "is", "any")
+    if maker := _MAKERS.get(item.traits.get("call", item.traits.get("requests", ""))):
+        yield Condition("request", "is", maker)
     names = item.traits.keys() - NOT_TRAITS - ({"call"} if item.traits["experiment"] == "first_use" else set())
     yield from (Condition(name, "is", item.traits[name]) for name in names)
 

@@ -8,22 +8,20 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from slowpath.analyse.deviations import calls_of
+from slowpath.analyse.deviations import calls_of, place_of
 from slowpath.analyse.reference import MEAN, MEDIAN, Item, Judged, scale_class
 from slowpath.core.finding_results import PanelRow
 
 FIRST = "first use"
-_RECEIVES = re.compile(r"recv|probe|unpack", re.IGNORECASE)
-_ENDS = re.compile(r"wait|test|free|_Win_(?!allocate|create)|Win_free", re.IGNORECASE)
 
 
 def kind_of_call(item: Item) -> str:
     """What a time is of, in words: `MPI_Send + Recv, long`, `MPI_Comm_dup, first use`."""
     calls = calls_of(item)
     if item.metric == "receive_s":  # holds the send for which it waits, and is not about it
-        calls = frozenset(call for call in calls if _place(call) > 0)
+        calls = frozenset(call for call in calls if place_of(call) > 0)
     # A program reads the first call in full, and knows the prefix of the others.
-    names = re.sub(r"(?<=\+ )MPI_(Win_)?", "", " + ".join(sorted(calls, key=lambda call: (_place(call), call))))
+    names = re.sub(r"(?<=\+ )MPI_(Win_)?", "", " + ".join(sorted(calls, key=lambda call: (place_of(call), call))))
     words = item.metric.removesuffix("_s").replace("_", " ")
     is_first_use = item.traits["experiment"] == "first_use"
     if is_first_use and item.traits.get("pattern") == "init" and names in ("", "MPI_Init"):
@@ -31,11 +29,6 @@ def kind_of_call(item: Item) -> str:
     size = scale_class(item.traits)[1]
     sizes = [size] if size != "none" and not is_first_use else []
     return ", ".join([names or words, *sizes, *([FIRST] if item.phase == "first" else [])])
-
-
-def _place(call: str) -> int:
-    """In a name, what starts comes before what receives, and both before what completes."""
-    return 2 if _ENDS.search(call) else 1 if _RECEIVES.search(call) else 0
 
 
 def panel_rows(judged: Sequence[Judged]) -> list[PanelRow]:
