@@ -86,7 +86,6 @@ def switch() -> LawResult:
         coefficients=[],
         brackets=[LimitBracket(covariate="message_bytes", above=4096.0, up_to=8192.0)],
         residual_ratio=0.01,
-        left_out_ratio=0.01,
         runner_up=None,
         refused=None,
         points=len(points),

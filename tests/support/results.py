@@ -181,7 +181,6 @@ def a_law(**changes: Any) -> LawResult:
         coefficients=[],
         brackets=[],
         residual_ratio=None,
-        left_out_ratio=None,
         runner_up=None,
         refused="too few points",
         points=2,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from slowpath.cli.options import DURATION, RANKS, cell_timeout_option, dry_run_option, quiet_option, teller
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 @click.option("--collectives", help="Collectives, with commas.  [default: all twelve that have alternatives]")
 @click.option("--bytes", "lengths", help="Message lengths, as 8,1KiB..1MiB*16.  [default: five from 8 B to 1 MiB]")
 @click.option("--for", "watch", type=click.Path(path_type=Path), help="Tune what the program of this watch uses.")
-@click.option("--at-once", is_flag=True, help="Verify two communicators of a job that call at once, too.")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, openmpi, ...  [default: the one in PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/tune-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the tuning in this folder.")
@@ -46,7 +44,6 @@ def tune_command(
     collectives: str | None,
     lengths: str | None,
     watch: Path | None,
-    at_once: bool,
     mpi: str | None,
     out: Path | None,
     resumed: Path | None,
@@ -80,7 +77,6 @@ def tune_command(
             request = _request(found, mpi, ranks, collectives, lengths, rounds)
         else:
             request = _for_program(watch, found, mpi, rounds, tell, others=(ranks, collectives, lengths))
-        request = msgspec.structs.replace(request, at_once=at_once)
     cores, busy_before = len(os.sched_getaffinity(0)), os.getloadavg()[0]  # before an engine is compiled
     words = ["slowpath", *sys.argv[1:]]
     if dry_run:
@@ -90,7 +86,7 @@ def tune_command(
         save(folder, request)
     tell(f"folder: {folder}")
     session = Session(folder, request, found, os.environ, tell, quiet, words, cores, cell_timeout, Shares(budget))
-    if busy := crowded(busy_before, cores, max(request.ranks) * (1 + request.at_once)):
+    if busy := crowded(busy_before, cores, max(request.ranks)):
         tell(busy)
     for line in session.costs():
         tell(line)

@@ -86,7 +86,6 @@ class LawResult(Result, frozen=True, kw_only=True):
     coefficients: Annotated[list[LawCoefficient], means("its terms")]
     brackets: Annotated[list[LimitBracket], means("where a limit lies")]
     residual_ratio: Annotated[NotNegative | None, means("relative error, root mean square over points")]
-    left_out_ratio: Annotated[NotNegative | None, means("relative error at points left out of the fit")]
     runner_up: Annotated[str | None, means("the next best law")]
     refused: Annotated[str | None, means("why no law is named")]
     points: Annotated[Count, means("that were fitted")]

@@ -240,13 +240,6 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
 # deleted and made again.
 
 Runs = Mapping[str, Results]  # folder of a step -> its results
-STATUS = {
-    "settled": "settled: more measuring would decide nothing",
-    "named": "named, but nothing tried; continue with slowpath diagnose --resume",
-    "budget": "stopped at the budget; continue with slowpath diagnose --resume",
-    "interrupted": "interrupted; slowpath diagnose --resume goes on",
-    "running": "not finished",
-}
 _TRIALS_LEAD = (
     "One remedy at a time, toggled alone in interleaved pairs. Proven needs at least half of the gap removed and a "
     "control that stayed."
@@ -298,7 +291,7 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
 def _place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
     """Return where, when, and whether it is over."""
     where = place(survey) if survey else [diagnosis.mpi or "an MPI", date(diagnosis.started) or ""]
-    return [*filter(None, where), STATUS[diagnosis.status]]
+    return [*filter(None, where), _STATUS[diagnosis.status]]
 
 
 def _numbers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
@@ -393,8 +386,7 @@ def _steps_section(diagnosis: Diagnosis) -> Section:
 
 _STEPS = {
     "survey": "s1",
-    **dict.fromkeys(("trial", "combined"), "s3"),
-    **dict.fromkeys(("refine", "attribute"), "s4"),
+    "trial": "s3",
     **dict.fromkeys(("witness", "path"), "s5"),
 }
 

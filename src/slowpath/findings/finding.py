@@ -160,7 +160,6 @@ def law_result(law: FittedLaw) -> LawResult:
         coefficients=[_coefficient(coefficient) for coefficient in law.coefficients],
         brackets=[LimitBracket(covariate=b.covariate, above=b.above, up_to=b.up_to) for b in law.brackets],
         residual_ratio=law.residual_ratio,
-        left_out_ratio=law.left_out_ratio,
         runner_up=law.runner_up,
         refused=law.refused,
         points=law.points,

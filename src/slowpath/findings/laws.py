@@ -211,7 +211,6 @@ def fitted(choice: Choice, sweep: Sweep) -> FittedLaw:
         coefficients=winner.coefficients if winner else (),
         brackets=winner.brackets if winner else (),
         residual_ratio=winner.rms_ratio if winner else None,
-        left_out_ratio=winner.left_out_ratio if winner else None,
         runner_up=runner_up.name if runner_up else None,
         refused=choice.refused,
         points=sweep.points,

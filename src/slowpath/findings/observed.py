@@ -126,91 +126,55 @@ FEWEST = 3  # launches on either side: one may hang by chance
 
 
 @dataclass(frozen=True)
-class Ended:
-    """launches: of the slow cell that were ended.  clean: of the fast one that were measured meanwhile."""
+class WithoutTimes:
+    """A slow side that has no times.  words: after its subject, with {reference} for the other side.  why: evidence."""
 
     contrast: ContrastResult
     slow: CellResult
     fast: CellResult
-    launches: int
-    clean: int
+    words: str
+    why: str
 
 
-def ended(facts: Facts, axis: str) -> list[Ended]:
-    """Contrasts on this axis whose side `b` was ended again and again while `a` was measured."""
-    if facts.run.campaign != CAMPAIGN:
-        return []
-    found = []
-    for contrast in facts.contrasts:
-        slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
-        if contrast.axis != axis or contrast.launches >= FEWEST or slow is None or fast is None:
-            continue
-        rows = (row for row in facts.skipped if row.cell == slow.cell and row.status == "hung")
-        launches = sum(row.launches for row in rows)
-        measured = fast.estimate(contrast.metric, contrast.a.phase)
-        if launches >= FEWEST and measured is not None and measured.launches >= FEWEST:
-            found.append(Ended(contrast, slow, fast, launches, measured.launches))
-    return found
-
-
-def ended_observation(facts: Facts, one: Ended, about: str, subject: str, reference: str) -> Observation:
-    """The observation of such launches.  Args: subject, reference: of `<subject> take at least 8x as long as ...`."""
-    bound = f"{GIVEN_UP_RATIO:g}x"
-    return _without_ratio(
-        facts,
-        one,
-        about,
-        f"{subject[0].upper()}{subject[1:]} take at least {bound} as long as {reference}: {one.launches} launches "
-        f"were stopped after that time, but none of the {one.clean} others.",
-        f"{one.launches} launches were stopped after {bound} the time of the longest clean launch",
-    )
-
-
-@dataclass(frozen=True)
-class Unstarted:
-    """reason: of the last launch that failed.  clean: launches of the fast cell that were measured."""
-
-    contrast: ContrastResult
-    slow: CellResult
-    fast: CellResult
-    reason: str
-    clean: int
-
-
-def unstarted(facts: Facts, axis: str) -> list[Unstarted]:
-    """Contrasts on this axis where no cell of side `b`'s environment was measured in any launch, and `a` was."""
+def without_times(facts: Facts, axis: str) -> list[WithoutTimes]:
+    """Contrasts on this axis whose side `b` has no times while `a` was measured again and again: its launches were
+    ended, or none starts in its environment and placement.
+    """
     if facts.run.campaign != CAMPAIGN:
         return []
     measured = {(cell.environment, cell.placement) for cell in facts.every_cell if cell.metrics}
     found = []
     for contrast in facts.contrasts:
         slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
-        if contrast.axis != axis or slow is None or fast is None or (slow.environment, slow.placement) in measured:
+        if contrast.axis != axis or slow is None or fast is None:
             continue
-        rows = [row for row in facts.skipped if row.cell == slow.cell and row.status == "failed"]
         clean = fast.estimate(contrast.metric, contrast.a.phase)
-        if rows and clean is not None and clean.launches >= FEWEST:
-            found.append(Unstarted(contrast, slow, fast, rows[-1].reason, clean.launches))
+        if clean is None or clean.launches < FEWEST:
+            continue
+        rows = [row for row in facts.skipped if row.cell == slow.cell]
+        ended = sum(row.launches for row in rows if row.status == "hung")
+        failed = [row.reason for row in rows if row.status == "failed"]
+        bound = f"{GIVEN_UP_RATIO:g}x"
+        if ended >= FEWEST and contrast.launches < FEWEST:
+            words = (
+                f"take at least {bound} as long as {{reference}}: {ended} launches were stopped after that time, but "
+                f"none of the {clean.launches} others."
+            )
+            why = f"{ended} launches were stopped after {bound} the time of the longest clean launch"
+            found.append(WithoutTimes(contrast, slow, fast, words, why))
+        elif failed and (slow.environment, slow.placement) not in measured:
+            words = f"never start, while {{reference}} do ({clean.launches} did): {failed[-1]}"
+            why = f"every launch failed, but {clean.launches} clean launches were measured"
+            found.append(WithoutTimes(contrast, slow, fast, words, why))
     return found
 
 
-def unstarted_observation(facts: Facts, one: Unstarted, about: str, subject: str, reference: str) -> Observation:
-    """The observation of such launches.  Args: subject, reference: of `no launch works with <subject>, ...`."""
-    return _without_ratio(
-        facts,
-        one,
-        about,
-        f"No launch works with {subject}, and {one.clean} {reference} did: {one.reason}",
-        f"every launch failed, but {one.clean} clean launches were measured",
-    )
-
-
-def _without_ratio(facts: Facts, one: Ended | Unstarted, about: str, text: str, evidence: str) -> Observation:
-    """What is known of a slow side that has no times."""
+def without_times_observed(facts: Facts, one: WithoutTimes, about: str, subject: str, reference: str) -> Observation:
+    """Args: subject, reference: the launches of both sides, in words."""
     return Observation(
         about=about,
         place=facts.place([one.slow]),
-        text=text,
+        text=f"{subject[0].upper()}{subject[1:]} {one.words.format(reference=reference)}",
         metric=one.contrast.metric,
         phase=one.contrast.b.phase,
         ratio=None,
@@ -219,7 +183,7 @@ def _without_ratio(facts: Facts, one: Ended | Unstarted, about: str, text: str, 
         affects_default=True,
         cells=(one.slow.cell, one.fast.cell),
         axis=one.contrast.axis,
-        evidence=(evidence,),
+        evidence=(one.why,),
         slow_cells=(one.slow.cell,),
         fast_cells=(one.fast.cell,),
     )

@@ -250,7 +250,6 @@ def law(*limits: tuple[float, float]) -> LawResult:
         coefficients=[],
         brackets=[LimitBracket(covariate="message_bytes", above=low, up_to=high) for low, high in limits],
         residual_ratio=None,
-        left_out_ratio=None,
         runner_up=None,
         refused=None,
         points=20,

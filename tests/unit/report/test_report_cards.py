@@ -40,7 +40,6 @@ def law(
         coefficients=[],
         brackets=[LimitBracket(covariate=covariate, above=low, up_to=high) for covariate, low, high in brackets],
         residual_ratio=None,
-        left_out_ratio=None,
         runner_up=None,
         refused=None if name else "too few points",
         points=len(points),

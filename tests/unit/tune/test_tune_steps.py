@@ -17,7 +17,6 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import recorded
 from slowpath.core.plan import Pace, Plan
 from slowpath.diagnose.tune.cells import (
-    AT_ONCE,
     DEFAULT_BYTES,
     VIEWS,
     CellFactor,
@@ -260,17 +259,15 @@ def test_a_verification_is_forecast_by_the_steps_before_it(
     some = [Pick(name, RANKS, DEFAULT_BYTES[1], "algorithm", "") for name in list(grid)[:5]]
     proof = planned(comparing(asked, grid_of(some), tuned, "core", asked.rounds))
     verified = planned(comparing(asked, grid, tuned, "core", asked.verifying_rounds, views=VIEWS))
-    at_once = planned(comparing(asked, grid, tuned, "core", asked.verifying_rounds, views=(AT_ONCE,)), 2 * RANKS)
     with monkeypatch.context() as here:
         here.setattr(coll, "_COST", machine)
-        times = [took_s(plan, start_ratio, seed) for seed, plan in enumerate((chosen, proof, verified, at_once))]
+        times = [took_s(plan, start_ratio, seed) for seed, plan in enumerate((chosen, proof, verified))]
     paces = Paces()
     paces.learn(chosen, RANKS, times[0])
     paces.learn(proof, RANKS, times[1])
     real_s = sum(times[2].values())
     assert_near(estimate(verified, pace=paces.pace(RANKS)).wall_s, real_s)
     assert not real_s / MOST < estimate(verified).wall_s < real_s * MOST, "nothing to learn here"
-    assert_near(estimate(at_once, pace=paces.pace(2 * RANKS)).wall_s, sum(times[3].values()))
 
 
 def assert_near(forecast_s: float, real_s: float) -> None:

@@ -71,7 +71,6 @@ class TuneRequest(msgspec.Struct, frozen=True):
 
     bytes: of the message, as `message_bytes` of the experiment coll.
     rounds: launches of an environment that prove; half as many choose, twice as many verify.
-    at_once: whether two communicators of one job, which call at once, are a view, too.
     program, uses: that a watch saw, most time first; then these cells alone are tuned, and a choice is for all lengths
     of the class.
     """
@@ -83,7 +82,6 @@ class TuneRequest(msgspec.Struct, frozen=True):
     ranks: tuple[int, ...]
     bytes: tuple[int, ...]
     rounds: int
-    at_once: bool = False
     program: str | None = None
     uses: tuple[Use, ...] = ()
     schema: int = SCHEMA
@@ -178,15 +176,10 @@ VIEWS: Final = (
     TimedView("skewed", {"pattern": "calls", "arrival": "random"}, "collective_work_s"),
 )
 
-# In a job of twice the ranks, whose halves call at once: as communicators of one node do.
-AT_ONCE: Final = TimedView(
-    "two at once", {"pattern": "after_barrier", "communicator": "halves"}, "collective_loop_slowest_s"
-)
-
 
 def view_of(parameters: Mapping[str, str], metric: str) -> TimedView | None:
     """The view of a cell and a metric; None: the tuning does not look at this one."""
-    for view in (AT_ONCE, *VIEWS, TOGETHER):
+    for view in (*VIEWS, TOGETHER):
         if metric == view.metric and view.parameters.items() <= parameters.items():
             return view
     return None
@@ -232,13 +225,11 @@ def comparing(
     tuned: Mapping[str, str],
     bind: str,
     rounds: int,
-    alone: Sequence[Pick] = (),
     views: Sequence[TimedView] = (TOGETHER,),
 ) -> Campaign:
     """The library with its files against itself without, at the cells of a grid.
 
-    Args: tuned: variables that switch the files on.  alone: mock-ups that no preload puts in place: they are held
-          against the library's own call within one process.  views: how the cells are timed.
+    Args: tuned: variables that switch the files on.  views: how the cells are timed.
     """
     tables, groups, contrasts = [EnvironmentTable(DEFAULT)], [], []
     if tuned and grid:
@@ -252,11 +243,6 @@ def comparing(
                     groups.append(_cells(name, collective, places, lengths=lengths, view=view))
                 cells = f"{collective} {(same or view).name}"
                 contrasts.append(_contrast(name, cells, "environment", DEFAULT, TUNED, view.metric))
-    for collective, way in dict.fromkeys((one.collective, one.name) for one in alone):
-        lengths = [one.bytes for one in alone if (one.collective, one.name) == (collective, way)]
-        name = f"{collective} by {way}"
-        groups.append(_cells(name, collective, [DEFAULT], ["library", way], lengths))
-        contrasts.append(_contrast(name, name, "way", "library", way, TOGETHER.metric))
     return _campaign("tune-compare", "Tuned collectives", request, tables, groups, contrasts, bind, rounds)
 
 

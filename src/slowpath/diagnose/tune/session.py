@@ -16,7 +16,6 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
 from slowpath.diagnose.tune.cells import (
-    AT_ONCE,
     TOGETHER,
     TUNED,
     VIEWS,
@@ -73,23 +72,17 @@ def trials(results: Results, request: TuneRequest, ranks: int) -> dict[Collectiv
     return found
 
 
-def factors(results: Results, ranks: int) -> tuple[list[CellFactor], dict[tuple[CollectiveCell, str], CellFactor]]:
-    """Of a run with contrasts: those of the file as a whole, and those of mock-ups by their names."""
+def factors(results: Results, ranks: int) -> list[CellFactor]:
+    """Of a run with contrasts: those of the file as a whole."""
     cells = {cell.cell: cell for cell in results.cells}
-    by_file: list[CellFactor] = []
-    by_way: dict[tuple[CollectiveCell, str], CellFactor] = {}
+    found: list[CellFactor] = []
     for contrast in results.contrasts:
         cell = cells[contrast.b.cell]
         view = view_of(cell.parameters, contrast.metric)
-        if view is None or not contrast.pairs:
-            continue
-        place = cell_of(cell, ranks)
-        factor = CellFactor(place, tuple((a_s, b_s) for a_s, b_s in contrast.pairs), view=view.name)
-        if contrast.axis == "environment" and contrast.b.value == TUNED:
-            by_file.append(factor)
-        elif contrast.axis == "way":
-            by_way[place, contrast.b.value] = factor
-    return by_file, by_way
+        if view is not None and contrast.pairs and contrast.axis == "environment" and contrast.b.value == TUNED:
+            pairs = tuple((a_s, b_s) for a_s, b_s in contrast.pairs)
+            found.append(CellFactor(cell_of(cell, ranks), pairs, view=view.name))
+    return found
 
 
 def cell_of(cell: CellResult, ranks: int) -> CollectiveCell:
@@ -149,7 +142,6 @@ class Tuned:
     """What a tuning came to. factors: of the last files that were verified, each cell in each view.  variables: that
     switch them on.
 
-    mockups: picks proven against the library in one process, where no preload could be verified with the files.
     unverified: what was taken out after the last verification, for which no further one was left.  measured: all
     lengths, those between the asked ones included.
     """
@@ -157,7 +149,6 @@ class Tuned:
     factors: tuple[CellFactor, ...]
     picks: tuple[Pick, ...]
     variables: Mapping[str, str]
-    mockups: tuple[CellFactor, ...] = ()
     unverified: tuple[Pick, ...] = ()
     measured: Measured = field(default_factory=dict)
 
@@ -205,8 +196,7 @@ class Session:
             prepared = self.prepared(choosing(request, self.bind(ranks), whole(request, ranks)), ranks, dry=dry)
             choose_s, environments = prepared.cost.wall_s, max(1, prepared.cost.launches // prepared.plan.rounds)
             round_s = 2 * choose_s / ((environments + 1) * prepared.plan.rounds)  # of each cell with and without
-            ways = WAYS_OF_TIMING + request.at_once
-            prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * ways * round_s
+            prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * WAYS_OF_TIMING * round_s
             total_s += choose_s + prove_s + verify_s
             said.append(
                 f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving up "
@@ -234,8 +224,7 @@ class Session:
         for ranks in self.request.ranks:
             found, grids[ranks] = self._chosen(ranks)
             chosen += found
-        kept, mockups = self._proven(chosen, measured_of(grids))
-        return self._verified(kept, mockups, grids)
+        return self._verified(self._proven(chosen, measured_of(grids)), grids)
 
     def _chosen(self, ranks: int) -> tuple[list[Pick], Grid]:
         """What seems fastest, and all lengths that this took: those between neighbours that choose differently, too."""
@@ -256,23 +245,16 @@ class Session:
             results = finer
             ways, grid = {**ways, **trials(results, self.request, ranks)}, joined(grid, more)
             found = picks(ways)
+        if self.preload is None:  # nothing puts a mock-up in place
+            found = [one for one in found if one.kind == "algorithm"]
         self.tell(f"{ranks} ranks: {_cells(len(found))} have a way that seems 5 % faster; proving it now")
         return found, grid
 
-    def _proven(self, chosen: Sequence[Pick], measured: Measured) -> tuple[list[Pick], list[CellFactor]]:
+    def _proven(self, chosen: Sequence[Pick], measured: Measured) -> list[Pick]:
         """Their cells alone, by the files as they will be used; once more where that leaves it open."""
-        alone = [one for one in chosen if one.kind == "mockup" and self.preload is None]
-        variables = written(
-            self.folder / "candidates",
-            self.request,
-            [one for one in chosen if one not in alone],
-            measured,
-            self.mpi,
-            self.environ,
-            self.preload,
-        )
+        folder = self.folder / "candidates"
+        variables = written(folder, self.request, chosen, measured, self.mpi, self.environ, self.preload)
         kept: list[Pick] = []
-        mockups: list[CellFactor] = []
         for ranks in self.request.ranks:
             open_, runs = [one for one in chosen if one.ranks == ranks], list[list[CellFactor]]()
             for number in range(1, MOST_PROOFS + 1):
@@ -281,37 +263,15 @@ class Session:
                 if number > 1 and self._is_spent():
                     self.tell(f"{_cells(len(open_))} left undecided: the budget is too short for a second proof")
                     break
-                runs.append(self._held(f"prove-{number}-{ranks}", ranks, open_, alone, variables))
+                campaign = comparing(self.request, grid_of(open_), variables, self.bind(ranks), self.request.rounds)
+                runs.append(factors(self._measured(f"prove-{number}-{ranks}", campaign, ranks, variables), ranks))
                 found = with_picks(pooled(runs), [one for one in chosen if one.ranks == ranks])
                 open_ = [one.pick for one in found if one.pick in open_ and one.promising]
-            found = with_picks(pooled(runs), chosen)
-            kept += proven(found)
-            mockups += [one for one in found if one.faster and one.pick in alone]
+            kept += proven(with_picks(pooled(runs), chosen))
         self.tell(f"{_cells(len(kept))} of {len(chosen)} proven to be faster")
-        return kept, mockups
+        return kept
 
-    def _held(
-        self, name: str, ranks: int, asked: Sequence[Pick], alone: Sequence[Pick], variables: Mapping[str, str]
-    ) -> list[CellFactor]:
-        """What was picked against the library's own choice, at these cells."""
-        by_file = [one for one in asked if one not in alone]
-        campaign = comparing(
-            self.request,
-            grid_of(by_file),
-            variables,
-            self.bind(ranks),
-            self.request.rounds,
-            [one for one in asked if one in alone],
-        )
-        found, by_way = factors(self._measured(name, campaign, ranks, variables), ranks)
-        ways = [
-            by_way.get((CollectiveCell(one.collective, one.ranks, one.bytes), one.name))
-            for one in asked
-            if one in alone
-        ]
-        return [*found, *(way for way in ways if way is not None)]
-
-    def _verified(self, kept: list[Pick], mockups: Sequence[CellFactor], grids: Mapping[int, Grid]) -> Tuned:
+    def _verified(self, kept: list[Pick], grids: Mapping[int, Grid]) -> Tuned:
         """Files of what was proven, all cells against the library without them, in fresh launches, timed in each view.
 
         Files with a cell that does badly, or of which nothing can be promised, are measured a second time; what both
@@ -322,10 +282,9 @@ class Session:
         gone: set[Pick] = set()
         measured = measured_of(grids)
         for number in range(1, MOST_VERIFICATIONS + 1):
-            checked = [one for one in kept if one.kind == "algorithm" or self.preload is not None]
             variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
-            if not checked:
-                return Tuned((), tuple(kept), variables, tuple(mockups), (), measured)
+            if not kept:
+                return Tuned((), (), variables, (), measured)
             if number > 1 and self._is_spent():
                 self.tell(
                     "the budget is too short for another verification: cells that the last one did not confirm are "
@@ -333,28 +292,24 @@ class Session:
                 )
                 break
             runs.append(self._verification(number, grids, variables))
-            found = with_picks(pooled(runs), checked)
-            gone = to_go(found) | broken(found) | unseen(found, checked)
+            found = with_picks(pooled(runs), kept)
+            gone = to_go(found) | broken(found) | unseen(found, kept)
             if not gone:
-                return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), (), measured)
+                return Tuned(tuple(found), tuple(kept), variables, (), measured)
             if len(runs) > 1:
                 self.tell(f"{_cells(len(gone))} not confirmed: the library's own choice is kept there")
                 kept, runs = [one for one in kept if one not in gone], []
         kept = [one for one in kept if one not in gone]
         variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
         left = tuple(with_picks(found, kept))
-        return Tuned(left, tuple(kept), variables, tuple(mockups), tuple(sorted(gone)), measured)
+        return Tuned(left, tuple(kept), variables, tuple(sorted(gone)), measured)
 
     def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[CellFactor]:
         found: list[CellFactor] = []
         for ranks in self.request.ranks:
             rounds = self.request.verifying_rounds
             campaign = comparing(self.request, grids[ranks], variables, self.bind(ranks), rounds, views=VIEWS)
-            found += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)[0]
-            if self.request.at_once:
-                bind, name = self.bind(2 * ranks), f"verify-{number}-{ranks}-at-once"
-                campaign = comparing(self.request, grids[ranks], variables, bind, rounds, views=(AT_ONCE,))
-                found += factors(self._measured(name, campaign, 2 * ranks, variables), ranks)[0]
+            found += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)
         return found
 
     def _is_spent(self) -> bool:

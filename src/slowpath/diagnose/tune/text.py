@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from slowpath.core.units import format_bytes, format_time
 from slowpath.diagnose.tune.cells import (
     AFTER_BARRIER,
-    AT_ONCE,
     VIEWS,
     WORSE_RATIO,
     CellFactor,
@@ -39,7 +38,7 @@ COLUMNS = tuple(
 def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     """The whole text."""
     found = promises(tuned.factors)
-    shown = [*promised_table(found, request.uses), *_mockups(tuned), *_covered(request, tuned)]
+    shown = [*promised_table(found, request.uses), *_covered(request, tuned)]
     shown += _gains(request, tuned, found)
     if not tuned.picks and tuned.unverified:
         count = len(tuned.unverified)
@@ -108,7 +107,7 @@ def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list
         f"{request.identity}: {len(found)} cells measured again, {launches} launches with the files and as many "
         "without; speedup (geometric mean):",
     ]
-    for view in (*VIEWS, AT_ONCE):
+    for view in VIEWS:
         mine = [factor for factor in tuned.factors if factor.view == view.name]
         mean, of_changed = geometric_mean(mine), geometric_mean([one for one in mine if one.pick is not None])
         if mean is not None:
@@ -147,15 +146,14 @@ def promised_table(found: Sequence[Promise], uses: Sequence[Use] = ()) -> list[s
     """
     if not found:
         return []
-    columns = (*COLUMNS, AT_ONCE) if any(one.seen(AT_ONCE.name) for one in found) else COLUMNS
-    rows = [("cell", "default", "tuned", "by", *(view.name for view in columns), "promised")]
+    rows = [("cell", "default", "tuned", "by", *(view.name for view in COLUMNS), "promised")]
     if uses:
         rows = [("program", *rows[0], "saves at least")]
     order = {CollectiveCell(use.collective, use.ranks, use.bytes): use for use in uses}
     for one in sorted(found, key=lambda promise: -order[promise.cell].seconds if promise.cell in order else 0):
         first = one.seen(AFTER_BARRIER.name) or one.factors[0]
         least = "" if one.pick is None or one.times_faster is None else f"{one.times_faster:.2f}"
-        seen = [_seen(one, view) for view in columns]
+        seen = [_seen(one, view) for view in COLUMNS]
         row = (name_of(one.cell), *_times(first), _by(one.pick), *seen, least)
         if uses:
             use = order.get(one.cell)
@@ -186,16 +184,9 @@ def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
 
 def _seen(one: Promise, column: TimedView) -> str:
     """The least of the views that share the column's cells."""
-    names = [view.name for view in (*VIEWS, AT_ONCE) if view.parameters == column.parameters]
+    names = [view.name for view in VIEWS if view.parameters == column.parameters]
     found = [factor for factor in one.factors if factor.view in names]
     return _factor(min(found, key=lambda factor: factor.at_least or 0.0)) if found else ""
-
-
-def _table(factors: Sequence[CellFactor]) -> list[str]:
-    """A row for each cell in one view."""
-    rows = [("cell", "default", "tuned", "by", "times faster")]
-    rows += [(name_of(one.cell), *_times(one), _by(one.pick), _factor(one)) for one in factors]
-    return _aligned(rows)
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -215,18 +206,6 @@ def name_of(cell: CollectiveCell) -> str:
     """`bcast, 64 KiB, 4 ranks`."""
     length = "" if cell.collective == "barrier" else f", {format_bytes(cell.bytes)}"
     return f"{cell.collective}{length}, {cell.ranks} ranks"
-
-
-def _mockups(tuned: Tuned) -> list[str]:
-    cells = {factor.cell for factor in tuned.factors if factor.pick is not None}
-    alone = [mockup for mockup in tuned.mockups if mockup.pick in tuned.picks and mockup.cell not in cells]
-    if not alone:
-        return []
-    return [
-        "",
-        "Proven in one process against the library's own call; libslowpath-coll.so was missing to verify the file:",
-        *_table(sorted(alone, key=lambda one: one.cell)),
-    ]
 
 
 def _factor(one: CellFactor) -> str:

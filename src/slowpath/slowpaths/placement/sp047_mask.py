@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, allowed
-from slowpath.findings.observed import Wording, ended, ended_observation, grouped, slowdown_observed
+from slowpath.findings.observed import Wording, grouped, slowdown_observed, without_times, without_times_observed
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides
 from slowpath.mpi.launchers import INHERITED, WIDENED
@@ -34,10 +34,10 @@ def observe(facts: Facts) -> Sequence[Observation]:
         found = []  # a moment in which others ran, in one of three cells
     groups = grouped(found, lambda one: (one.slow.mpi, one.slow.environment, one.slow.experiment))
     seen = [_observation(facts, group) for group in groups]
-    too_long = [one for one in ended(facts, "placement") if binds.get(one.slow.placement) == INHERITED]
+    too_long = [one for one in without_times(facts, "placement") if binds.get(one.slow.placement) == INHERITED]
     words = "launches where you start them", "those on all processors of this machine"
     if not seen:
-        seen = [ended_observation(facts, one, ABOUT, *words) for one in too_long[:1]]
+        seen = [without_times_observed(facts, one, ABOUT, *words) for one in too_long[:1]]
     return seen or _counted(facts)
 
 

@@ -9,12 +9,10 @@ from dataclasses import replace
 from slowpath.findings.facts import WITHOUT_USER, Facts, Slowdown, slowdown_words
 from slowpath.findings.observed import (
     Wording,
-    ended,
-    ended_observation,
     grouped,
     slowdown_observed,
-    unstarted,
-    unstarted_observation,
+    without_times,
+    without_times_observed,
 )
 from slowpath.findings.slow_path import Observation, SlowPath
 
@@ -32,11 +30,10 @@ def observe(facts: Facts) -> Sequence[Observation]:
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
     seen = [_observation(facts, group) for group in grouped(kept, _where)]
-    too_long = [one for one in ended(facts, "environment") if one.fast.environment == WITHOUT_USER]
-    about, subject, reference = f"{ABOUT}, host", f"launches with {ABOUT}", "those without any of them"
-    seen += [ended_observation(facts, one, about, subject, reference) for one in too_long[:1] if not seen]
-    fail = [one for one in unstarted(facts, "environment") if one.fast.environment == WITHOUT_USER]
-    seen += [unstarted_observation(facts, one, about, ABOUT, "without them") for one in fail[:1] if not seen]
+    if not seen:
+        none = [one for one in without_times(facts, "environment") if one.fast.environment == WITHOUT_USER]
+        words = f"{ABOUT}, host", f"launches with {ABOUT}", "those without any of them"
+        seen = [without_times_observed(facts, one, *words) for one in none[:1]]
     return seen
 
 

@@ -31,7 +31,6 @@ from slowpath.stats.laws.law import Law, Sweep
 
 MINIMUM_EFFECT = 0.03
 BEYOND_NOISE = 2.0  # typical deviation of a point, in its standard errors, from which on "constant" is no description
-CLEARLY_BETTER = 0.8
 UNEXPLAINED = 0.1  # share of the variance of the logarithm of the times that a law may leave
 
 
@@ -120,7 +119,7 @@ def _supported(fit: Fit, minimum_effect: float) -> bool:
 def _objection(first: Fit, others: Sequence[Fit], sigma_ratio: Floats) -> str | None:
     """Another law, or another shape of this one, that the points can't tell from the first."""
     for other in others:
-        if other.centre.evidence - first.centre.evidence >= MARGIN and not _predicts(other, first):
+        if other.centre.evidence - first.centre.evidence >= MARGIN:
             continue
         if contains(other.centre, first.centre, sigma_ratio) or contains(first.centre, other.centre, sigma_ratio):
             continue
@@ -129,14 +128,6 @@ def _objection(first: Fit, others: Sequence[Fit], sigma_ratio: Floats) -> str | 
         names = f"{first.name} ({first.shape})", f"{first.name} ({shape.variant.label})"
         return _apart(*names, distance(first.centre, shape, sigma_ratio))
     return None
-
-
-def _predicts(other: Fit, first: Fit) -> bool:
-    """Not far behind, and clearly better at points that are left out: then the two criteria disagree."""
-    if other.left_out_ratio is None or first.left_out_ratio is None:
-        return False
-    behind = other.centre.evidence - first.centre.evidence
-    return behind < 2 * MARGIN and other.left_out_ratio < CLEARLY_BETTER * first.left_out_ratio
 
 
 def _apart(first: str, second: str, chi2: float) -> str:

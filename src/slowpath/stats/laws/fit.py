@@ -184,9 +184,8 @@ MARGIN = 6.0  # of the criterion: likelihoods 20 to 1
 
 @dataclass(frozen=True)
 class CentreFit:
-    """coefficients: shape (columns,). fitted_s: shape (points,). left_out_ratio: root mean square of the relative error
-    at each point when predicted from the others, over the points where that is possible; None: nowhere. evidence: the
-    criterion without its last term: a law that was searched for fits no worse for it. scale: s.
+    """coefficients: shape (columns,). fitted_s: shape (points,).  evidence: the criterion without its last term: a law
+    that was searched for fits no worse for it.  scale: s.
     """
 
     law: Law
@@ -199,7 +198,6 @@ class CentreFit:
     criterion: float
     evidence: float
     scale: float
-    left_out_ratio: float | None
 
     @property
     def parameters(self) -> int:
@@ -234,7 +232,6 @@ def fit_centre(
     scale2 = max(1.0, chi2 / points)
     evidence = points * math.log(scale2) + chi2 / scale2 + 2.0 * parameters * points / (points - parameters - 1)
     criterion = evidence + 2.0 * math.log(tried)
-    left_out = _left_out(matrix, centre_s, fitted, sigma_ratio)
     return CentreFit(
         law=law,
         variant=variant,
@@ -246,20 +243,7 @@ def fit_centre(
         criterion=criterion,
         evidence=evidence,
         scale=math.sqrt(scale2),
-        left_out_ratio=left_out,
     )
-
-
-def _left_out(matrix: Floats, centre_s: Floats, fitted_s: Floats, sigma_ratio: Floats) -> float | None:
-    """Leave-one-point-out error from the hat matrix: residual / (1 - h). A point with h = 1 is the only one that speaks
-    for some term, and can't be predicted."""
-    q, _ = np.linalg.qr(matrix / (sigma_ratio * centre_s)[:, None])
-    leverage = (q**2).sum(axis=1)
-    known = leverage < 1.0 - 1e-9
-    if not known.any():
-        return None
-    errors = (centre_s - fitted_s)[known] / (1.0 - leverage[known]) / centre_s[known]
-    return float(np.sqrt(np.mean(errors**2)))
 
 
 def fit_centres(law: Law, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[CentreFit]:
@@ -469,11 +453,6 @@ class Fit:
     @property
     def shape(self) -> str:
         return self.centre.variant.label
-
-    @property
-    def left_out_ratio(self) -> float | None:
-        """Typical relative error of a point that is predicted from the others; None: no point can be."""
-        return self.centre.left_out_ratio
 
     @property
     def rms_ratio(self) -> float:

@@ -178,7 +178,7 @@ class Bracket:
 class FittedLaw:
     """The law of a sweep. name: None where no law may be named, with `refused` saying why.
 
-    residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
+    residual_ratio: root mean square over points.
     points, launches: of the sweep.  drawn: its points.
     is_excess: times are slow minus fast.
     """
@@ -188,7 +188,6 @@ class FittedLaw:
     coefficients: tuple[Coefficient, ...]
     brackets: tuple[Bracket, ...]
     residual_ratio: float | None
-    left_out_ratio: float | None
     runner_up: str | None
     refused: str | None
     points: int
