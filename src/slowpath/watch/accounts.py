@@ -5,8 +5,8 @@
 established. What a call takes beyond waiting is compared with the fastest twentieth of its kind (one call, one size
 class) in the run itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess. Where the
 other side of a call is not known, as where events were thinned, waiting and excess can't be distinguished: what goes
-beyond is both. Of what goes beyond, a rank had no processor for what it stood in the kernel's queue longer than it
-computed and waited: as much at least, since no more of the queue can lie in the rest of its time.
+beyond is both. Of what goes beyond, a rank had no processor for what it stood in the kernel's queue in MPI longer than
+it waited for others.
 
 Outside MPI the kernel says how long the thread ran, slept and stood in the queue, and how many pages it mapped: by
 samples of these stretches, else by what it counted in the whole run. A library polls while it waits, so that a thread
@@ -97,10 +97,9 @@ def accounts_of(
     for i, rank in enumerate(ranks):
         seconds[i] = _of_rank(found, weight, seconds_in, names, rank, i)
         had = resources.get(rank.rank)
-        outside_s = max(rank.span_s - rank.mpi_s, 0.0)
-        if had is not None and had.waited_s is not None:
-            _take_out_queue(seconds[i], had.waited_s - outside_s)
         parts = outside_parts(rank, had, float(seconds[i, _NUMBER["files"]]), _seen_outside(found, i))
+        if had is not None and had.waited_s is not None:
+            _take_out_queue(seconds[i], had.waited_s - parts.get("no processor", 0.0))
         for name, value_s in parts.items():
             seconds[i, _NUMBER[name]] += value_s
     total = float(sum(rank.span_s for rank in ranks))
@@ -179,7 +178,7 @@ def outside_parts(
 def _take_out_queue(seconds: Floats, queued_s: float) -> None:
     """Name what of a rank's time beyond the floors was without a processor.
 
-    Args: queued_s: that the rank stood in the queue in MPI, at least.
+    Args: queued_s: that the rank stood in the queue in MPI.
     """
     waiting_s = float(seconds[[_NUMBER[name] for name in WAITS]].sum())
     beyond = [_NUMBER["excess"], _NUMBER["wait or excess"]]
