@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "watch/clock.hpp"
-#include "watch/resources.hpp"
 #include "watch/sampler.hpp"
 #include "watch/table.hpp"
 
@@ -104,7 +103,6 @@ bool find_busy(Lane& lane, std::uint64_t start_ticks) {
     lane.is_busy = find_busy(lane, start_ticks);
     if (lane.number == 0) {
         renew_anchor();
-        sample_resources(start_ns);
         publish_samples();
     }
     if (lane.runs == nullptr) return;

@@ -314,12 +314,6 @@ double fault_ns() {
     return least;
 }
 
-/// Lines until the next ones are twice as far apart: hours take no more room than minutes.
-constexpr std::uint32_t samples_a_step = 64;
-constexpr std::uint64_t first_step_ns = 100'000'000;
-constinit std::uint64_t next_sample_ns = 0, step_ns = first_step_ns;
-constinit std::uint32_t samples_taken = 0;
-
 }  // namespace
 
 void note_resources(const char* moment) {
@@ -376,24 +370,8 @@ void note_launch() {
     if (words.text()[0] != '\0') write_text("launch", words.text() + 1);
 }
 
-void sample_resources(std::uint64_t now_ns) {
-    if (now_ns < next_sample_ns) return;
-    const KeptErrno kept;
-    if (++samples_taken % samples_a_step == 0) step_ns *= 2;
-    next_sample_ns = now_ns + step_ns;
-    Scheduled own;
-    read_scheduled("/proc/thread-self/schedstat", own);
-    char line[128];
-    snprintf(line, sizeof line, "%llu %llu %llu %llu %d", static_cast<unsigned long long>(now_ns),
-             static_cast<unsigned long long>(resident_bytes()), static_cast<unsigned long long>(own.ran_ns),
-             static_cast<unsigned long long>(own.waited_ns), sched_getcpu());
-    write_text("sample", line);
-}
-
 void begin_resources() {
-    begun_ns = next_sample_ns = 0;
-    step_ns = first_step_ns;
-    samples_taken = 0;
+    begun_ns = 0;
     note_launch();
     note_resources("begin");
 }

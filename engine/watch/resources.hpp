@@ -12,10 +12,6 @@ void note_resources(const char* moment);
 /// How the process was started, as its launcher told it: `launch`.
 void note_launch();
 
-/// Memory and run queue, so often that it takes no share of the time that anybody could see: a line `sample`
-/// where the last one is long enough ago. Of one thread at a time.
-void sample_resources(std::uint64_t now_ns);
-
 void begin_resources();
 
 }  // namespace slowpath::watch

@@ -39,28 +39,11 @@ TEST(Resources, AreThoseAtTheBeginAndAtTheEnd) {
         EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
-TEST(Resources, AreLookedAtEverMoreRarely) {
-    const Record record = record_of([] {
-        begin_record();
-        constexpr std::uint64_t second_ns = 1'000'000'000, day_s = 86'400;
-        for (std::uint64_t now_ns = second_ns; now_ns < day_s * second_ns; now_ns += second_ns / 50)
-            sample_resources(now_ns);
-        end_record();
-    });
-    const std::string text = text_of(record);
-    std::size_t count = 0;
-    for (std::size_t at = 0; (at = text.find("\nsample\t", at)) != std::string::npos; ++at) ++count;
-    EXPECT_GT(count, 300U);
-    EXPECT_LT(count, 1200U);
-    EXPECT_EQ(record.section(layout::Is::text)->lost, 0U);
-}
-
 TEST(Resources, LeaveErrnoAsItIs) {
     const Record record = record_of([] {
         begin_record();
         errno = EXDEV;
         note_resources("end");
-        sample_resources(~std::uint64_t{0});
         if (errno == EXDEV) end_record();
         std::_Exit(0);
     });

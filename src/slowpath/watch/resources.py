@@ -21,11 +21,10 @@ from slowpath.findings.program_pattern import ProgramResources, RankShare
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import MPI_LIBRARIES, named_in
 from slowpath.watch.folder import WatchInfo, WatchLauncher
-from slowpath.watch.record.job import RecordedResources, ResourceSample, WatchedJob, resources_in
+from slowpath.watch.record.job import RecordedResources, WatchedJob, resources_in
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.results import RankResources, RankTime, ResourceMoment, WatchResults
+from slowpath.watch.results import RankResources, RankTime, WatchResults
 
-MOST_MOMENTS: Final = 64
 BUSY_SHARE: Final = 0.1  # of the run: threads that ran for so long are busy ones, as in engine/watch/resources.cpp
 _S: Final = 1e-9
 _LONGEST_S: Final = 1e9  # of a run; what is longer is no time
@@ -43,21 +42,18 @@ def _of_rank(rank: int, found: RecordedResources) -> RankResources:
     return RankResources(
         rank=rank,
         processors=format_cpu_list(sorted(processors)) or None,
-        processor_count=len(processors) or None,
         online=found.number("online", at_end=False),
         processor_quota=found.fraction("processor_quota"),
         threads=found.number("threads"),
         busy_threads=found.number("busy_threads"),
         ran_s=_seconds(found.between("ran_ns")),
         waited_s=_seconds(found.between("waited_ns")),
-        threads_ran_s=_seconds(found.between("threads_ran_ns")),
         threads_waited_s=_seconds(found.between("threads_waited_ns")),
         others_ran_s=_others_ran_s(found),
         voluntary_switches=found.between("voluntary_switches"),
         involuntary_switches=found.between("involuntary_switches"),
         resident_bytes=last,
         grown_bytes=last - first if first is not None and last is not None else None,
-        most_resident_bytes=found.number("most_resident_bytes"),
         memory_limit_bytes=found.number("memory_limit_bytes", at_end=False),
         throttled_s=_seconds(found.between("throttled_ns")),
         copy_refused=found.copy_refused,
@@ -68,7 +64,6 @@ def _of_rank(rank: int, found: RecordedResources) -> RankResources:
         started_by=found.started_by,
         minor_faults=found.between("minor_faults"),
         fault_s=tuple(ns * _S for ns in map(_fault_ns, (found.begin, found.end)) if ns) or None,
-        moments=_moments(found),
     )
 
 
@@ -85,27 +80,6 @@ def _fault_ns(words: Mapping[str, str]) -> float:
 def _others_ran_s(found: RecordedResources) -> float | None:
     used, own = found.between("used_ns"), found.between("ran_ns")
     return None if used is None or own is None else _seconds(max(used - own, 0))
-
-
-def _moments(found: RecordedResources) -> tuple[ResourceMoment, ...]:
-    """Evenly over time: samples are dense at first. The last one is always there."""
-    begun, waited = found.number("ns", at_end=False), found.number("waited_ns", at_end=False)
-    samples = [one for one in found.samples if begun is not None and one.at_ns >= begun]
-    if begun is None or not samples:
-        return ()
-    step = (samples[-1].at_ns - begun) / MOST_MOMENTS
-    kept: list[ResourceSample] = []
-    for one in samples:
-        if not kept or one is samples[-1] or one.at_ns - kept[-1].at_ns >= step:
-            kept.append(one)
-    return tuple(
-        ResourceMoment(
-            at_s=min((one.at_ns - begun) * _S, _LONGEST_S),
-            resident_bytes=one.resident_bytes,
-            waited_s=min(max(one.waited_ns - (waited or 0), 0) * _S, _LONGEST_S),
-        )
-        for one in kept[-MOST_MOMENTS:]
-    )
 
 
 def program_resources(results: WatchResults) -> ProgramResources | None:

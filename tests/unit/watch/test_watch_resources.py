@@ -13,7 +13,7 @@ Where libraries to be preloaded are looked for: next to the engine that the user
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,23 +57,17 @@ def watched(tmp_path: Path, *lines: tuple[str, str]) -> WatchResults:
     return watched_folder(tmp_path).results
 
 
-def sample(at_s: float, resident: int, waited_s: float = 0.0) -> tuple[str, str]:
-    return "sample", f"{BASE_NS + round(at_s * 1e9)} {resident} 0 {50 + round(waited_s * 1e9)} 1"
-
-
 def test_what_a_rank_had(tmp_path: Path) -> None:
-    found = watched(tmp_path, ("started_by", "/usr/bin/prted"), ("at", BEGIN), sample(0.5, 2 * MIB, 0.25), ("at", END))
+    found = watched(tmp_path, ("started_by", "/usr/bin/prted"), ("at", BEGIN), ("at", END))
     assert found.resources is not None
     (one,) = found.resources  # rank 1 is of an older version
-    assert (one.rank, one.processors, one.processor_count, one.processor_quota) == (0, "0-2", 3, 1.5)
+    assert (one.rank, one.processors, one.processor_quota) == (0, "0-2", 1.5)
     assert (one.threads, one.busy_threads) == (4, 2)
-    assert (one.ran_s, one.waited_s, one.threads_ran_s, one.threads_waited_s) == pytest.approx((1.5, 0.5, 3.0, 1.0))
+    assert (one.ran_s, one.waited_s, one.threads_waited_s) == pytest.approx((1.5, 0.5, 1.0))
     assert (one.voluntary_switches, one.involuntary_switches) == (10, 200)
-    assert (one.resident_bytes, one.grown_bytes, one.most_resident_bytes) == (3_000_000, 2_000_000, 4_000_000)
+    assert (one.resident_bytes, one.grown_bytes) == (3_000_000, 2_000_000)
     assert (one.memory_limit_bytes, one.user_namespace) == (2**33, 4026531837)
     assert (one.shm_bytes, one.shm_free_bytes, one.started_by) == (64 * MIB, 1024, "/usr/bin/prted")
-    (moment,) = one.moments
-    assert (moment.at_s, moment.resident_bytes, moment.waited_s) == (pytest.approx(0.5), 2 * MIB, pytest.approx(0.25))
     shared = program_resources(found)
     assert shared is not None
     assert (shared.ranks[0].waited_s, shared.ranks[0].busy_waited_s) == pytest.approx((0.5, 0.5))
@@ -82,22 +76,20 @@ def test_what_a_rank_had(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        (("at", ""), ("sample", "")),
-        (("at", "begin"), ("at", "end"), ("sample", "1 2 3")),
-        (("at", "begin ns=x threads=-1 processors=9-1 waited_ns=1e9 processor_quota=nan"), ("sample", "a b c d e")),
+        (("at", ""),),
+        (("at", "begin"), ("at", "end")),
+        (("at", "begin ns=x threads=-1 processors=9-1 waited_ns=1e9 processor_quota=nan"),),
         (("at", BEGIN), ("at", "end waited_ns=1")),  # counts don't fall
         (("at", BEGIN.replace("0-1", "0-999999999999")), ("launch", "=== PMI_RANK")),
-        (("at", f"begin ns={10**17} threads={'9' * 18}"), sample(1.0, 10**17)),
+        (("at", f"begin ns={10**17} threads={'9' * 18}"),),
     ],
 )
 def test_what_can_not_be_read_is_missing(tmp_path: Path, lines: tuple[tuple[str, str], ...]) -> None:
     for one in watched(tmp_path, *lines).resources or ():
         assert one.waited_s is None
-        assert one.moments == ()
 
 
 RANKS, SPAN_S = 4, 4.0
-Resident = Callable[[float], float]  # seconds since MPI_Init -> bytes
 
 
 def sharing(
@@ -107,7 +99,6 @@ def sharing(
     busy: int = 1,
     threads_waited_s: float = 0.0,
     others_ran_s: float = 0.0,
-    resident: Resident = lambda _: 100.0 * MIB,
     command_ran_s: float | None = None,
     **of_rank: str,
 ) -> WatchResults:
@@ -120,9 +111,6 @@ def sharing(
         more = "".join(f" {name}={value}" for name, value in of_rank.items())
         rank.say("at", f"begin ns={BASE_NS} processors={mask} threads_waited_ns=0 waited_ns=0 ran_ns=0 used_ns=0 "
                  f"online=16{more}")  # fmt: skip
-        for number in range(1, 41):
-            at_s = 0.1 * number
-            rank.say("sample", f"{BASE_NS + round(at_s * 1e9)} {round(resident(at_s))} 0 0 0")
         rank.say("at", f"end ns={BASE_NS + 4 * 10**9} {counts} processors={mask} waited_ns={round(waited_s * 1e9)} "
                  f"threads_waited_ns={round((threads_waited_s or waited_s) * 1e9)} ran_ns={10**9} "
                  f"used_ns={round((1 + others_ran_s) * 1e9)}")  # fmt: skip

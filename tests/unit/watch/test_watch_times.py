@@ -103,7 +103,7 @@ def a_time(mpi_s: float, **had: object) -> dict[AccountName, float]:
     parts = dict.fromkeys(RankTime.__struct_fields__, 0.0)
     rank = RankTime(**(parts | {"rank": 0, "host": "n", "span_s": 1.0, "mpi_s": mpi_s, "ended": "finalized"}))
     every = dict.fromkeys(RankResources.__struct_fields__, None)
-    found = outside_parts(rank, RankResources(**(every | {"rank": 0, "moments": ()} | had)), 0.05)
+    found = outside_parts(rank, RankResources(**(every | {"rank": 0} | had)), 0.05)
     assert sum(found.values()) == pytest.approx(1.0 - mpi_s)
     assert min(found.values()) >= 0.0
     return found

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +27,13 @@ from slowpath.watch.folder import record_files
 from slowpath.watch.record.layout import Doing, RecordState
 from slowpath.watch.record.reader import HIGHEST_LEVEL, RankRecord, read_rank
 
-MOST_SAMPLES: Final = 4096
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _FRACTION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 @dataclass(frozen=True)
-class ResourceSample:
-    """One moment. at_ns: CLOCK_MONOTONIC.  ran_ns, waited_ns: of the thread that called MPI, since it began."""
-
-    at_ns: int
-    resident_bytes: int
-    ran_ns: int
-    waited_ns: int
-    processor: int | None
-
-
-@dataclass(frozen=True)
 class RecordedResources:
-    """begin, end: words of the first and last `at`; empty: none.  samples: in the order of time.
+    """begin, end: words of the first and last `at`; empty: none.
 
     launch: variables by which the launcher gave the process its rank.  started_by: the parent's program.
     copy_refused: errno of the first copy to or from another process that the kernel refused; None: none was.
@@ -53,7 +41,6 @@ class RecordedResources:
 
     begin: Mapping[str, str]
     end: Mapping[str, str]
-    samples: tuple[ResourceSample, ...]
     launch: Mapping[str, str]
     started_by: str | None
     copy_refused: int | None = None
@@ -79,28 +66,18 @@ def resources_in(record: RankRecord) -> RecordedResources:
     moments = [_words(line) for line in record.text.get("at", ())]
     begin = next((words for moment, words in moments if moment == "begin"), {})
     end = next((words for moment, words in reversed(moments) if moment == "end"), {})
-    samples = [one for line in record.text.get("sample", ())[:MOST_SAMPLES] if (one := _sample(line)) is not None]
     launch = dict(
         word.split("=", 1) for line in record.text.get("launch", ())[:1] for word in line.split() if "=" in word
     )
     started_by = next(iter(record.text.get("started_by", ())), None)
     refused = next(iter(record.text.get("copy_refused", ())), "")
     refused_errno = int(refused) if _NUMBER.fullmatch(refused) else None
-    samples.sort(key=lambda one: one.at_ns)
-    return RecordedResources(begin, end, tuple(samples), launch, started_by, refused_errno)
+    return RecordedResources(begin, end, launch, started_by, refused_errno)
 
 
 def _words(line: str) -> tuple[str, dict[str, str]]:
     moment, *words = line.split() or [""]
     return moment, dict(word.split("=", 1) for word in words if "=" in word)
-
-
-def _sample(line: str) -> ResourceSample | None:
-    numbers = line.split()
-    if len(numbers) != 5 or not all(map(_NUMBER.fullmatch, numbers[:4])):
-        return None
-    at_ns, resident, ran, waited = map(int, numbers[:4])
-    return ResourceSample(at_ns, resident, ran, waited, int(numbers[4]) if _NUMBER.fullmatch(numbers[4]) else None)
 
 
 MONOTONIC = 2  # ticks_kind: CLOCK_MONOTONIC in ns
