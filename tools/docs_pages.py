@@ -32,7 +32,6 @@ from slowpath.findings.slow_path import ProgramRemedy, Remedy  # noqa: E402
 from slowpath.mpi.launchers import (  # noqa: E402
     LAUNCHERS,
     NOT_RUN,
-    UNASKED,
     Launcher,
 )
 from slowpath.mpi.libraries import MPI_LIBRARIES, words_of  # noqa: E402
@@ -64,8 +63,6 @@ def changed(remedy: Remedy) -> str:
         return code(f"{name}={value}" for name, value in remedy.variables.items())
     if remedy.parameter:
         return f"parameter {code([remedy.parameter])}"
-    if remedy.bind in UNASKED:
-        return "where the launcher starts"
     return f"binding to a {remedy.bind}"
 
 

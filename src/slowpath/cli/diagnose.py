@@ -188,14 +188,12 @@ def _bench(
 ) -> Bench:
     """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the budget counts."""
     from slowpath.analyse.references import load_references
-    from slowpath.core.machine import format_cpu_list
     from slowpath.core.plan import AS_ESTIMATED
     from slowpath.diagnose.bench import Bench
-    from slowpath.diagnose.state import NodeProcessors
     from slowpath.diagnose.steps.survey import GPU_PACE
     from slowpath.run.engine.describe import describe
     from slowpath.run.machine import others_now
-    from slowpath.run.prepare import granted_processors, inherited_processors
+    from slowpath.run.prepare import inherited_processors
     from slowpath.run.progress import choose
 
     tell, mine = teller(quiet), inherited_processors()
@@ -216,7 +214,6 @@ def _bench(
         budget_s=max(0.0, budget_s - (time.monotonic() - begun_s)),
         launch_s=launch_s,
         pace=GPU_PACE if gpus else AS_ESTIMATED,
-        processors=NodeProcessors(*(format_cpu_list(sorted(some)) for some in (mine, granted_processors(os.environ)))),
         others=None if dry else others_now(mine),
         healthy=load_references(os.environ),
     )

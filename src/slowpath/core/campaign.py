@@ -22,7 +22,7 @@ RankCount = Annotated[int, Meta(ge=1, le=1_000_000)]
 EVERY = "*"  # of the campaign's environments or placements
 # Keys that hold one of a few words; `plan.campaign` checks them.
 CHOICES: Mapping[str, Sequence[str]] = {
-    "bind": ("core", "socket", "numa", "none", "inherited", "widened"),
+    "bind": ("core", "socket", "numa", "none", "inherited"),
     "spread": ("core", "core_group", "numa", "socket"),
     "phase": ("steady", "first"),
 }

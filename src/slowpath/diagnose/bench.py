@@ -20,7 +20,7 @@ from slowpath.core.machine import Others
 from slowpath.core.plan import AS_ESTIMATED, Pace, Size
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.ranks import A_PAIR, Job, survey_s
-from slowpath.diagnose.state import EVERYTHING, Asked, LibraryFacts, MeasuredStep, NodeProcessors, State
+from slowpath.diagnose.state import EVERYTHING, Asked, LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.tasks import ProgramUse
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.mpi import listed_by, settings_of
@@ -40,8 +40,8 @@ class Bench:
     description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
     diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here; None: not timed.
-    processors: of this node.  others: what other processes took of them before anything was launched; None: not looked
-    at.  program: that the diagnosis is for; None: none in particular.  pace: of launches that are over, or as expected.
+    others: what other processes took of the processors before anything was launched; None: not looked at.
+    program: that the diagnosis is for; None: none in particular.  pace: of launches that are over, or as expected.
     healthy: runs to compare with.
     """
 
@@ -58,7 +58,6 @@ class Bench:
     job: Job = A_PAIR
     budget_s: float = math.inf
     launch_s: float | None = None
-    processors: NodeProcessors | None = None
     others: Others | None = None
     program: ProgramUse | None = None
     pace: Pace = AS_ESTIMATED
@@ -99,7 +98,6 @@ class Bench:
             size=self.size,
             budget_s=self.budget_s,
             preload=self.preload,
-            processors=self.processors,
             others=self.others,
             listed=self.listed,
             is_witnessed=unavailable(self.built.engine.program) is None,

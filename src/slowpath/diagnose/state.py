@@ -236,19 +236,6 @@ def settings_of(measured: Sequence[MeasuredStep]) -> Sequence[OwnSetting]:
 
 
 @dataclass(frozen=True)
-class NodeProcessors:
-    """Of this node, as `0-2,5`. inherited: by launches.  granted: by the kernel to whoever asks for all."""
-
-    inherited: str
-    granted: str
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether launches could have more."""
-        return self.inherited != self.granted
-
-
-@dataclass(frozen=True)
 class Proposal:
     """One run to make."""
 
@@ -267,7 +254,7 @@ class State:
     of their patterns.  estimate: seconds that a campaign takes; None: not known.  size: and its cells; None: not known.
     budget_s: of the diagnosis.  left_s: for launches, now.
     preload: libslowpath-coll.so of this engine; None: it has none.  program: that it is for; None: none in particular.
-    processors: of this node; None: not looked at.  others: what other processes take of them; None: likewise.
+    others: what other processes take of the processors of this node; None: not looked at.
     is_witnessed: whether launches can be witnessed with this engine.
     listed: control variables that the library lists; its result None: it can't be asked.
     healthy: runs to compare with.
@@ -290,7 +277,6 @@ class State:
     budget_s: float = math.inf
     left_s: float = math.inf
     preload: Path | None = None
-    processors: NodeProcessors | None = None
     program: ProgramUse | None = None
     others: Others | None = None
     is_witnessed: bool = False

@@ -49,14 +49,11 @@ class TaskBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 class StateTask(TaskBase, frozen=True, kw_only=True, tag="state"):
     """Compare the user's own state with a clean one. settings: the user's own, as they were then.
 
-    ranks: as SurveyTask has it.  inherited, granted: processors as `0-2,5` that launches inherit, and that the kernel
-    grants; None: the same.  others: what other processes took of the cores that ranks need; None: enough was left.
+    ranks: as SurveyTask has it.  others: what other processes took of the cores that ranks need; None: enough was left.
     """
 
     settings: list[OwnSetting] = []
     ranks: Whole = 2
-    inherited: str | None = None
-    granted: str | None = None
     others: Others | None = None
 
 

@@ -23,14 +23,11 @@ from slowpath.experiments.registry import experiment_named
 from slowpath.findings.finding import legs_missing, removed_ratio
 from slowpath.findings.slow_path import Control, Remedy
 from slowpath.findings.witness import pages_seen
-from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.slowpaths.registry import known
 from slowpath.stats.contrast import CONTROL_WITHIN_RATIO, Word, held, judge, paired, removed
 from slowpath.stats.estimate import Floats
 
 # What a remedy changes in a cell: one axis, its value as it is and remedied, and the conditions of both.
-
-_ALL = "all processors"
 
 
 @dataclass(frozen=True)
@@ -71,9 +68,7 @@ def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: froze
     if remedy.bind is not None:
         if under.bind == remedy.bind:
             return f"it does not apply: ranks are already bound to a {remedy.bind}"
-        if remedy.bind == WIDENED and under.bind != INHERITED:
-            return "it does not apply: these launches do not start where ranks run"
-        names = under.placement, _ALL if remedy.bind == WIDENED else f"bound to {remedy.bind}"
+        names = under.placement, f"bound to {remedy.bind}"
         return Toggle(
             "placement", *names, parameters, (here,), {**places, names[1]: replace(under.place, bind=remedy.bind)}
         )

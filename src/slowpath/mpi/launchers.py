@@ -13,10 +13,7 @@ from slowpath.core.errors import UsageError
 from slowpath.mpi.libraries import read_rows
 
 BINDINGS = ("core", "socket", "numa", "none")
-# Nothing is asked of the launcher, as by a user who asks for nothing. WIDENED: and it may use all processors that the
-# kernel grants, whatever mask it would inherit.
-INHERITED, WIDENED = "inherited", "widened"
-UNASKED = (INHERITED, WIDENED)
+INHERITED = "inherited"  # nothing is asked of the launcher, as by a user who asks for nothing
 # What the next rank is moved on by: core, so that ranks are neighbours in one core group, or a whole group of cores.
 SPREADS = ("core", "core_group", "numa", "socket")
 NOT_RUN = "not run"
@@ -155,7 +152,7 @@ def binding_line(library: str, bind: str) -> str | None:
 
 def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     """Why `launcher` can't be asked for this binding; None if it can."""
-    if bind in launcher.bind or bind in UNASKED:
+    if bind in (*launcher.bind, INHERITED):
         return None
     if not launcher.known:
         return f"Slowpath does not know how this launcher binds ranks to a {bind}"
@@ -188,7 +185,7 @@ def command(
     """The command line that starts `program` on `ranks` ranks.
 
     Args:    executable: path of the launcher.  library: its name, or unknown.
-             bind: one of BINDINGS or UNASKED.  variables: on top of the environment.  cores: those this job may use.
+             bind: one of BINDINGS or INHERITED.  variables: on top of the environment.  cores: those this job may use.
              environ: the caller's environment, for the settings of a batch system that are already there.
     Raises:  UsageError: a binding or place that this launcher can't be asked for.
     """

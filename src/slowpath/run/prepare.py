@@ -7,7 +7,6 @@ import contextlib
 import os
 import secrets
 import shlex
-import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,12 +19,11 @@ from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.engine_description import CheckCells, Verdicts
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.guard import shell_assignments
-from slowpath.core.machine import format_cpu_list, parse_cpu_list
+from slowpath.core.machine import parse_cpu_list
 from slowpath.core.plan import ALL, AS_ESTIMATED, Cell, Launch, Pace, Placement, Plan, Size, twins_of
 from slowpath.mpi.batch_systems import NodeAllocation, find_allocation
 from slowpath.mpi.find import VARIABLE, find_all, find_mpi, is_embedded
 from slowpath.mpi.launchers import (
-    WIDENED,
     Command,
     Launcher,
     RankPlacement,
@@ -505,14 +503,12 @@ def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> P
 SYSTEM = Path("/sys/devices/system/cpu")
 
 
-def allowed_cores(system: Path = SYSTEM, processors: frozenset[int] | None = None) -> int:
+def allowed_cores(system: Path = SYSTEM) -> int:
     """Physical cores among the processors that this process may run on; processors where no cores are reported.
 
     Launchers count cores, not hardware threads, when they decide that there are more ranks than places.
-
-    Args: processors: others than those that this process may run on.
     """
-    return len(_one_a_core(inherited_processors() if processors is None else processors, system))
+    return len(_one_a_core(inherited_processors(), system))
 
 
 def _one_a_core(processors: frozenset[int], system: Path) -> tuple[int, ...]:
@@ -568,11 +564,6 @@ def kept_within(environ: Mapping[str, str], system: Path = SYSTEM) -> tuple[int,
     return _one_a_core(mine, system) if mine < granted_processors(environ, system) else ()
 
 
-def widening(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Words before a launcher that may use all processors that the kernel grants."""
-    return ("taskset", "-c", format_cpu_list(sorted(granted_processors(environ))))
-
-
 def allocated_nodes(environ: Mapping[str, str]) -> int:
     """Nodes of the batch system's allocation; 1 without one.  Raises: as find_allocation."""
     found = find_allocation(environ)
@@ -617,8 +608,6 @@ def unavailable_placement(launcher: Launcher, placement: Placement, groups: Grou
     groups: of this node's processors; None: they are looked up.
     """
     reason = unavailable_binding(launcher, placement.bind) or unavailable_place(launcher, place_of(placement))
-    if placement.bind == WIDENED and shutil.which("taskset") is None:
-        reason = f"placement '{placement.name}' needs taskset (util-linux), and there is none"
     if reason is not None or placement.spread in (None, "core"):
         return reason
     there = (processor_groups() if groups is None else groups).get(str(placement.spread))
@@ -689,7 +678,6 @@ class MpiCommands:
             variables = {REPORT_VARIABLE: str(out / REPLACED_CALLS), **variables}
         # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
         inside = _env_without(unset_in_ranks(self.mpi.name, environment.unset, variables))
-        before, cores = self._widened(placement)
         made = command(
             self.launcher,
             str(self.mpi.mpiexec),
@@ -698,17 +686,11 @@ class MpiCommands:
             placement.bind,
             variables,
             [*inside, str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
-            cores_for(placement, cores, allocated_nodes(self.environ)),
+            cores_for(placement, self.cores, allocated_nodes(self.environ)),
             self.environ,
             place_of(placement, plan.ranks_of(planned.placement), self.within),
         )
-        return Command((*_env_without(environment.unset), *before, *made.argv), {**self.mpi.env, **made.variables})
-
-    def _widened(self, placement: Placement) -> tuple[tuple[str, ...], int]:
-        """Return the words before the launcher, and the cores that its ranks may use."""
-        if placement.bind != WIDENED:
-            return (), self.cores
-        return widening(self.environ), allowed_cores(processors=granted_processors(self.environ))
+        return Command((*_env_without(environment.unset), *made.argv), {**self.mpi.env, **made.variables})
 
 
 def _env_without(names: Sequence[str]) -> tuple[str, ...]:

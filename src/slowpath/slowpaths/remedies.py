@@ -21,7 +21,6 @@ from slowpath.findings.slow_path import (
     set_to,
     tunings,
 )
-from slowpath.mpi.launchers import WIDENED
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.own_settings import KEEP_FREED
 from slowpath.mpi.settings import TUNINGS
@@ -260,17 +259,6 @@ BIND_TO_CORES = Remedy(
     bind="core",
     phrase="a core of its own for each rank",
     cores_per_rank=1,
-)
-
-ALL_PROCESSORS = Remedy(
-    "all processors",
-    "Start the job without the mask: no taskset or numactl in front, and no CPUAffinity of a service.",
-    ("placement",),
-    _CALL,
-    side_effects=("others may use the same processors",),
-    sources=("docs/reference/diagnose.md",),
-    bind=WIDENED,
-    phrase="all processors of the machine",
 )
 
 PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(

@@ -56,7 +56,7 @@ def test_the_survey_expands_and_stays_within_its_budget(description: Json) -> No
 
 def test_the_first_step_looks_at_the_user_s_variables_and_the_survey_at_gpus(description: Json) -> None:
     own = [OwnSetting("MPIR_CVAR_CH4_CMA_ENABLE", "0")]
-    first = made(state_campaign(own, False, 2, 2), description)
+    first = made(state_campaign(own, 2, 2), description)
     without = first.environment(WITHOUT_USER, "mpich")
     assert without.unset == ["MPIR_CVAR_CH4_CMA_ENABLE"]
     assert not without.variables

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import recorded
 from slowpath.core.machine import OtherProcess, Others
-from slowpath.core.results import RankPlace, Results, SkippedRow
+from slowpath.core.results import Results, SkippedRow
 from slowpath.diagnose.own_settings import first_by_cost, named, set_aside
 from slowpath.diagnose.ranks import Job
 from slowpath.diagnose.session import verdict_of
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, NodeProcessors, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import conclude, proposals
-from slowpath.diagnose.steps.settings import EVERYWHERE, STARTED, state_campaign, with_own_settings
+from slowpath.diagnose.steps.settings import STARTED, state_campaign, with_own_settings
 from slowpath.diagnose.tasks import SettingsTask, StateTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER
@@ -33,7 +33,6 @@ from slowpath.slowpaths.registry import known
 ASYNC = OwnSetting("MPIR_CVAR_ASYNC_PROGRESS", "1")
 TCP = OwnSetting("UCX_TLS", "tcp")
 LOAD = Others(0.3, 2, 1.0, [OtherProcess("stress", 4711, 1.0)])
-MASKED = NodeProcessors("0", "0-1")
 LIBRARY = LibraryFacts("mpich", "5.0.2")
 
 
@@ -77,29 +76,26 @@ def measured_step(task: StateTask, made: Results) -> MeasuredStep:
 
 def test_it_is_made_first_where_there_is_something_to_take_away_and_costs_nothing_elsewhere() -> None:
     assert kinds(state()) == ["survey"]
-    assert kinds(state(processors=NodeProcessors("0-1", "0-1"), others=Others(0.3, 16, 1.0))) == ["survey"]
-    for more in ({"settings": [ASYNC]}, {"processors": MASKED}, {"others": LOAD}):
+    assert kinds(state(others=Others(0.3, 16, 1.0))) == ["survey"]
+    for more in ({"settings": [ASYNC]}, {"others": LOAD}):
         assert kinds(state(**more)) == ["state", "survey"], more
     assert kinds(state(settings=[OwnSetting("PMI_RANK", "0", left_in="it starts ranks")])) == ["survey"]
 
 
-@pytest.mark.parametrize(("settings", "masked", "states"), [(1, False, 2), (0, True, 2), (3, True, 4), (0, False, 1)])
+@pytest.mark.parametrize(("settings", "states"), [(1, 2), (3, 2), (0, 1)])
 def test_its_cells_stand_in_every_state_and_each_contrast_differs_in_one_thing(
-    settings: int, masked: bool, states: int, description: dict[str, Any]
+    settings: int, states: int, description: dict[str, Any]
 ) -> None:
     own = [OwnSetting(f"UCX_A{number}", "1") for number in range(settings)]
-    campaign = state_campaign(own, masked, 2)
+    campaign = state_campaign(own, 2)
     mpich = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
     plan = expand(campaign, description, mpich, 1)
     assert expand(decode(recorded(campaign), "made.toml"), description, mpich, 1) == plan
-    more = 5 if settings and not masked else 0
+    more = 5 if settings else 0
     assert len(plan.cells) == (3 + more) * states
     assert len(plan.launches) == plan.rounds * states
-    assert len(plan.contrasts) == 3 * (bool(settings) + masked) + more
+    assert len(plan.contrasts) == 3 * bool(settings) + more
     assert estimate(plan).wall_s < 10
-    placements = {one.cell: one.placement for one in plan.cells}
-    of_settings = [one for one in plan.contrasts if one.axis == "environment"]
-    assert {placements[one.a.cell] for one in of_settings} <= {EVERYWHERE if masked else STARTED}
 
 
 def test_one_setting_is_named_at_once_and_speaks_first() -> None:
@@ -131,31 +127,6 @@ def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
     assert set(map(tuple, ways[0].task.taken.values())) == {(0,), (1,), (2,)}
     assert {one.bind for one in ways[0].campaign.placements} == {"inherited"}
     assert ways[-1].task.kind == "survey"
-
-
-def test_ranks_that_share_a_core_where_they_are_started_are_named_so() -> None:
-    parameters = {"message_bytes": "8", "pattern": "ping_pong"}
-    cells = [
-        cell(0, parameters, [1e-6] * 5, placement=EVERYWHERE),
-        cell(1, parameters, [4e-3, 3e-3, 5e-3, 4e-3, 4e-3], placement=STARTED),
-    ]
-    pairs = [(1e-6, time_s) for time_s in (4e-3, 3e-3, 5e-3, 4e-3, 4e-3)]
-    made = results(
-        cells, [contrast("mask", pairs, axis="placement")], binds={STARTED: "inherited", EVERYWHERE: "widened"}
-    )
-    placements = [
-        replace(one, observed=[RankPlace(rank=r, host="n1", cpus_allowed=cpus, cpu=0) for r in range(2)])
-        for one, cpus in zip(made.run.placements, ("0", "0-1"), strict=True)
-    ]
-    made = replace(made, run=replace(made.run, placements=placements))
-    (found,) = conclude([measured_step(StateTask(inherited="0", granted="0-1"), made)], []).findings
-    assert found.text.startswith("Your ranks share one core (rank 0 on 0, rank 1 on 0), and 8 B messages are ")
-    assert found.status == "explained"
-    assert [one.name for one in found.remedies] == ["all processors"]
-    first = measured_step(StateTask(inherited="0", granted="0-1"), made)
-    trial = next(proposals(state([first], processors=MASKED)))
-    assert trial.task.kind == "trial"
-    assert {one.bind for one in trial.campaign.placements} == {"inherited", "widened"}
 
 
 def where_none_starts(settings: Sequence[OwnSetting], *, fails: bool = True) -> MeasuredStep:

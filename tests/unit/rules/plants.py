@@ -97,17 +97,6 @@ def binding(run: Planted, slow: bool) -> None:
     run.contrast("placement", HALF, (a, "bound"), (b, "one core"))
 
 
-def inherited_mask(run: Planted, slow: bool) -> None:
-    """Two ranks on one processor where they are started, and on two once the launcher may use all."""
-    run.placements = [
-        placement("started", "0", "0" if slow else "1") | {"bind": "inherited"},
-        placement("everywhere", "0-1", "0-1") | {"bind": "widened"},
-    ]
-    a = run.cell({HALF: {"steady": 1e-6}}, message_bytes=8, also={"placement": "everywhere"})
-    b = run.cell({HALF: {"steady": 4e-3 if slow else 1e-6}}, message_bytes=8, also={"placement": "started"})
-    run.contrast("placement", HALF, (a, "everywhere"), (b, "started"))
-
-
 def busy_cores(run: Planted, slow: bool) -> None:
     """Others keep one of two processors busy, and take it from a rank; else they ran on a third one."""
     processes = [{"name": "stress", "pid": 4711, "cores": 1.0}]
@@ -141,7 +130,6 @@ PLANTS: dict[str, Plant] = {
     "SP013": switch,
     "SP019": windows,
     "SP035": own_settings,
-    "SP047": inherited_mask,
     "SP048": busy_cores,
     **slower_broadcast.PLANTS,
 }

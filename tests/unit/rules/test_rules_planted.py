@@ -99,17 +99,6 @@ def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> N
     assert findings(run.results(), ROLES) == []
 
 
-def test_ranks_that_share_a_core_where_they_are_started_are_named_whatever_the_noise() -> None:
-    run = Planted(1, noise=4.0)
-    PLANTS["SP047"](run, True)
-    run.contrasts[0] |= {"verdict": "undecided", "interval": [0.3, 70000.0]}
-    (only,) = findings(run.results(), ROLES)
-    assert (only.rule, only.ratio, only.status, only.affects_default) == ("SP047", None, "explained", True)
-    assert "share one core where you start them (rank 0 on 0, rank 1 on 0)" in only.text
-    run.placements[1]["observed"] = run.placements[0]["observed"]
-    assert findings(run.results(), ROLES) == []
-
-
 def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:
     run = Planted(1)
     windows(run, True)

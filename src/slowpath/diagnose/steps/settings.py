@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps about the user's own state: settings, inherited processors, and what carries messages. Pure."""
+"""Steps about the user's own state: settings, and what carries messages. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from slowpath.diagnose.tasks import PathTask, SettingsCell, SettingsTask, StateT
 from slowpath.findings.conclude import group_of, kinds_words
 from slowpath.findings.facts import CLEAR_RATIO, DECIDED, WITHOUT_USER
 from slowpath.findings.observed import CAMPAIGN, GIVEN_UP_RATIO
-from slowpath.mpi.launchers import INHERITED, WIDENED
+from slowpath.mpi.launchers import INHERITED
 from slowpath.mpi.own_settings import LAYER_TITLES, OwnSetting, idle_settings, removable, what_chooses, without
 from slowpath.run.schedule import Against
 from slowpath.slowpaths.registry import codes_refined_by
@@ -51,12 +51,11 @@ from slowpath.stats.estimate import Floats
 
 # State: a dozen short cells as the user has them against a clean state, before any survey. Some seconds.
 #
-# The user's settings, and the processors that a launcher inherits, are taken away one at a time, in interleaved
-# launches that ask the launcher for nothing. A launch that takes many times as long as a clean one is ended: that it
-# does is the evidence, and no bad luck.
+# The user's settings are taken away, in interleaved launches that ask the launcher for nothing. A launch that takes
+# many times as long as a clean one is ended: that it does is the evidence, and no bad luck.
 
 AS_IT_IS = "default"
-STARTED, EVERYWHERE = "as you start it", "all processors"
+STARTED = "as you start it"
 ROUNDS = (5, 4, 3)  # as many as fit, by how long a job took to start here; four are enough where there are many states
 FEWEST_RANKED, LEVEL = 4, 0.95  # pairs, so that launches that lie apart are an interval at this level
 MOST_S = 16.0  # of the whole step, where launches take many times as long as clean ones
@@ -77,7 +76,7 @@ class StateCell:
     phases: tuple[Phase, ...] = ("steady",)
 
 
-# Enough where processors are missing, which slows down all calls: more cells would only be more chances for noise.
+# Enough where others take processors, which slows down all calls: more cells would only be more chances for noise.
 FEW_CELLS = (
     StateCell(CellsTable("short messages", "p2p", {**_PING, "message_bytes": "8", "samples": 60})),
     StateCell(CellsTable("long messages", "p2p", {**_PING, "message_bytes": "1MiB", "samples": 20})),
@@ -109,20 +108,17 @@ def _of_gpus(gpus: int) -> tuple[StateCell, ...]:
 
 def propose_own_state(state: State) -> Iterator[Proposal]:
     """Where nothing was measured yet and there is something to take away, or others take the cores of the ranks."""
-    settings, processors = removable(state.settings), state.processors
-    is_masked = processors is not None and processors.is_narrowed
+    settings = removable(state.settings)
     is_asked = not state.asked or bool(state.asked.rules & codes_refined_by("state"))
-    if state.measured or not is_asked or not (settings or is_masked or state.is_loaded):
+    if state.measured or not is_asked or not (settings or state.is_loaded):
         return
     task = StateTask(
         settings=list(state.settings),
         ranks=state.job.ranks,
-        inherited=processors.inherited if processors and is_masked else None,
-        granted=processors.granted if processors and is_masked else None,
         others=state.others if state.is_loaded else None,
     )
-    for rounds in ROUNDS[bool(settings) and is_masked :]:
-        campaign = state_campaign(settings, is_masked, state.job.timed_ranks, state.gpus, rounds, state.is_loaded)
+    for rounds in ROUNDS:
+        campaign = state_campaign(settings, state.job.timed_ranks, state.gpus, rounds, state.is_loaded)
         if state.estimate is None or state.estimate(campaign) <= MOST_S:
             break
     yield Proposal(task, campaign, _why(task))
@@ -130,67 +126,54 @@ def propose_own_state(state: State) -> Iterator[Proposal]:
 
 def _why(task: StateTask) -> str:
     count = len(removable(task.settings))
-    found = [f"{count} setting{'s' * (count > 1)} of yours"] if count else []
-    found += [f"processors {task.inherited} of {task.granted}"] if task.inherited else []
-    if not found:
+    if not count:
         return "do other processes take the ranks' cores?"
-    return f"is it slower with {' and '.join(found)} than in a clean state?"
+    return f"is it slower with {count} setting{'s' * (count > 1)} of yours than in a clean state?"
 
 
 def state_campaign(
     settings: Sequence[OwnSetting],
-    is_masked: bool,
     ranks: int,
     gpus: int = 0,
     rounds: int = ROUNDS[0],
     is_loaded: bool = False,
 ) -> Campaign:
-    """The campaign. Each contrast differs in one thing, with all else as in the clean state.
+    """The campaign.
 
     Args: gpus: whose memory messages are asked about.  is_loaded: others slow down all launches.
     """
-    environments, placements = [EnvironmentTable(AS_IT_IS)], [PlacementTable(STARTED, INHERITED)]
+    environments = [EnvironmentTable(AS_IT_IS)]
     if settings:
         bare = without(settings, settings)
         environments.append(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset))
-    if is_masked:
-        placements.append(PlacementTable(EVERYWHERE, WIDENED))
-    more = MORE_CELLS if settings and not is_masked and not is_loaded else ()
+    more = MORE_CELLS if settings and not is_loaded else ()
     asked = (*FEW_CELLS, *more, *(_of_gpus(gpus) if settings and gpus else ()))
-    names, places = [one.name for one in environments], [one.name for one in placements]
+    names = [one.name for one in environments]
     return Campaign(
         name=CAMPAIGN,
         title="Is it slower with your settings than in a clean state?",
         ranks=[ranks],
         rounds=rounds,
         environments=environments,
-        placements=placements,
-        cells=[replace(one.cells, environment=names, placement=places) for one in asked],
-        contrasts=[contrast for one in asked for contrast in _contrasts(one, names[-1], places[-1])],
+        placements=[PlacementTable(STARTED, INHERITED)],
+        cells=[replace(one.cells, environment=names, placement=[STARTED]) for one in asked],
+        contrasts=[contrast for one in asked for contrast in _contrasts(one, names[-1])],
         why="Written by slowpath diagnose.",
     )
 
 
-def _contrasts(one: StateCell, clean: str, everywhere: str) -> Iterator[ContrastTable]:
-    """Args: clean, everywhere: environment and placement of the clean state."""
-    name, where = one.cells.name, {"placement": everywhere}
+def _contrasts(one: StateCell, clean: str) -> Iterator[ContrastTable]:
+    """Args: clean: environment of the clean state."""
+    name = one.cells.name
     for phase in one.phases if clean != AS_IT_IS else ():
         title = f"{name}, settings{', first' * (phase == 'first')}"
         question = "Is it slower than without your settings?"
-        sides = ("environment", clean, AS_IT_IS)
-        yield ContrastTable(title, question, name, *sides, one.metric, phase, where)
-    if everywhere != STARTED and one in FEW_CELLS:
-        question, sides = "Is it slower than on all processors?", ("placement", everywhere, STARTED)
-        yield ContrastTable(f"{name}, processors", question, name, *sides, one.metric, where={"environment": clean})
+        yield ContrastTable(title, question, name, "environment", clean, AS_IT_IS, one.metric, phase)
 
 
 def against(task: StateTask) -> Against | None:
     """What launches are compared with; None: there is no clean state."""
-    if not removable(task.settings) and task.inherited is None:
-        return None
-    clean = WITHOUT_USER if removable(task.settings) else AS_IT_IS
-    everywhere = EVERYWHERE if task.inherited is not None else STARTED
-    return Against(clean, everywhere, GIVEN_UP_RATIO, LEAST_S, UNKNOWN_S)
+    return Against(WITHOUT_USER, STARTED, GIVEN_UP_RATIO, LEAST_S, UNKNOWN_S) if removable(task.settings) else None
 
 
 def apply_own_state(before: StepConclusion, task: StateTask, results: Results, history: StepHistory) -> StepConclusion:

@@ -6,14 +6,12 @@ from __future__ import annotations
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.placement import (
     sp011_binding,
-    sp047_mask,
     sp048_load,
     sp060_shared_processors,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
     sp011_binding.SLOW_PATH,
-    sp047_mask.SLOW_PATH,
     sp048_load.SLOW_PATH,
     sp060_shared_processors.SLOW_PATH,
 )

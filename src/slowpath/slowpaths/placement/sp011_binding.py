@@ -13,7 +13,7 @@ from slowpath.findings.facts import LAW_RATIO, OF_MESSAGES, Facts, Slowdown, cro
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides, total
-from slowpath.mpi.launchers import UNASKED
+from slowpath.mpi.launchers import INHERITED
 from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
@@ -67,7 +67,7 @@ _SWITCHES = "involuntary_switches"
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Ranks that were to have a core each and share one; and contrasts of placements, whichever side is slower."""
-    unasked = {placement.name for placement in facts.run.placements if placement.bind in UNASKED}
+    unasked = {placement.name for placement in facts.run.placements if placement.bind == INHERITED}
     found = [
         slowdown for slowdown in facts.slowdowns("placement", phase="steady") if slowdown.slow.placement not in unasked
     ]
