@@ -52,7 +52,7 @@ PLANTED = {
     "unexpected": ("SP080", "unexpected"),
     "leak": ("SP083", "leak"),
     "late": ("SP081", "late"),
-    "new-buffers": ("SP059", "new_buffers"),
+    "new-buffers": ("SP082", "new_buffers"),
     "passive": ("SP081", "passive"),
     "synchronous": ("SP079", "synchronous"),
     "polls": ("SP081", "polls"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from slowpath.slowpaths.program.outside import USUAL_RATIO
 from slowpath.watch.record.layout import EventKind
 from support.watch_record import BASE_NS, buffer_class
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
@@ -159,7 +160,7 @@ def senders_wait(program: Program, twin: bool) -> None:
 
 def new_buffers(program: Program, twin: bool) -> None:
     """Two buffers of 1 MiB in each iteration, whose pages are touched before the call, or two for all."""
-    rounds, pages, fault_s = 40, 2 * 256, 500e-9
+    rounds, pages, fault_s = 40, 2 * 256, 500e-9 * USUAL_RATIO
     for number in range(rounds):
         program.compute(pages * fault_s if not twin or number == 0 else 0.0)
         program.all(size=2048, site=ELSEWHERE)
@@ -170,6 +171,23 @@ def new_buffers(program: Program, twin: bool) -> None:
                      f"fault_ns={480 if count else 520}")  # fmt: skip
         rank.profile_row("MPI_Send", 50, 2 * (1 if twin else rounds), 2**20, site=HERE, flags=1,
                          buffer_class=buffer_class(2), allocation_bytes=2**20)  # fmt: skip
+
+
+def vectors(program: Program, twin: bool) -> None:
+    """Memory that MPI does not see, given back in each iteration: counts of faults at samples show it, or none grow."""
+    rounds, pages, fault_s = 200, 1024, 500e-9
+    work_s = pages * fault_s * USUAL_RATIO
+    for number in range(rounds):
+        program.compute(0.0 if twin and number else work_s)
+        if number % 2 == 0:
+            for rank in program.job.ranks:
+                rank.sample(program.now[0], minor_faults=pages * (1 if twin else number + 1))
+        program.all(size=2048, site=HERE, took_s=20e-6)
+        program.all(size=2048, site=ELSEWHERE, took_s=20e-6)
+    for rank in program.job.ranks:
+        for moment, at_s, count in (("begin", 0.0, 0), ("end", max(program.now), pages * (1 if twin else rounds))):
+            rank.say("at", f"{moment} ns={BASE_NS + round(at_s * 1e9)} minor_faults={count} resident_bytes={2**24} "
+                     f"most_resident_bytes={2**24 + pages * 4096} fault_ns=500")  # fmt: skip
 
 
 def target_away(program: Program, twin: bool) -> None:
@@ -319,7 +337,8 @@ PLANTS: dict[str, Plant] = {
     "SP079 by hand": broadcast,
     "SP080 searches": received_late,
     "SP080 window": created_window,
-    "SP059": new_buffers,
+    "SP082 buffers": new_buffers,
+    "SP082 vectors": vectors,
     "SP079 synchronous": synchronous,
     "SP081 barriers": barriers,
     "SP081 chain": chain,

@@ -25,10 +25,9 @@ class RankShare:
     has_ended_threads   some busy ones were over before the end: busy is the least that they are, and busy_waited_s is
                 that of the thread that calls MPI
     namespace   number of its user namespace
-    grown_bytes by which its memory in RAM grew.  faults: page faults without a disk.  fault_s: what one takes,
-                mapped and unmapped, as measured at begin and end
+    grown_bytes by which its memory in RAM grew.  touched_bytes: at most, in between
+    faults      page faults without a disk.  fault_s: what one takes, mapped and unmapped, as measured at begin and end
     throttled_s for which its control group's quota stopped processors, added up
-    ran_s       of the thread that calls MPI
     """
 
     rank: int
@@ -43,6 +42,7 @@ class RankShare:
     has_ended_threads: bool = field(default=False, kw_only=True)
     namespace: int | None
     grown_bytes: int | None = field(default=None, kw_only=True)
+    touched_bytes: int | None = field(default=None, kw_only=True)
     faults: int | None = field(default=None, kw_only=True)
     fault_s: tuple[float, ...] = field(default=(), kw_only=True)
     throttled_s: float | None = field(default=None, kw_only=True)
@@ -214,8 +214,9 @@ class ProgramCalls:
     NONE: it is not known where. None: not recorded.
     in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
-    (`object_collective` in slowpath.watch.analysis), empty: none.
+    (`object_call` in slowpath.watch.analysis), empty: none.
     activity: what a rank did between begins and ends of stretches, seconds; None: there are too few samples of it.
+    faults: when a rank was looked at, and its page faults without a disk by then.
     waits: what they waited for; None: not known.  meets: shape (n,), number of the collective that waits for all of its
     ranks, NONE: it is none.
     """
@@ -258,6 +259,7 @@ class ProgramCalls:
     is_read: Bools | None = None
     own_ratio: Floats | None = None
     activity: Callable[[int, Floats, Floats], Activity | None] = lambda rank, start_s, end_s: None
+    faults: Callable[[int], tuple[Floats, Ints]] = lambda rank: (np.zeros(0), np.zeros(0, dtype=np.int64))
     waits: Waits | None = None
     meets: Ints | None = None
 

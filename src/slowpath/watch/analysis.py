@@ -61,15 +61,18 @@ from slowpath.watch.what_if import (
 
 # Of mpi4py 4, commimpl.pxi and msgpickle.pxi: `allreduce` of an object is a reduction by messages and a broadcast, each
 # of a length and then of the pickled bytes. The methods with a capital letter are one MPI call on a buffer.
-_OBJECT_COLLECTIVE: Final = re.compile(r"mpi4py\.MPI\.(?:Comm|Intracomm|Intercomm)\.(allreduce|reduce|bcast)")
+_OF_OBJECTS: Final = re.compile(
+    r"mpi4py\.MPI\.(?:Comm|Intracomm|Intercomm)\."
+    r"(allreduce|reduce|bcast|i?[sb]?send|i?recv|sendrecv|(?:all)?gather|scatter|alltoall)"
+)
 
 
-def object_collective(functions: Sequence[str]) -> str | None:
+def object_call(functions: Sequence[str]) -> str | None:
     """Return the function of a binding that works on objects and made this call, such as mpi4py.MPI.Comm.allreduce.
 
     Args: functions: names of the call's function and of its callers, the innermost first.  None: there is no such one.
     """
-    return next((name for name in functions if _OBJECT_COLLECTIVE.fullmatch(name)), None)
+    return next((name for name in functions if _OF_OBJECTS.fullmatch(name)), None)
 
 
 THREAD_LEVELS = ("single", "funneled", "serialized", "multiple")
@@ -313,7 +316,7 @@ def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
     site_of = one_place(found.site_of, found.results.sites)
     span_s = found.results.program.span_s or 0.0
     calls = program_calls(found.attributed, kept.order, site_of, span_s)
-    within = tuple(object_collective([site.function or "", *site.callers]) or "" for site in found.results.sites)
+    within = tuple(object_call([site.function or "", *site.callers]) or "" for site in found.results.sites)
     return dataclasses.replace(calls, resources=program_resources(found.results), within=within)
 
 

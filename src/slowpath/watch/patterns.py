@@ -86,6 +86,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         end_s=events.end_s[calls],
         own_s=transfers(whole),
         activity=partial(_activity, found),
+        faults=partial(_faults, found),
         waits=waits_in(whole),
         meets=whole.meets,
         call=events.call[calls],
@@ -122,14 +123,27 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
     )
 
 
+def _sampled_record(found: Attributed, rank: int) -> tuple[int, float]:
+    """Its number, NONE: there is none, and the events' time 0 on its clock."""
+    world = found.world
+    i = next((i for i, record in enumerate(world.records) if record.rank == rank), NONE)
+    return i, float(world.origin_s[world.clock[i]]) - float(found.shift_s[i]) if i != NONE else 0.0
+
+
 def _activity(found: Attributed, rank: int, start_s: Floats, end_s: Floats) -> Activity | None:
     """By the samples of its record.  Args: start_s, end_s: as the events' times."""
-    world = found.world
-    i = next((i for i, record in enumerate(world.records) if record.rank == rank), None)
-    if i is None:
+    i, origin_s = _sampled_record(found, rank)
+    if i == NONE:
         return None
-    origin_s = float(world.origin_s[world.clock[i]]) - float(found.shift_s[i])
-    return activity(world.records[i], world.clocks[i], start_s + origin_s, end_s + origin_s)
+    return activity(found.world.records[i], found.world.clocks[i], start_s + origin_s, end_s + origin_s)
+
+
+def _faults(found: Attributed, rank: int) -> tuple[Floats, Ints]:
+    i, origin_s = _sampled_record(found, rank)
+    if i == NONE:
+        return np.zeros(0), np.zeros(0, dtype=np.int64)
+    samples = found.world.records[i].samples
+    return found.world.clocks[i].seconds(samples["ticks"], origin_s), samples["minor_faults"].astype(np.int64)
 
 
 def _brings(found: Attributed, calls: Ints, place: Ints) -> Bools:

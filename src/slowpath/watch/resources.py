@@ -39,6 +39,7 @@ def resources_of(records: Sequence[RankRecord]) -> tuple[RankResources, ...]:
 def _of_rank(rank: int, found: RecordedResources) -> RankResources:
     processors = parse_cpu_list(found.begin.get("processors")) | parse_cpu_list(found.end.get("processors"))
     first, last = found.number("resident_bytes", at_end=False), found.number("resident_bytes")
+    most = found.number("most_resident_bytes")
     return RankResources(
         rank=rank,
         processors=format_cpu_list(sorted(processors)) or None,
@@ -54,6 +55,7 @@ def _of_rank(rank: int, found: RecordedResources) -> RankResources:
         involuntary_switches=found.between("involuntary_switches"),
         resident_bytes=last,
         grown_bytes=last - first if first is not None and last is not None else None,
+        touched_bytes=most - first if first is not None and most is not None else None,
         memory_limit_bytes=found.number("memory_limit_bytes", at_end=False),
         throttled_s=_seconds(found.between("throttled_ns")),
         copy_refused=found.copy_refused,
@@ -120,6 +122,7 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         has_ended_threads=ended,
         namespace=one.user_namespace,
         grown_bytes=one.grown_bytes,
+        touched_bytes=one.touched_bytes,
         faults=one.minor_faults,
         fault_s=one.fault_s or (),
         throttled_s=one.throttled_s,

@@ -463,6 +463,7 @@ class RankResources(Result, frozen=True, kw_only=True):
     involuntary_switches: Annotated[Count | None, means("of its threads: the kernel gave their processor to another")]
     resident_bytes: Annotated[Count | None, means("of its memory in RAM at the end")]
     grown_bytes: Annotated[int | None, means("by which that grew; negative: it shrank")]
+    touched_bytes: Annotated[int | None, means("by which it grew at most, in between")] = optional()
     memory_limit_bytes: Annotated[Count | None, means("of its control group; null: none, or not known")]
     throttled_s: Annotated[
         NotNegative | None,

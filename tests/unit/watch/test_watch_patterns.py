@@ -22,7 +22,7 @@ import pytest
 from slowpath.findings.program_pattern import Messages, ProgramCalls
 from slowpath.slowpaths import placement
 from slowpath.slowpaths.program import calls as cost_of_calls
-from slowpath.slowpaths.program import objects
+from slowpath.slowpaths.program import objects, outside
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.analysis import (
     Watched,
@@ -362,6 +362,27 @@ def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
         names=("MPI_Bcast",), messages=messages, counted=np.zeros((0, 4), np.int64), counted_s=np.zeros(0),
         members=(2,), ranks=2, span_s=1.0, within=(ALLREDUCE, ALLREDUCE, ""),
     )  # fmt: skip
+
+
+def sent_by(method: str, size: int) -> ProgramCalls:
+    """Messages of mpi4py's calls of a rank, 1 ms apart."""
+    calls = reductions_of_objects(1e-3, 20)
+    functions = tuple(
+        f"mpi4py.MPI.Comm.{name}" if name else "" for name in (method, method.replace("send", "recv"), "")
+    )
+    return dataclasses.replace(calls, names=("MPI_Send",), bytes=np.full(len(calls), size), within=functions)
+
+
+def test_arrays_that_are_pickled_are_named_with_the_call_that_takes_buffers() -> None:
+    (pattern,) = outside.see(sent_by("send", 2**20))
+    assert pattern.name == "comm.send and comm.recv of arrays"
+    assert "comm.Send and comm.Recv" in pattern.change
+    assert 0.0 < pattern.sooner_s[:, 1].sum() < pattern.sooner_s[:, 0].sum() < pattern.sooner_s[:, 2].sum()
+
+
+@pytest.mark.parametrize(("method", "size"), [("", 2**20), ("send", 200)])
+def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int) -> None:
+    assert list(outside.see(sent_by(method, size))) == []
 
 
 ROUNDS, LENGTH = 40, 2**21

@@ -8,7 +8,7 @@ from slowpath.slowpaths.program import (
     calls,
     excess,
     managed,
-    sp059_new_buffers,
+    outside,
     waiting,
 )
 
@@ -16,6 +16,6 @@ FAMILY: tuple[SlowPath, ...] = (
     calls.SLOW_PATH,
     excess.SLOW_PATH,
     managed.SLOW_PATH,
-    sp059_new_buffers.SLOW_PATH,
+    outside.SLOW_PATH,
     waiting.SLOW_PATH,
 )

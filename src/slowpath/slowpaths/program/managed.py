@@ -107,6 +107,9 @@ KINDS: Final = (
     _Kind("MPI allocation", ("MPI_Alloc_mem",), ("MPI_Free_mem",), least=10),
     _Kind("operation", ("MPI_Op_create",), ("MPI_Op_free",)),
 )
+# No call counts for more than so many times the median of its kind: each is several steps of all ranks in turn, any of
+# which may have to wait for a core.
+LEAST, USUAL, MOST = 3.0, 10.0, 30.0
 FREED: Final = 0.1  # at most that share of what is made
 LEAST_REQUESTS: Final = 100  # of a rank at one place: those of a program that was stopped are few
 _REQUEST: Final = re.compile(r"MPI_(I(?!m?probe)\w+|Start(all)?|R(put|get|accumulate|get_accumulate))(_c)?")
@@ -146,7 +149,8 @@ def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
             text=text + held if is_held else text,
             change=f"{once}, or at least free each {kind.name} after its last use" if is_held else once,
             basis="the calls that make and free it, except the first, without their waits for late ranks and the first "
-            f"use of a new {kind.name}",
+            f"use of a new {kind.name}; low, value and high: none longer than {LEAST:g}, {USUAL:g} and {MOST:g} times "
+            "the median",
             rows=rows,
             saved_s=saved_s,
             more_s=(alone_s, 0.9 * alone_s, alone_s),
@@ -164,7 +168,7 @@ def _saved(calls: ProgramCalls, kind: _Kind, place: int, part: float, rounds: in
     rows = np.flatnonzero(here | calls.named(*kind.frees, *kind.along))
     share = np.where(here[rows], again, part * again)
     own_s, call = calls.own_s[rows], calls.call[rows]
-    ends = [usual(own_s, call) * share, usual(own_s, call, 1.0) * share, own_s * share]
+    ends = [usual(own_s, call, times) * share for times in (USUAL, LEAST, MOST)]
     kept = np.zeros(len(calls.names), dtype=bool)
     kept[calls.call] = True
     counted, site = calls.counted[:, 0], calls.counted[:, 1]

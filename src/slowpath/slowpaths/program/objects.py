@@ -10,6 +10,7 @@ import numpy as np
 from slowpath.findings.program_pattern import SHORT_BYTES, Ints, ProgramCalls, SeenPattern, grouped, merged, most
 
 LEAST_RUN = 4
+_COLLECTIVES = (".allreduce", ".reduce", ".bcast")
 # Between two MPI calls of reductions of objects: pickling a number, unpickling it and a pass of a Python loop take 5 to
 # 20 us; what computes for longer may be what the next reduction is about.
 MOST_PICKLING_S = 50e-6
@@ -18,7 +19,7 @@ MOST_USUAL = 3.0  # times the median of the runs: longer is a rank without a cor
 
 def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each function of a binding: rows of its calls with nothing but pickling and a loop's step between."""
-    for name in sorted({*calls.within} - {""}):
+    for name in sorted(name for name in {*calls.within} if name.endswith(_COLLECTIVES)):
         yield from _of(calls, name)
 
 

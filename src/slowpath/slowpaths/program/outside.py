@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP082: time outside MPI because of MPI: memory that is mapped again and again, and arrays that are pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from slowpath.core.units import format_bytes
+from slowpath.findings.program_pattern import (
+    NONE,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    RankShare,
+    SeenPattern,
+    most,
+)
+
+LEAST = 20  # times that pages are mapped again at one place, by a rank
+LEAST_PAGES = 16  # of one time: less is a list that grows
+AGAIN = 0.5  # share of a rank's page faults that have to be beyond the memory that it came to need
+LEAST_BYTES = 64 * 1024  # of a new buffer: shorter ones come from pages that malloc keeps
+PAGE_BYTES = 4096
+# A fault of the program's takes so many times one that a rank measures alone: in the program it runs beside those of
+# other ranks, on memory that the caches do not hold, or the kernel has the pages at hand (docs/results/watch.md).
+LEAST_RATIO, USUAL_RATIO, MOST_RATIO = 0.7, 1.2, 2.1
+MOST_PLACES = 40  # kinds of stretches of one rank; the rest are one
+IN_CALL = 0.02  # of the faults that a stretch outside of equal length has: calls mostly wait, unless buffers are new
+ROUNDS = 6  # of the search for what each kind of stretch faults: few, so that what nothing shows stays as at first
+LEAST_PICKLED_BYTES = 16 * 1024  # of a message: shorter ones need not be arrays
+COPY_S_PER_BYTE = 0.1e-9  # of pickling and unpickling together, in memory that is mapped
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Pickled arrays, and page faults that those do not explain."""
+    pickled = list(_pickled(calls))
+    return [*pickled, *_mapped_again(calls, sum(one.count for one in pickled))]
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Page faults of a rank for memory that it had had before, and what one takes: value, low, high."""
+
+    share: RankShare
+    faults: int
+    each_s: tuple[float, float, float]
+
+
+def _again(calls: ProgramCalls) -> dict[int, _Again]:
+    """Of each rank whose faults go beyond what its memory grew by, in the end or in between."""
+    found = {}
+    for share in calls.resources.ranks if calls.resources else ():
+        if share.faults is None or not share.fault_s or share.grown_bytes is None:
+            continue
+        faults = share.faults - max(share.grown_bytes, share.touched_bytes or 0, 0) // PAGE_BYTES
+        each_s = float(np.median(share.fault_s))
+        ends = (USUAL_RATIO * each_s, LEAST_RATIO * min(share.fault_s), MOST_RATIO * max(share.fault_s))
+        if faults >= max(AGAIN * share.faults, LEAST * LEAST_PAGES):
+            found[share.rank] = _Again(share, faults, ends)
+    return found
+
+
+def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
+    """Ranks whose memory is given back and mapped again.  Args: pickled: messages whose memory this may be."""
+    ranks = _again(calls)
+    if not ranks or pickled >= LEAST:
+        return
+    places = {rank: _places(calls, again) for rank, again in ranks.items()}
+    faults = sum(again.faults for again in ranks.values())
+    new = calls.first_uses[(calls.first_uses[:, 3] >= LEAST_BYTES) & np.isin(calls.first_uses[:, 1], list(ranks))]
+    new = _repeated(new)
+    pages = int((new[:, 2] * (new[:, 3] // PAGE_BYTES)).sum())
+    seen = [place for of_rank in places.values() for place in of_rank if place.times >= LEAST]
+    if pages < AGAIN * faults and sum(place.faults for place in seen) < AGAIN * faults:
+        return
+    kept = [(place, ranks[rank]) for rank, of_rank in places.items() for place in of_rank]
+    outside = [(place.rows, place.each(calls, again.each_s)) for place, again in kept if not place.is_call]
+    inside = [(place.rows, place.each(calls, again.each_s)) for place, again in kept if place.is_call]
+    sooner, rows = (np.concatenate([np.zeros(0, np.int64), *(row for row, _ in part)]) for part in (outside, inside))
+    sooner_s, saved_s = (np.concatenate([np.zeros((0, 3)), *(each for _, each in part)]) for part in (outside, inside))
+    without = [again.faults * np.array(again.each_s) for rank, again in ranks.items() if not places[rank]]
+    left = np.sum(without, axis=0) / calls.ranks if without else np.zeros(3)
+    sites, text = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
+    value = np.array([again.each_s for again in ranks.values()]).mean(axis=0) * 1e9
+    yield SeenPattern(
+        name="memory mapped again and again",
+        sites=sites,
+        count=faults,
+        text=text,
+        change="allocate the memory that is used there once, before the loop, and reuse it (malloc, vectors and arrays "
+        "of numpy alike; numpy writes into an array that is there by out=)",
+        basis=f"{faults:,} page faults beyond what memory grew by, of {value[0]:.0f} ns [{value[1]:.0f}, "
+        f"{value[2]:.0f}]: {USUAL_RATIO:g} times what a rank measured at begin and end; low and high {LEAST_RATIO:g} "
+        f"and {MOST_RATIO:g} times, because faults beside other ranks cost less or more",
+        rows=rows,
+        saved_s=saved_s,
+        sooner=sooner,
+        sooner_s=sooner_s,
+        more_s=(float(left[0]), float(left[1]), float(left[2])),
+        outside=True,
+    )
+
+
+def _repeated(rows: Ints) -> Ints:
+    """First uses at places that bring new buffers again and again."""
+    key, place = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    count = np.bincount(place.reshape(-1), weights=rows[:, 2], minlength=len(key))
+    return rows[count[place.reshape(-1)] >= LEAST]
+
+
+def _buffers(new: Ints, faults: int) -> tuple[tuple[int, ...], str]:
+    count = int(new[:, 2].sum())
+    length = format_bytes(round(float((new[:, 2] * new[:, 3]).sum()) / count))
+    known = new[new[:, 0] != NONE]
+    sites = most(known[:, 0], (known[:, 2] * known[:, 3]).astype(float))
+    return sites, (
+        f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI, and the ranks had {faults:,} page "
+        "faults for memory that they had had before, in the program and in MPI"
+    )
+
+
+def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tuple[tuple[int, ...], str]:
+    by_kind: dict[tuple[int, int, bool], float] = {}
+    for place in seen:
+        key = (place.before, place.after, place.is_call)
+        by_kind[key] = by_kind.get(key, 0.0) + place.faults
+    (before, after, is_call), part = max(by_kind.items(), key=lambda kind: kind[1])
+    rows = np.concatenate([place.rows for place in seen if (place.before, place.after) == (before, after)])
+    name, earlier = (calls.names[int(np.bincount(calls.call[at]).argmax())] for at in (rows, np.maximum(rows - 1, 0)))
+    if is_call:
+        where = f"in {name} in {{place}}"
+    elif before == after:
+        where = f"outside MPI before {name} in {{place}}"
+    else:
+        where = f"between {earlier} in {{other}} and {name} in {{place}}"
+    text = (
+        f"the ranks had {faults:,} page faults for memory that they had had before and given back, about "
+        f"{part / faults:.0%} of them {where}"
+    )
+    return (after, *((before,) if before not in (after, NONE) else ())), text
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Stretches of one kind of a rank, with their page faults.
+
+    before, after: sites of the calls around it; of a call itself twice its own.  rows: calls that end a stretch, or are
+    one.  times: they stand for.
+    """
+
+    before: int
+    after: int
+    is_call: bool
+    rows: Ints
+    times: float
+    faults: float
+
+    def each(self, calls: ProgramCalls, each_s: Sequence[float]) -> Floats:
+        """What each stretch would take less, shape (rows, 3)."""
+        took_s = calls.own_s[self.rows] if self.is_call else calls.gap_s[self.rows]
+        less_s = self.faults / max(self.times, 1.0) * np.asarray(each_s)
+        least: Floats = np.minimum(less_s[None, :], took_s[:, None])
+        return least
+
+
+def _places(calls: ProgramCalls, again: _Again) -> list[_Place]:
+    """Kinds of stretches of a rank with their faults, by how many came between two samples."""
+    rank = again.share.rank
+    at_s, counted = calls.faults(rank)
+    mine = np.flatnonzero(calls.rank == rank)
+    if at_s.size < LEAST or not mine.size or (np.diff(calls.start_s[mine]) < 0).any():
+        return []  # several threads call at once: whose faults these are is not known
+    gaps = mine[np.isfinite(calls.gap_s[mine])]
+    kinds = [
+        *((int(a), int(b), False) for a, b in zip(calls.site[gaps - 1], calls.site[gaps], strict=True)),
+        *((int(a), int(a), True) for a in calls.site[mine]),
+    ]
+    rows = np.concatenate([gaps, mine])
+    starts = np.concatenate([calls.end_s[gaps - 1], calls.start_s[mine]])
+    ends = np.concatenate([calls.start_s[gaps], calls.end_s[mine]])
+    numbers: Mapping[tuple[int, int, bool], int] = {key: i for i, key in enumerate(dict.fromkeys(kinds))}
+    number = np.array([numbers[key] for key in kinds], dtype=np.int64)
+    largest = np.argsort(-np.bincount(number, weights=ends - starts), kind="stable")[:MOST_PLACES]
+    time_s = np.zeros((at_s.size - 1, largest.size))
+    for column, kind in enumerate(largest.tolist()):
+        here = np.flatnonzero(number == kind)
+        edges = np.stack([starts[here], ends[here]], axis=1).ravel()
+        lasted = np.cumsum(np.stack([np.zeros(here.size), ends[here] - starts[here]], axis=1).ravel())
+        time_s[:, column] = np.diff(np.interp(at_s, edges, lasted, left=0.0))
+    keys = list(numbers)
+    fresh = _repeated(calls.first_uses[calls.first_uses[:, 3] >= LEAST_BYTES])[:, 0]
+    waits = [keys[kind][2] and keys[kind][1] not in fresh for kind in largest.tolist()]
+    shares = _shares(time_s, np.diff(counted).astype(float), np.where(waits, IN_CALL, 1.0))
+    found = []
+    for kind, share in zip(largest.tolist(), shares.tolist(), strict=True):
+        before, after, is_one = keys[kind]
+        here = rows[number == kind]
+        if share > 0:
+            times = float(calls.weight[here].sum())
+            found.append(_Place(before, after, is_one, here, times, share * again.faults))
+    return found
+
+
+def _shares(time_s: Floats, faults: Floats, weight: Floats) -> Floats:
+    """Share of the faults that each kind of stretch has: towards the likeliest rates of all kinds.
+
+    Args: time_s: shape (intervals, kinds), of each kind in the time between two samples.  faults: shape (intervals,).
+    weight: of each kind's rate at first: where nothing tells kinds apart, it stays.
+    """
+    known = time_s.sum(axis=1) > 0
+    time_s, faults = time_s[known], faults[known]
+    total_s = np.maximum(time_s.sum(axis=0), 1e-12)
+    rate = weight.copy()
+    shared = np.zeros(weight.size)
+    for _ in range(ROUNDS):
+        part = time_s * rate
+        part /= np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
+        shared = (part * faults[:, None]).sum(axis=0)
+        rate = shared / total_s
+    found: Floats = shared / max(shared.sum(), 1e-300)
+    return found
+
+
+_PICKLED: Final = (
+    *("send", "ssend", "bsend", "isend", "issend", "ibsend", "sendrecv", "recv", "irecv", "bcast", "gather", "scatter"),
+    *("allgather", "alltoall"),
+)
+
+
+def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Long messages of mpi4py's calls in lower case: each side copies the array, in memory that is new each time."""
+    method = np.array([name.rpartition(".")[2] for name in (*calls.within, "")])
+    here = np.isin(method, _PICKLED)[calls.site] & (calls.bytes >= LEAST_PICKLED_BYTES)
+    rows = np.flatnonzero(here)
+    if rows.size < LEAST:
+        return
+    faults = sum(share.faults or 0 for share in calls.resources.ranks) if calls.resources else 0
+    fault_s = [at_s for share in calls.resources.ranks for at_s in share.fault_s] if calls.resources else []
+    length = calls.bytes[rows].astype(float)
+    pages = float((length * calls.weight[rows]).sum()) / PAGE_BYTES
+    mapped = min(faults / pages, 2.0) * float(np.median(fault_s)) / PAGE_BYTES if fault_s and pages else 0.0
+    each_s = length * (mapped + COPY_S_PER_BYTE)
+    ends = each_s[:, None] * np.array([1.0, 0.6, 1.8])
+    sends = np.isin(method, [name for name in _PICKLED if "recv" not in name or name == "sendrecv"])[calls.site[rows]]
+    # An array is pickled before its send, and unpickled after it was received.
+    after = np.minimum(rows + 1, len(calls) - 1)
+    entered = np.where(sends, rows, after)
+    alone, place = np.unique(entered, return_inverse=True)
+    less_s = np.zeros((alone.size, 3))
+    np.add.at(less_s, place.reshape(-1), ends)
+    gap_s = np.where(np.isfinite(calls.gap_s[alone]), calls.gap_s[alone], 0.0)
+    names = sorted({str(name) for name in method[calls.site[rows]]}, key=_PICKLED.index)
+    buffered = " and ".join(f"comm.{name.capitalize()}" for name in names[:2])
+    count, usual_bytes = calls.stood_for(rows), round(float(np.median(length)))
+    said = " and ".join(f"comm.{name}" for name in names[:2])
+    yield SeenPattern(
+        name=f"{said} of arrays",
+        sites=most(calls.site[rows], length * calls.weight[rows]),
+        count=count,
+        text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled: "
+        "each side copies them into memory that is new each time",
+        change=f"send arrays by {buffered} with buffers that are there: {said} pickle them",
+        basis="what lies outside MPI before sends and after receives, as far as copies and page faults of the "
+        "messages' length take that long; low 0.6 and high 1.8 times",
+        sooner=alone,
+        sooner_s=np.minimum(less_s, gap_s[:, None]),
+        outside=True,
+    )
+
+
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
+    code="SP082",
+    name="outside MPI because of MPI",
+    title="Memory is mapped again and again, or arrays are pickled",
+    what="Memory that is freed goes back to the kernel, and the next buffer consists of pages that the kernel has "
+    "to clear and enter at their first touch. A call of mpi4py in lower case pickles its object, which copies an array "
+    "on each side.",
+    needs="A watched program on Linux. Memory: page faults of a rank are twice as many as its memory grew by, at a "
+    "place that samples of the rank or new buffers of 64 KiB and longer show, twenty times or more. Pickling: twenty "
+    "messages of 16 KiB and longer by calls in lower case.",
+    remedy="Allocate before the loop. Else let glibc keep freed memory (`slowpath prove --remedy keep-freed-memory`). "
+    "mpi4py: comm.Send and comm.Recv with buffers.",
+    cause="Pages of new memory are faulted in; arrays are copied.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)
