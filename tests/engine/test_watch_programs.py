@@ -57,11 +57,15 @@ PLANTED = {
     "synchronous": ("SP079", "synchronous"),
     "polls": ("SP081", "polls"),
     "requests": ("SP083", "requests"),
+    "epochs": ("SP079", "epochs"),
+    "any-request": ("SP079", "any_request"),
+    "own-part": ("SP079", "own_part"),
+    "asks-again": ("SP079", "asks_again"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
 # Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
-FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls"), 2)
+FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls", "epochs", "any-request"), 2)
 LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
 SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
 ALSO = {"leak": {"SP083"}, "requests": {"SP079"}}  # what is in both twins: made in each iteration, eight messages

@@ -249,6 +249,53 @@ static void serial(void) {
     MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+// Parts put one by one, each in an epoch of its own.
+static void epochs(void) {
+    static double* base;
+    if (win == MPI_WIN_NULL) MPI_Win_allocate(window_bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (rank == 0) {
+        if (!is_faulty) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        for (int i = 0; i < numbers; i++) {
+            if (is_faulty) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+            MPI_Put(&values[each_count * i], each_count, MPI_DOUBLE, 1, each_count * i, each_count, MPI_DOUBLE, win);
+            if (is_faulty) MPI_Win_unlock(1, win);
+        }
+        if (!is_faulty) MPI_Win_unlock(1, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// Each MPI_Waitany looks at all requests again.
+static void any_request(void) {
+    static MPI_Request pending[2 * elements];
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    for (int i = 0; i < elements; i++)
+        MPI_Irecv(&taken[each_count * (i % 64)], each_count, MPI_DOUBLE, left, i, MPI_COMM_WORLD,
+                  &pending[i]);
+    for (int i = 0; i < elements; i++)
+        MPI_Isend(values, each_count, MPI_DOUBLE, right, i, MPI_COMM_WORLD, &pending[elements + i]);
+    for (int i = 0, which; is_faulty && i < 2 * elements; i++)
+        MPI_Waitany(2 * elements, pending, &which, MPI_STATUS_IGNORE);
+    if (!is_faulty) MPI_Waitall(2 * elements, pending, MPI_STATUSES_IGNORE);
+}
+
+// The rank's own part of a transpose, most of it, goes through MPI; or it is used where it is.
+static void own_part(void) {
+    int counts[most_ranks], places[most_ranks];
+    for (int i = 0; i < size; i++) counts[i] = 64, places[i] = i == rank ? 0 : chained / 2 + 64 * i;
+    counts[rank] = is_faulty ? chained / 2 : 0;
+    MPI_Alltoallv(values, counts, places, MPI_DOUBLE, taken, counts, places, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
+static void asks_again(void) {
+    int mine = rank;
+    for (int i = 0; i < most; i++) {
+        if (is_faulty) MPI_Comm_rank(MPI_COMM_WORLD, &mine);
+        values[i] += mine;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, halo, 300, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
     static const struct {
         const char* name;
@@ -259,7 +306,8 @@ int main(int argc, char** argv) {
         {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
         {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
         {"passive", passive}, {"synchronous", synchronous}, {"serial", serial}, {"polls", polls},
-        {"requests", requests},
+        {"requests", requests}, {"epochs", epochs}, {"any-request", any_request}, {"own-part", own_part},
+        {"asks-again", asks_again},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

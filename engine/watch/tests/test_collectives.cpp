@@ -94,6 +94,22 @@ TEST(Collectives, ADatatypeOfNothingIsNotLookedAt) {
     EXPECT_EQ(bytes, (Bytes{3}));
 }
 
+TEST(Collectives, TheShareOfTheRankItselfIsInTheTag) {
+    const record_file::Record record = record_of([] {
+        fake_mpi::world = {.rank = 1, .size = 3, .thread_level = 0, .communicators = {}};
+        begin_record();
+        const Word counts = array<int>({1, 2, 1}), none = unreadable();
+        call(calls::MPI_Alltoallv,
+             {word(data), counts, none, type_char, none, none, none, type_char, comm_world});
+        call(calls::MPI_Alltoallv,
+             {~Word{0}, none, none, none, word(data), counts, none, type_char, comm_world});
+        end_record();
+    });
+    ASSERT_EQ(record.events().size(), 2U);
+    EXPECT_EQ(record.events()[0].tag, 500);
+    EXPECT_EQ(record.events()[1].tag, -1) << "in place";
+}
+
 /// Whatever MPI refused is not looked at; that the call was made is recorded.
 TEST(Collectives, ACallThatFailedIsCountedAndNotRead) {
     const record_file::Record record = record_of([] {

@@ -236,7 +236,8 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {mine.each:.0f} in a row to one rank",
             change=f"call {name} once for all of them, {format_bytes(round(size * mine.each))}: with a datatype where "
             "their places are apart",
-            basis="the calls' own time, less one call and 1 ns a byte, half of the time between; low: none of it; high: all",
+            basis="the calls' own time, less one call and 1 ns a byte, half of the time between; low: none of that; "
+            "high: all",
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
             more_s=_between(calls, mine),
@@ -423,7 +424,7 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
             "complete them by MPI_Waitall, or wait for groups of few requests and leave out those that are complete",
             basis="the calls' own time, less 0.2 us for each; low: 0.7 of the median",
             rows=rows,
-            saved_s=np.stack([value, np.minimum(low, value), np.maximum(own_s, value)], axis=1),
+            saved_s=np.stack([value, np.minimum(low, value), usual(own_s, calls.call[rows], 9.0)], axis=1),
         )  # fmt: skip
 
 
