@@ -162,7 +162,7 @@ def _candidates(
 ) -> list[Candidate]:
     """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
-    from slowpath.watch.prove.remedies import LIBRARY_DEFAULTS, by_name, of_library, of_user, ready, with_tuning
+    from slowpath.watch.prove.remedies import LIBRARY_DEFAULTS, by_name, of_library, of_user, ready
     from slowpath.watch.prove.session import findings_of, in_order, is_crowded
     from slowpath.watch.start.library import library_folders
 
@@ -179,7 +179,6 @@ def _candidates(
         wanted = of_library(mpi, results, os.environ)
     else:
         wanted = in_order(findings, is_crowded(results)) if what.screen else by_name(what.remedy, findings)
-    wanted = [with_tuning(candidate, watch, results, mpi) for candidate in wanted]
     identity = f"{mpi.name} {mpi.version}" if mpi.name else None
     folders = library_folders(os.environ, identity) if any(candidate.preload for candidate in wanted) else []
     chosen = ready(wanted, info.command, mpi, os.environ, folders)

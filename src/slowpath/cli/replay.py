@@ -44,7 +44,7 @@ def replay_command(
     """
     tell = teller(quiet)
     if measure_missing(watch, mpi, rounds, budget, cell_timeout, dry_run, quiet) is None:
-        tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
+        tell("nothing to measure: no rule is about messages that take 1 % of the run or more")
     return 0 if dry_run else _show(watch)
 
 
@@ -67,7 +67,7 @@ def measure_missing(
     watched, asked = questions(watch)
     for line in asked.left:
         tell(f"no cell for {line}")
-    if not asked.questions and not asked.collectives:
+    if not asked.questions:
         return None
     from slowpath.core.campaign import campaign_toml
     from slowpath.watch.replay import measured, prepared_for

@@ -95,22 +95,6 @@ class ProgramPrice:
         return change({**DEFAULTS, **parameters}) if change else None
 
 
-@dataclass(frozen=True)
-class CollectivesPrice:
-    """How a program's collectives are priced: other calls of the library do the same in less time.
-
-    metric    of experiment coll: cells of one collective in several ways differ in it
-    remedy, text, side_effects   as the finding lists its remedy; {what} in the text: the collective and its other way
-    tries     key of the remedy that does it to a program as it is
-    """
-
-    metric: str
-    remedy: str
-    text: str
-    side_effects: tuple[str, ...]
-    tries: str
-
-
 # What a remedy is: one thing that can be changed, how users write it, and what must not change with it.
 #
 # What a `Remedy` does in the engine, a `ProgramRemedy` does to a whole program, without compiling it again (`slowpath
@@ -322,13 +306,12 @@ def _lua(text: str) -> str:
 TUNABLES = "GLIBC_TUNABLES"  # values of several remedies are joined, and the user's own stand in front
 PAD_LIBRARY = "libslowpath-pad.so"
 COLL_LIBRARY = "libslowpath-coll.so"
-COLLECTIVES = "collectives"  # key of the remedy whose tuning file is made for each watch
 EAGER_BYTES = 65536
 # What has to hold on the machine (diagnose.prove.machine looks).
 Need = Literal["glibc 2.35", "huge pages by madvise", "reserved huge pages", "GPU"]
 # What else than time shows that it was taken: MPI_T reads the value back; page faults become fewer; affinity of the
-# ranks changes; the preloaded library reports what it padded, or which collectives it replaced.
-RemedyWitness = Literal["control variable", "faults", "affinity", "pad report", "collectives report"]
+# ranks changes; the preloaded library reports what it padded.
+RemedyWitness = Literal["control variable", "faults", "affinity", "pad report"]
 
 
 @dataclass(frozen=True)
@@ -556,7 +539,6 @@ class SlowPath:
 
     In a program:
         prices: the messages that it is about, and the cell that prices them.
-        prices_collectives: how the program's collectives are priced by equivalents; None: not by it.
     """
 
     code: str
@@ -581,7 +563,6 @@ class SlowPath:
     removes_cause: tuple[Remedy, ...] = ()
     program_remedies: tuple[ProgramRemedy, ...] = ()
     prices: tuple[ProgramPrice, ...] = ()
-    prices_collectives: CollectivesPrice | None = None
 
 
 # Causes that would look the same as those of several slow paths.

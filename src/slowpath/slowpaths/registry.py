@@ -76,11 +76,6 @@ def known(code: str) -> SlowPath | None:
     return next((path for path in SLOW_PATHS if path.code == code), None)
 
 
-def collectives_path() -> SlowPath | None:
-    """Return the slow path by which a program's collectives are priced; None: there is none."""
-    return next((path for path in SLOW_PATHS if path.prices_collectives), None)
-
-
 def codes_refined_by(refinement: Refinement) -> frozenset[str]:
     """Return the codes of the slow paths that a diagnosis refines in this way."""
     return frozenset(path.code for path in SLOW_PATHS if refinement in path.refinements)

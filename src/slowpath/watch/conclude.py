@@ -11,14 +11,6 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from slowpath.mpi.libraries import named_in
-from slowpath.watch.collective_prices import (
-    CollectiveQuestion,
-    collective_finding,
-    collective_prices,
-    collective_questions,
-    too_little,
-    worth,
-)
 from slowpath.watch.findings import (
     MOST_UNEXPLAINED,
     SlowPathCost,
@@ -39,15 +31,11 @@ _NOT_KEPT: Final = Saved(None, None, "the order of its calls was not recorded")
 
 @dataclass(frozen=True)
 class Asking:
-    """What is to be priced in a program. loads: kinds of its messages.  left: what no cell can price.
-
-    collectives: kinds of these that take 1 % of the run or more.
-    """
+    """What is to be priced in a program. loads: kinds of its messages.  left: what no cell can price."""
 
     loads: tuple[Load, ...]
     questions: tuple[PriceQuestion, ...]
     left: tuple[str, ...]
-    collectives: tuple[CollectiveQuestion, ...] = ()
 
 
 def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str, str]) -> Asking:
@@ -56,8 +44,7 @@ def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str
     loads = loads_of(results.classes, results.calls, pairs)
     program = ProgramFacts(frozenset(call.name for call in results.calls), variables, results.program.thread_level)
     questions, left = questions_of(loads, program, run_seconds(results), len(results.ranks))
-    collectives, none = collective_questions(results.collectives, run_seconds(results))
-    return Asking(tuple(loads), tuple(questions), (*left, *none), tuple(collectives))
+    return Asking(tuple(loads), tuple(questions), tuple(left))
 
 
 def concluded(
@@ -95,10 +82,6 @@ def concluded(
     findings = [
         finding_of(cost, saved, results.sites, run_s, name, version) for cost, saved in zip(costs, every, strict=True)
     ]
-    collectives, unpriced = collective_prices(asked.collectives, sources)
-    findings += [
-        collective_finding(priced, results.sites, results.classes, run_s) for priced in worth(collectives, run_s)
-    ]
     findings += patterns.findings
     together = _with_patterns(together, patterns, results)
     unclear_words = no_gain_words(unclear, results.program.ranks).values()
@@ -106,11 +89,8 @@ def concluded(
         *map(Unpriced, asked.left),
         *prices.unpriced,
         *map(Unpriced, unclear_words),
-        *unpriced,
-        *map(Unpriced, too_little(collectives, run_s)),
     ]
     is_measured = {reason.text: reason.is_measured for reason in reasons}
-    known = {collective.question.of.id: collective.class_result for collective in collectives}
     found = changed(
         results,
         findings=tuple(sorted(findings, key=_gain, reverse=True)),
@@ -118,7 +98,6 @@ def concluded(
         saved_interval=together.interval,
         unpriced=tuple(is_measured),
         not_measured=sum(not measured for measured in is_measured.values()),
-        collectives=tuple(known.get(collective.id, collective) for collective in results.collectives),
     )
     return _with_verdict(found, watch)
 

@@ -21,11 +21,10 @@ from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import Tell
 from slowpath.run.measure import create, measure_prepared
-from slowpath.run.prepare import PreparedRun, allocated_nodes, allowed_cores, prepare
+from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose
 from slowpath.run.schedule import RunLimits
 from slowpath.watch.analysis import Watched
-from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.watch.conclude import Asking
 from slowpath.watch.prices import PriceQuestion, next_price_folder, settings_of, words
 from slowpath.watch.results import WatchedProgram, WatchResults
@@ -70,11 +69,8 @@ def _candidates(program: WatchedProgram, environ: Mapping[str, str]) -> Iterator
 
 ROUNDS: Final = 8
 MOST_QUESTIONS: Final = 24
-MOST_COLLECTIVES: Final = 12
-PAIR: Final = 2
 # How the engine measures a later message, and a first one.
 _STEADY: Final = {"pattern": "ping_pong", "samples": "60", "time_limit_s": "0.02", "warmup_s": "0.005"}
-_COLLECTIVE: Final = {"samples": "40", "time_limit_s": "0.03", "warmup_s": "0.003"}
 _FIRST: Final = {"pattern": "one_way", "allocations": "5", "messages": "6"}
 _ONE_WAY: Final = {"pattern": "one_way", "messages": "60"}
 
@@ -84,9 +80,8 @@ def campaign_of(
     variables: Mapping[str, str],
     unset: Sequence[str] = (),
     nodes: int = 1,
-    collectives: Sequence[CollectiveQuestion] = (),
 ) -> Campaign:
-    """Cells of every question; of each collective its other ways.
+    """Cells of every question.
 
     Args: variables: that were set for the program and are not set so here.  unset: that are set here and were not.
           nodes: 2: most of its bytes went between nodes.
@@ -99,37 +94,18 @@ def campaign_of(
         name = f"{number + 1} {question.row.name}"
         groups.append(CellsTable(name, "p2p", _cells(question), [environment.name], [place]))
         contrasts.append(_contrast(name, question))
-    places = {place: LaunchPlace("core", PAIR, nodes if nodes > 1 else None)}
-    for number, asked_of in enumerate(collectives[:MOST_COLLECTIVES], start=1):
-        name, there = _place(asked_of, nodes)
-        places.setdefault(name, there)
-        values = {**_COLLECTIVE, **asked_of.parameters, "way": [LIBRARY, *asked_of.ways]}
-        groups.append(CellsTable(f"collective {number}", "coll", values, [environment.name], [name]))
     return Campaign(
         name="replay",
         title="A watched program's own messages",
         ranks=[2],
         rounds=ROUNDS,
         environments=[environment],
-        placements=named_places(
-            places if collectives else {place: LaunchPlace("core", nodes=nodes if nodes > 1 else None)}
-        ),
+        placements=named_places({place: LaunchPlace("core", nodes=nodes if nodes > 1 else None)}),
         cells=groups,
         contrasts=contrasts,
         why="The costly messages of a watched program: each kind unchanged, and without one fault.\n"
-        + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked))
-        + "".join(
-            f"\ncollective {i}: {collective_words(one.of)}, {100 * one.share:.1f} % of the run"
-            for i, one in enumerate(collectives[:MOST_COLLECTIVES], start=1)
-        ),
+        + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked)),
     )
-
-
-def _place(question: CollectiveQuestion, nodes: int) -> tuple[str, LaunchPlace]:
-    """As many ranks as its communicator has, on as many nodes as the program had, where they divide the ranks."""
-    ranks = question.of.ranks
-    over = nodes if nodes > 1 and ranks % nodes == 0 else None
-    return f"{ranks} ranks", LaunchPlace("core", ranks, over)
 
 
 def _cells(question: PriceQuestion) -> dict[str, Values]:
@@ -180,41 +156,14 @@ def prepared_for(
     """What would be measured, and its campaign.
 
     Args:   mpi: as the user names the program's MPI; None: it is searched.  dry: nothing is compiled.
-    Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here,
-            or no question can be measured here.
+    Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here.
     """
     launcher = launcher_of(watched.results.program, mpi, environ)
-    collectives, crowded = _with_cores(asked.collectives, allowed_cores() * allocated_nodes(environ))
-    for line in crowded:
-        tell(line)
     then, now = settings_of(watched.variables), settings_of(environ)
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
-    campaign = campaign_of(asked.questions, given, taken, _nodes(watched.results), collectives)
-    if not campaign.cells:
-        raise EnvironmentFailure(nothing_left(asked))
+    campaign = campaign_of(asked.questions, given, taken, _nodes(watched.results))
     return prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s, dry), campaign
-
-
-def nothing_left(asked: Asking) -> str:
-    """Why a program has nothing that can be measured here, and what can be done. Args: asked: its collectives alone."""
-    ranks = sorted({one.of.ranks for one in asked.collectives})
-    least = f"of {ranks[0]} cores or more" if ranks else "with more cores"
-    return (
-        "no message of this program can be measured here: its collectives need a core for each rank. Replay the "
-        f"watch on a machine {least}"
-    )
-
-
-def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[CollectiveQuestion], list[str]]:
-    """Those whose ranks can have a core each, and a line for each other one."""
-    found = [one for one in asked if one.of.ranks <= cores]
-    here = "there is one core" if cores == 1 else f"there are {cores} cores"
-    return found, [
-        f"no cell for {collective_words(one.of)}: {here} here, so the scheduler would determine its time"
-        for one in asked
-        if one.of.ranks > cores
-    ]
 
 
 def measured(

@@ -210,12 +210,6 @@ class CollectiveClass(Result, frozen=True, kw_only=True):
     count: Annotated[Count, means("collectives; one is a call on each of its ranks")]
     work_s: Annotated[NotNegative, means("of one, from the last rank's entry to the last rank's exit: median")]
     sites: Annotated[tuple[Count, ...], means("indices in sites, those with most calls first")]
-    way: Annotated[
-        Name | None, means("other calls of the library that do the same in less time: gather+bcast; null: none known")
-    ] = None
-    saved_s: Annotated[Number | None, means("by it on one collective; null: not priced")] = None
-    saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")] = None
-    source: Annotated[Text | None, means("folder and cells that saved_s comes from")] = None
 
 
 class Price(Result, frozen=True, kw_only=True):

@@ -35,6 +35,8 @@ from slowpath.watch.results import (
 MOST_CHANGES: Final = 3
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 MOST_UNSEEN: Final = 4
+LEAST_COLLECTIVES: Final = 0.1  # of the run
+LEAST_CALLS: Final = 20  # of a kind of collective: of fewer, a rank without a core decides what they took
 LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
 _HOW: Final[Mapping[str, str]] = {
     "priced": "priced on this machine",
@@ -414,9 +416,20 @@ def _undecided(results: WatchResults, watch: str) -> str | None:
             f"{count} kind{'s' if count != 1 else ''} of messages may be slow on this machine; slowpath replay "
             f"{watch} measures {it}"
         )
+    if (share := _collectives_share(results)) >= LEAST_COLLECTIVES:
+        parts.append(
+            f"{100 * share:.0f} % of the run is work of collectives; slowpath tune --for {watch} tries other ways"
+        )
     if results.coverage.unseen:
         parts.append(f"calls that are not seen: {listed(results.coverage.unseen[:3])}")
     return f"Not decided: {'; '.join(parts)}." if parts else None
+
+
+def _collectives_share(results: WatchResults) -> float:
+    """Of the run, in blocking collectives of many calls once all ranks are there."""
+    run_s = run_seconds(results)
+    work_s = sum(kind.work_s * kind.count for kind in results.collectives if kind.count >= LEAST_CALLS)
+    return min(work_s / run_s, 1.0) if run_s > 0 else 0.0
 
 
 def run_seconds(results: WatchResults) -> float:

@@ -8,13 +8,10 @@ What was proven is in the watch's results: status of the finding, verdict of its
 Which remedies a command asks for.
 
 The table of what helps a program as it is: keys are unique, names it stands for exist, every line can be tried.
-
-The tuning file of a watch's priced collectives, and what the library says that it did with it.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +27,6 @@ from slowpath.slowpaths.registry import (
     PROGRAM_REMEDIES,
     REMEDIES,
     codes_helped_by,
-    find_program_remedy,
     program_remedies_for,
 )
 from slowpath.stats.contrast import critical_t, half_width, interval
@@ -47,7 +43,6 @@ from slowpath.watch.proof import (
 )
 from slowpath.watch.prove.judge import by_faults, concluded, order, placebo, smallest_decidable
 from slowpath.watch.prove.remedies import (
-    FILE,
     Candidate,
     ProgramMpi,
     by_name,
@@ -55,15 +50,13 @@ from slowpath.watch.prove.remedies import (
     ready,
     screened,
     suggested_by,
-    tuning_rows,
-    with_tuning,
 )
-from slowpath.watch.prove.rerun import Compared, Started, of_collectives_report
+from slowpath.watch.prove.rerun import Compared, Started
 from slowpath.watch.prove.session import ProofQuestion, goes_on, new_proof, whole_runs_only
-from slowpath.watch.results import CollectiveClass, WatchResults
+from slowpath.watch.results import WatchResults
 from slowpath.watch.verdict import with_proofs
 from support import watch_results
-from support.watch_results import a_finding, results
+from support.watch_results import a_finding
 
 TAKEN = ProofWitness(state="taken", text="page faults became fewer")
 QUESTION = ProofQuestion(
@@ -343,48 +336,3 @@ def test_rules_and_remedies_that_it_names_exist() -> None:
 def test_the_one_that_a_finding_names_stands_first() -> None:
     assert program_remedies_for("SP001", ("pad to 2 MiB",))[0].key == "pad"
     assert program_remedies_for("SP001")[0].key == "keep-freed-memory"
-
-
-MPICH = ProgramMpi("mpich", "5.0.2")
-
-
-def program(way: str | None = "reduce+bcast", message_bytes: int = 65536) -> WatchResults:
-    kind = CollectiveClass(
-        id=0,
-        collective="allreduce",
-        call="MPI_Allreduce",
-        bytes=message_bytes,
-        ranks=2,
-        count=9,
-        work_s=1e-4,
-        sites=(),
-        way=way,
-    )
-    return results(collectives=(kind,))
-
-
-def test_a_row_for_each_kind_with_a_price(tmp_path: Path) -> None:
-    remedy = find_program_remedy("collectives")
-    made = with_tuning(remedy, tmp_path, program(), MPICH)
-    assert made.variables == {"SLOWPATH_COLL": str(tmp_path / FILE)}
-    assert made.preload == "libslowpath-coll.so"
-    written = json.loads((tmp_path / FILE).read_text())
-    row = {"collective": "allreduce", "ranks": [2, 2], "bytes": [65536, 131071], "mockup": "reduce+bcast"}
-    assert written == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
-    assert tuning_rows(program(message_bytes=0))[0].bytes == (0, 0)
-    assert tuning_rows(program(message_bytes=65535))[0].bytes == (32768, 65535)
-
-
-def test_the_library_says_what_it_replaced(tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    assert of_collectives_report(report) is not None
-    row = {"collective": "allreduce", "ranks": [2, 2], "bytes": [1, 2], "mockup": "reduce+bcast", "calls": 24000}
-    report.write_text(json.dumps({"schema": 1, "ranks": 2, "problem": None, "rows": [row]}))
-    found = of_collectives_report(report)
-    assert found is not None
-    assert (found.state, found.text) == (
-        "taken",
-        "libslowpath-coll.so replaced 24,000 calls: allreduce by reduce+bcast",
-    )
-    report.write_text(json.dumps({"rows": [row | {"calls": 0}], "problem": "it is of another MPI"}))
-    assert (of_collectives_report(report) or found).text.endswith("nothing: it is of another MPI")

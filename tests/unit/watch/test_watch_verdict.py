@@ -15,7 +15,6 @@ A program that hangs: who waits for whom in which call, and who has not come, fr
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +23,18 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
-from slowpath.core.campaign import campaign_toml
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import data_folder
-from slowpath.core.results import MOST_LINES, Results
-from slowpath.plan.campaign import decode
+from slowpath.core.results import MOST_LINES
 from slowpath.watch.accounts import file_time, start_seconds
 from slowpath.watch.analysis import watched
 from slowpath.watch.attributed import attributed
-from slowpath.watch.collective_prices import collective_questions
-from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.live import live_lines, quiet_for
 from slowpath.watch.messages import collective_uses, program_use
-from slowpath.watch.prices import PriceSource
 from slowpath.watch.proof import write_proof
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import NONE_16, Doing, EventKind, RecordState
-from slowpath.watch.replay import campaign_of
 from slowpath.watch.report.write import FILES, rebuild
 from slowpath.watch.results import (
     Account,
@@ -53,8 +46,6 @@ from slowpath.watch.results import (
 )
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
 from slowpath.watch.verdict import full_lines, screen_lines, site_lines, verdict_of
-from support import results as engine
-from support import watch_results as program
 from support.watch_record import REALTIME_NS, Job, Rank
 from support.watch_results import (
     SPAN_S,
@@ -300,41 +291,13 @@ def test_what_a_tuning_is_for_has_most_time_first_and_one_use_a_size_class() -> 
     assert others == {"MPI_Alltoallv": pytest.approx(0.9)}
 
 
-COUNT, WORK_S, RUN_S = 12_000, 100e-6, program.SPAN_S
-
-
-def a_collective(**changes: Any) -> CollectiveClass:
-    fields: dict[str, Any] = {
-        "id": 0,
-        "collective": "allreduce",
-        "call": "MPI_Allreduce",
-        "bytes": 65536,
-        "ranks": 2,
-        "count": COUNT,
-        "work_s": WORK_S,
-        "sites": (program.REDUCE,),
-    }
-    return CollectiveClass(**(fields | changes))
-
-
-def a_program_of_8(*kinds: CollectiveClass) -> WatchResults:
-    return program.results(collectives=kinds, findings=(), unpriced=())
-
-
-def measured(own_s: float, others: dict[str, float], ranks: int = 2, rounds: int = 8, **parameters: str) -> PriceSource:
-    """A replay of an allreduce of 64 KiB of doubles, each way's launches within 1 %."""
-    cells = []
-    for number, (way, value) in enumerate({"library": own_s, **others}.items()):
-        launches = [value * (1 + 0.002 * (i % 4)) for i in range(rounds)]
-        estimate = engine.an_estimate(value, launch_values=launches)
-        asked = {"pattern": "calls", "collective": "allreduce", "message_bytes": "65536", "way": way}
-        asked |= {"start": "blocking", "datatype": "double", "op": "sum", "in_place": "off", "members": "all"}
-        asked |= {"shape": "elements", "arrival": "together", **parameters}
-        metrics = {"collective_work_s": engine.a_metric(estimate)}
-        cells.append(engine.a_cell(number, experiment="coll", parameters=asked, metrics=metrics))
-    place = engine.a_placement("bound", ranks=ranks)
-    found: Results = engine.results(cells, run=engine.a_run(placements=[place]))
-    return PriceSource(found, "prices")
+def test_collectives_that_take_much_are_for_tuning() -> None:
+    kind = a_kind("allreduce", 8, 1e-3)
+    some = a_watch(collectives=(replace(kind, count=9000),))
+    assert any(
+        line.startswith("Not decided: 22 % of the run is work of collectives; slowpath tune") for line in lines(some)
+    )
+    assert not any("tune" in line for line in lines(a_watch(collectives=(replace(kind, count=19, work_s=1.0),))))
 
 
 def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -> None:
@@ -362,55 +325,6 @@ def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -
     assert allreduce.work_s == pytest.approx(0.001), "from the last entry on; the wait before it is the late rank's"
     assert found["alltoall"].bytes == 1024, "a block, as the engine has it"
     assert (found["bcast"].ranks, found["bcast"].call) == (2, "MPI_Bcast")
-
-
-def test_what_takes_a_hundredth_of_the_run_is_asked_and_held_against_all_that_is_known() -> None:
-    few, unknown = (
-        a_collective(id=1, count=10),
-        a_collective(id=2, collective="alltoallw", call="MPI_Alltoallw"),
-    )
-    found, left = collective_questions([a_collective(), few, unknown], RUN_S)
-    (question,) = found
-    assert question.share == pytest.approx(COUNT * WORK_S / RUN_S)
-    assert "reduce+bcast" in question.ways
-    assert question.parameters == {"collective": "allreduce", "message_bytes": "65536", "datatype": "double"}
-    assert left == ["SP036, 12,000 MPI_Alltoallw of 64 KiB on 2 ranks: no equivalent built from other calls is known"]
-    (odd,), _ = collective_questions([a_collective(bytes=65537)], RUN_S)
-    assert odd.parameters["datatype"] == "byte"
-    (barrier,), _ = collective_questions([a_collective(collective="barrier", call="MPI_Barrier", bytes=0)], RUN_S)
-    assert barrier.parameters == {"collective": "barrier"}
-
-
-def test_the_replay_has_a_cell_for_each_way_on_as_many_ranks() -> None:
-    asked = asking(a_program_of_8(a_collective(), a_collective(id=1, ranks=4)), None, {})
-    text = campaign_toml(campaign_of(asked.questions, {}, collectives=asked.collectives))
-    decode(text.encode(), "replay")
-    campaign = tomllib.loads(text)
-    cells = {one["name"]: one for one in campaign["cells"]}
-    first = cells["collective 1"]
-    assert first["parameters"]["way"][0] == "library"
-    assert len(first["parameters"]["way"]) > 4
-    ranks = {one["name"]: one["ranks"] for one in campaign["placement"]}
-    assert [ranks[cells[f"collective {n}"]["placement"][0]] for n in (1, 2)] == [2, 4]
-    assert "# collective 1: 12,000 MPI_Allreduce of 64 KiB on 2 ranks" in text
-
-
-def test_a_slow_collective_is_a_finding_with_its_price_and_what_proves_it() -> None:
-    source = measured(90e-6, {"reduce+bcast": 30e-6})
-    found = concluded(a_program_of_8(a_collective()), None, [source], {})
-    (finding,) = [one for one in found.findings if one.rule == "SP036"]
-    assert "12,000 MPI_Allreduce of 64 KiB on 2 ranks" in finding.text
-    assert "reduce+bcast would save " in finding.text
-    assert " per call; the library's own call is 3.01x slower." in finding.text
-    assert finding.seconds == pytest.approx(0.72, rel=0.02)
-    assert finding.prove == "--remedy collectives"
-    assert finding.saved_s is None
-    assert "may save less" in (finding.saved_reason or "")
-    (kind,) = found.collectives or ()
-    assert (kind.way, kind.source) == ("reduce+bcast", finding.prices[0].source if finding.prices else kind.source)
-    few = concluded(a_program_of_8(a_collective(count=5000)), None, [source], {})
-    assert not any(one.rule == "SP036" for one in few.findings)
-    assert any("reduce+bcast would save 301 ms, less than 1 % of the run" in one for one in few.unpriced)
 
 
 QUIET_S = 20.0

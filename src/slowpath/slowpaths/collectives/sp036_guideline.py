@@ -17,11 +17,7 @@ from slowpath.core.plan import is_effort
 from slowpath.core.units import format_bytes, format_time, ratio_words
 from slowpath.findings.facts import Difference, Facts, Slowdown, ratio_of
 from slowpath.findings.slow_path import (
-    COLL_LIBRARY,
-    COLLECTIVES,
-    CollectivesPrice,
     Observation,
-    ProgramRemedy,
     Remedy,
     SlowPath,
     observed,
@@ -227,15 +223,6 @@ REPLACED_COLLECTIVE = Remedy(
     phrase="tuned collectives (slowpath tune)",
 )
 
-PROGRAM_COLLECTIVES = ProgramRemedy(
-    COLLECTIVES,
-    "Replace collectives that the replay found slow by equivalents built from other MPI calls.",
-    "collectives report",
-    "docs/results/collectives.md",
-    preload=COLL_LIBRARY,
-    screened=False,
-)
-
 SLOW_PATH: SlowPath = SlowPath(
     code="SP036",
     name="guideline violated",
@@ -255,12 +242,4 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="opportunity",
     probes=(*(f"{collective} by other calls" for collective in MADE_BY_OTHERS),),
     remedies=(REPLACED_COLLECTIVE,),
-    program_remedies=(PROGRAM_COLLECTIVES,),
-    prices_collectives=CollectivesPrice(
-        metric="collective_work_s",
-        remedy="collectives by other calls",
-        text="Let libslowpath-coll.so make {what} for this length and number of ranks.",
-        side_effects=("later calls only: the first call on a communicator sets up its own memory",),
-        tries=PROGRAM_COLLECTIVES.key,
-    ),
 )

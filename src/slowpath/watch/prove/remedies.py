@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which remedies `slowpath prove` tries, each made ready for one command under one library on this machine.
 
-They are named, suggested by the findings, or all that are cheap to try. A watch's priced collectives become a tuning
-file: what libslowpath-coll.so is to make of the library's other calls. A row reaches the length class that the
-program's calls were counted under; that it helps there, the program's own reruns prove.
+They are named, suggested by the findings, or all that are cheap to try.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, get_args
 
 from slowpath.core.errors import UsageError
-from slowpath.core.files import json_bytes, write_atomically
-from slowpath.findings.slow_path import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, variables_for
+from slowpath.findings.slow_path import TUNABLES, Need, ProgramRemedy, Way, variables_for
 from slowpath.findings.slow_path import RemedyWitness as Witness
 from slowpath.mpi.alternatives import Operation, PlaceFacts, alternatives_of
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import version_tuple
 from slowpath.mpi.mpi import read_control_variables
-from slowpath.mpi.tuning import FILE_VARIABLE, TuningFile, TuningRow
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, codes_helped_by, find_program_remedy, program_remedies_for
-from slowpath.watch.results import CollectiveClass, WatchFinding, WatchResults, tried_remedy
+from slowpath.watch.results import WatchFinding, WatchResults, tried_remedy
 from slowpath.watch.start.environment import PRELOAD, with_preloaded, with_variables
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -261,37 +257,3 @@ def ready(
         tuple(prepared for _, prepared in made if isinstance(prepared, Candidate)),
         tuple((key, why) for key, why in made if isinstance(why, str)),
     )
-
-
-FILE: Final = "collectives.json"
-
-
-def with_tuning(remedy: ProgramRemedy, watch: Path, results: WatchResults | None, mpi: ProgramMpi) -> ProgramRemedy:
-    """The remedy, with the file that the library reads written into the watch; another one as it is.
-
-    Raises: UsageError: no collective of this watch is priced.  EnvironmentFailure: the file can't be written.
-    """
-    if remedy.key != COLLECTIVES:
-        return remedy
-    rows = tuning_rows(results)
-    if not rows:
-        raise UsageError(
-            f"--remedy {COLLECTIVES}: no collective of {watch} is known to be slower than other calls: slowpath "
-            f"replay {watch}"
-        )
-    table = TuningFile(f"{mpi.name}-{mpi.version}", rows)
-    path = (watch / FILE).resolve()
-    write_atomically(path, json_bytes(table))
-    return replace(remedy, variables={**remedy.variables, FILE_VARIABLE: str(path)})
-
-
-def tuning_rows(results: WatchResults | None) -> tuple[TuningRow, ...]:
-    """One for each kind of collective with a price."""
-    kinds = results.collectives if results is not None else ()
-    return tuple(_row(kind, kind.way) for kind in kinds if kind.way is not None)
-
-
-def _row(kind: CollectiveClass, way: str) -> TuningRow:
-    bits = kind.bytes.bit_length()
-    lengths = (1 << (bits - 1), (1 << bits) - 1) if bits else (0, 0)
-    return TuningRow(kind.collective, (kind.ranks, kind.ranks), lengths, way)

@@ -22,7 +22,6 @@ from slowpath.mpi.loaded import Ask
 from slowpath.mpi.mpi import ControlVariables, read_control_variables
 from slowpath.mpi.own_settings import OwnSetting, why_ignored
 from slowpath.mpi.probe import output_of
-from slowpath.mpi.tuning import read_replaced
 from slowpath.run.process import JobLimits, LaunchedJob, run_jobs
 from slowpath.watch.proof import ProofWitness
 from slowpath.watch.prove.remedies import Candidate, ProgramMpi
@@ -135,21 +134,9 @@ def before_runs(
         return _read_back(candidate, mpi, environ, ask)
     if candidate.witness == "affinity":
         return _affinity(candidate, command, environ, ask)
-    if candidate.witness in ("faults", "pad report", "collectives report"):
+    if candidate.witness in ("faults", "pad report"):
         return ProofWitness(state="not known", text="its runs will show whether it acts")
     return ProofWitness(state="not known", text=NOTHING_SHOWS)
-
-
-def of_collectives_report(report: Path) -> ProofWitness | None:
-    """From what libslowpath-coll.so wrote when the program ended."""
-    replaced = read_replaced(report)
-    if replaced is None:
-        return ProofWitness(state="ignored", text="libslowpath-coll.so replaced nothing: it wrote no report")
-    if not replaced.calls:
-        why = replaced.problem or "no call matched a row of the tuning file"
-        return ProofWitness(state="ignored", text=f"libslowpath-coll.so replaced nothing: {why}")
-    by = ", ".join(dict.fromkeys(f"{row.collective} by {row.mockup}" for row in replaced.rows if row.calls))
-    return ProofWitness(state="taken", text=f"libslowpath-coll.so replaced {replaced.calls:,} calls: {by}")
 
 
 def _read_back(candidate: Candidate, mpi: ProgramMpi, environ: Mapping[str, str], ask: Ask) -> ProofWitness:

@@ -68,13 +68,12 @@ from slowpath.watch.prove.judge import (
 )
 from slowpath.watch.prove.judge import blocks_within as _blocks_within
 from slowpath.watch.prove.remedies import Candidate, ProgramMpi, screened, suggested_by
-from slowpath.watch.prove.rerun import Rerun, Started, before_runs, of_collectives_report, of_pad_report, rerun
+from slowpath.watch.prove.rerun import Rerun, Started, before_runs, of_pad_report, rerun
 from slowpath.watch.results import WatchFinding, WatchResults, read_watch_results
 from slowpath.watch.start.environment import launcher_of
 
 RUNS = "runs"
 PAD_REPORT = "pad-report.txt"
-COLL_REPORT = "collectives-report.json"
 # A proven remedy is measured on until half its interval is this share of what it saves, or for so many blocks.
 PRECISE, PRECISE_BLOCKS = 0.2, 10
 _SAFETY = 1.1  # of the time of a block, before one more is begun
@@ -210,8 +209,6 @@ class ProofSession:
             report = {}
             if candidate.witness == "pad report":
                 report = {"SLOWPATH_PAD_REPORT": str(self._folder / PAD_REPORT)}
-            elif candidate.witness == "collectives report":
-                report = {"SLOWPATH_COLL_REPORT": str((self._folder / COLL_REPORT).resolve())}
             return candidate.argv, {**candidate.environ(base), **report}
         return question.command, {**base, **(placebo(candidate.variables) if side == "control" else {})}
 
@@ -222,8 +219,6 @@ class ProofSession:
             found = by_faults(self._proof.runs)
         elif kind == "pad report":
             found = of_pad_report(self._folder / PAD_REPORT)
-        elif kind == "collectives report":
-            found = of_collectives_report(self._folder / COLL_REPORT)
         if found is not None:
             self._proof = msgspec.structs.replace(self._proof, witness=found)
 
