@@ -429,7 +429,19 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         batch=batch,
         quantum_ratio=quantum_ns and quantum_ns * 1e-9 / (centre.value * batch * launches[0].operations),
         numbers=_numbers(launches),
+        by_rank=_by_rank(launches),
     )
+
+
+_MOST_RANKS = 16  # whose times are listed one by one
+
+
+def _by_rank(launches: Sequence[Reduced]) -> list[float] | None:
+    """Median over launches of each rank's time."""
+    rows = [one.by_rank_s for one in launches if one.by_rank_s is not None]
+    if len(rows) < len(launches) or len({len(row) for row in rows}) > 1 or not 1 < len(rows[0]) <= _MOST_RANKS:
+        return None
+    return [float(time_s) for time_s in np.median(np.array(rows), axis=0)]
 
 
 FEWEST_NUMBERED = 32  # samples of a launch

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.reference import END, MEAN, SLOWEST, THIS_KIND, Item, Judged
+from slowpath.analyse.reference import MEAN, THIS_KIND, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_time, listed, whole_number
@@ -47,6 +47,8 @@ _APART = 3.0  # times another: two costs, and not one
 _ALIKE = 1.3  # costs of two groups that are the same cost
 _SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.25  # of the deviating times, that a condition has to hold for
+_FEW = 0.2  # of a group's cells that know the slow rank
+_EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
 _GRANULES = (64, 4096, 8192, 65536)
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
 NOT_TRAITS = frozenset(
@@ -329,6 +331,7 @@ class Shared:
     def subject(self) -> str:
         """The condition in words, calls first."""
         rest = [c.words for c in self.conditions if c.relation != "calls"]
+        rest += [] if (rank := slow_rank(self.slow)) is None else [f"on rank {rank} alone"]
         return " ".join([listed(self.calls[:_MOST_CALLS], "or") if self.calls else _subject(self.slow), *rest])
 
     @property
@@ -345,18 +348,13 @@ class Shared:
         kinds = {one.item.kind for one in self.slow}
         if kinds == {MEAN}:
             return f"{self._stalls}: {counted}"
-        prefix = (
-            {SLOWEST: "In some launches ", END: "At the end of launches "}.get(kinds.pop(), "")
-            if len(kinds) == 1
-            else ""
-        )
         takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
         if self.cost.form == "in proportion":
             value, low, high = (1 + number for number in (self.cost.coefficient_s, *self.cost.interval))
             longer = f"{value:.3g} times [{low:.3g}, {high:.3g}] as long as {baseline}"
         else:
             longer = f"{self.cost.words} than {baseline} ({self.ratio:.3g} times as long)"
-        return f"{prefix}{self.subject} {takes} {longer}: {counted}"
+        return f"{self.subject} {takes} {longer}: {counted}"
 
     @property
     def _stalls(self) -> str:
@@ -370,6 +368,30 @@ class Shared:
             )
         share = statistics.median(one.item.far_share for one in self.slow)
         return f"{share:.1%} of the operations of {self.subject} take {format_time(means_s / share)} longer"
+
+
+def slow_rank(slow: Sequence[Judged]) -> int | None:
+    """The only rank that is slow in nearly all cells whose call several ranks make; None: no cell says so.
+
+    In a collective the others may wait for the slow one: there it need be in half of the cells.
+    """
+    ranks = [(one.item.traits["experiment"] == "coll", rank) for one in slow if (rank := _slow_rank(one)) is not None]
+    if not ranks:
+        return None
+    (most, count), *_ = Counter(rank for _, rank in ranks).most_common(1)
+    against = sum(rank != most and not (rank < 0 and may_wait) for may_wait, rank in ranks)
+    is_clear = count >= len(ranks) / 2 and against <= _FEW * len(ranks)
+    return most if most >= 0 and is_clear else None
+
+
+def _slow_rank(judged: Judged) -> int | None:
+    """-1: several are slow.  None: one rank alone makes the call, and the others' times are empty."""
+    of_ranks = judged.item.by_rank_s
+    if sum(time_s > _EMPTY * judged.reference.low for time_s in of_ranks) < 2:
+        return None
+    between_s = judged.reference.median + judged.extra_s / 3
+    slow = [rank for rank, time_s in enumerate(of_ranks) if time_s > between_s]
+    return slow[0] if len(slow) == 1 and of_ranks[slow[0]] > judged.limit else -1
 
 
 _PLURALS = ("Messages", "Collectives", "Calls", "One-sided")
@@ -579,8 +601,6 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
             break
         group, covered = best
         left = left & ~covered
-        if _is_chance(group):
-            continue
         same = next((n for n, other in enumerate(groups) if _is_part(group, other)), None)
         if same is None:
             groups.append(group)
@@ -588,12 +608,6 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
             first = groups[same]
             groups[same] = replace(first, slow=(*first.slow, *group.slow), among=first.among + group.among)
     return [replace(group, others=_others(table, group)) for group in groups]
-
-
-def _is_chance(group: Shared) -> bool:
-    """A few cells in which one launch, or the end of some, was slow."""
-    kinds = {one.item.kind for one in group.slow}
-    return kinds <= {SLOWEST, END} and len(group.cells) < MANY
 
 
 def _is_part(group: Shared, first: Shared) -> bool:

@@ -39,7 +39,7 @@ _MOST_OFF = 2.0  # by which a class may differ from all cells before it counts a
 Key = tuple[str, str, str]  # identity of a cell, metric, phase
 
 THIS_KIND = "this kind of machine"
-MEDIAN, MEAN, SLOWEST, END = "median", "mean", "slowest launch", "end of launches"
+MEDIAN, MEAN = "median", "mean"
 _FAR_SHARE = 0.03  # of samples: who loses a processor for a while does so in fewer messages
 
 
@@ -74,8 +74,8 @@ class HealthyRuns(msgspec.Struct, frozen=True):
 class Item:
     """One metric and phase of a cell. traits: parameters, experiment, environment, placement, phase.
 
-    kind: what of its samples: the median, the mean where some lie far above, the slowest launch, the end of launches.
-    period, far_share: of the samples.
+    kind: what of its samples: the median, or the mean where some lie far above.
+    period, far_share: of the samples.  by_rank_s: of each rank, where the value is the slowest rank's.
     """
 
     key: Key
@@ -89,6 +89,7 @@ class Item:
     kind: str = MEDIAN
     period: int | None = None
     far_share: float = 0.0
+    by_rank_s: tuple[float, ...] = ()
 
     @property
     def group(self) -> tuple[str, str]:
@@ -177,7 +178,11 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     "phase": str(phase),
                 }
                 key = (name, metric, str(phase))
-                yield Item(key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits)
+                ranks = tuple(estimate.by_rank or ())
+                yield Item(
+                    key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
+                    by_rank_s=ranks,
+                )  # fmt: skip
 
 
 def _own(cell: CellResult) -> dict[str, str]:

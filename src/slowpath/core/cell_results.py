@@ -93,6 +93,10 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     batch: Annotated[AtLeastOne, means("operations in one sample")]
     quantum_ratio: Annotated[NotNegative | None, means("the clock's quantum over a typical sample; null: not known")]
     numbers: Annotated[SampleNumbers | None, means("of the samples; absent: too few, or batches")] = None
+    by_rank: Annotated[
+        list[NotNegative] | None,
+        means("of metrics of the slowest rank: what each rank takes, median over launches; absent: over 16 ranks"),
+    ] = None
     bandwidth_bytes_per_s: Annotated[
         NotNegative | None, means("the value turned over; null: the metric has none, or nothing is moved")
     ] = optional()

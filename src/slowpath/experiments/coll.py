@@ -175,7 +175,14 @@ def call_by_call(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: Launc
             if isinstance(values_s, Absent):
                 absent[metric] = values_s
             else:
-                found[metric][phase] = MetricSamples(values_s, 1, location=LOCATION, clean=one.clean, order=one.order)
+                found[metric][phase] = MetricSamples(
+                    values_s,
+                    1,
+                    location=LOCATION,
+                    clean=one.clean,
+                    order=one.order,
+                    by_rank_s=np.quantile(one.duration_ns, LOCATION, axis=1) * NS if metric == OWN else None,
+                )
     return {metric: phases or absent.get(metric, NO_SAMPLES) for metric, phases in found.items()}
 
 

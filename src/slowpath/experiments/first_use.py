@@ -113,7 +113,11 @@ def _phases(
         if isinstance(one, Absent):
             reasons.append(one)
         else:
-            found[phase] = MetricSamples(one.longest_s if name in _ALONE else one.together_s, one.batch)
+            found[phase] = (
+                MetricSamples(one.longest_s, one.batch, by_rank_s=np.median(one.duration_ns, axis=1) * (NS / one.batch))
+                if name in _ALONE
+                else MetricSamples(one.together_s, one.batch)
+            )
     return found or reasons[0]
 
 

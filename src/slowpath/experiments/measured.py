@@ -161,7 +161,8 @@ class MetricSamples:
 
     location: the quantile of the samples that stands for the launch. consecutive: the samples follow one another
     without a pause, so that a warm-up may stand at their head. clean: which samples nothing else disturbed, shape (n,);
-    None: not recorded.  order: None where a sample is a batch, or its begin was not recorded.
+    None: not recorded.  order: None where a sample is a batch, or its begin was not recorded.  by_rank_s: where samples
+    are of the rank that took longest, `location` of each rank's own, shape (ranks,).
     """
 
     values_s: NDArray[np.float64]
@@ -171,6 +172,7 @@ class MetricSamples:
     consecutive: bool = False
     clean: NDArray[np.bool_] | None = None
     order: Order | None = None
+    by_rank_s: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -473,6 +475,7 @@ class Reduced:
     all_s: float | None = None
     clean_s: float | None = None
     ordered: Ordered | None = None
+    by_rank_s: Floats | None = None
 
 
 def reduce(series: MetricSamples) -> Reduced | None:
@@ -507,6 +510,7 @@ def reduce(series: MetricSamples) -> Reduced | None:
         all_s=None if series.clean is None else all_s,
         clean_s=centre_s if by_clean else None,
         ordered=_ordered(series),
+        by_rank_s=series.by_rank_s,
     )
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from slowpath.analyse.deviations import shared
-from slowpath.analyse.reference import MEAN, SLOWEST, THIS_KIND, HealthyRun, Item, Judged, Reference, joined, references
+from slowpath.analyse.deviations import Cost, Shared, shared, slow_rank
+from slowpath.analyse.reference import MEAN, THIS_KIND, HealthyRun, Item, Judged, Reference, joined, references
 
 LENGTHS = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1048576)
 COLLECTIVES = ("bcast", "allreduce", "alltoall", "gather", "scan")
@@ -122,6 +122,29 @@ def test_requests_are_named_by_the_call_that_made_them_and_cost_by_the_request()
     )
 
 
+@pytest.mark.parametrize(
+    ("experiment", "by_rank_s", "said"),
+    [
+        ("first_use", [(2e-6, 10e-6)] * 4, 1),
+        ("first_use", [(10e-6, 2e-6)] * 4, 0),
+        ("first_use", [(10e-6, 10e-6)] * 4, None),
+        ("first_use", [(10e-6, 0.03e-6)] * 4, None),  # the other rank makes no such call
+        ("first_use", [(2e-6, 10e-6)] * 3 + [(10e-6, 10e-6)], None),
+        ("coll", [(2e-6, 10e-6)] * 3 + [(10e-6, 10e-6)], 1),  # where it waits for the slow one
+        ("coll", [(2e-6, 10e-6)] + [(10e-6, 10e-6)] * 3, None),
+        ("coll", [()] * 4, None),
+    ],
+)
+def test_the_rank_is_said_where_it_alone_is_slow(experiment, by_rank_s, said) -> None:
+    healthy = Reference(2e-6, 1.9e-6, 2.1e-6, 5, THIS_KIND)
+    traits = {"experiment": experiment, "collective": "bcast", "phase": "steady"}
+    of_cell = Item(("cell", "own_s", "steady"), 0, "own_s", "steady", 10e-6, (9.9e-6, 10.1e-6), 5, traits)
+    slow = [Judged(replace(of_cell, by_rank_s=times), healthy, 2.6e-6) for times in by_rank_s]
+    assert slow_rank(slow) == said
+    group = Shared((), tuple(slow), 4, 0, 9, Cost("constant", 8e-6, (8e-6, 8e-6)))
+    assert group.subject.endswith(f" on rank {said} alone") == (said is not None)
+
+
 def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
     draw = random.Random(4)
     items = _measured(draw)
@@ -140,16 +163,3 @@ def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
     (group,) = shared(late)
     assert group.text.startswith("One in 64 operations of MPI_")
     assert any(f", regularly, takes {us}" in group.text for us in range(890, 911))
-
-
-def test_a_few_cells_in_which_one_launch_was_slow_are_chance() -> None:
-    draw = random.Random(5)
-    items = _measured(draw)
-    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2))
-
-    def with_slow_launch(count: int) -> list[Judged]:
-        slow = [replace(i, value=9 * i.value, interval=(9 * i.value,) * 2, kind=SLOWEST) for i in items[:count]]
-        return [Judged(item, *known[item.key]) for item in (*items, *slow)]
-
-    assert shared(with_slow_launch(4)) == []
-    assert shared(with_slow_launch(30))[0].text.startswith("In some launches ")

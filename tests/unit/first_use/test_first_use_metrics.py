@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slowpath.analyse.cells import by_repetition
+from slowpath.analyse.cells import by_repetition, estimate
 from slowpath.core.plan import Cell
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.first_use import FIRST_USE, ORDERS, first_use_seconds, peers_in_order
@@ -51,6 +51,15 @@ def test_calls_in_a_row_share_the_time_of_their_use() -> None:
     blocks = [replace(block(rank, [begin], [1000], phase="steady"), batch=10) for rank, begin in ((0, 100), (1, 300))]
     found = derived("call", blocks)
     assert values(found["call_s"], "steady") == values(found["call_own_s"], "steady") == [100]
+
+
+def test_each_rank_s_own_time_of_a_call_stays_beside_the_longest() -> None:
+    blocks = [block(0, [100, 900], [500, 700], phase="steady"), block(1, [100, 900], [200, 100], phase="steady")]
+    series = derived("call", blocks)["call_own_s"]
+    assert isinstance(series, dict)
+    reduced = reduce(series["steady"])
+    assert reduced is not None
+    assert estimate([reduced], None).by_rank == pytest.approx([600e-9, 150e-9])
 
 
 @pytest.mark.parametrize("order", ORDERS)
