@@ -33,13 +33,16 @@ from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # waits of one pair of places
 LATE, OFTEN_LATE = 0.05, 0.03  # of the run, by which a rank is late now and then, or usually
+LATE_ON_BUSY = 0.1  # where it may be for want of a processor
 USUAL = 0.5  # share of the calls there that have to wait: any rank is late now and then
+USUAL_ON_BUSY = 0.75  # where they may wait for ranks without a processor
 SHORT_S = 1e-6  # of a wait that counts
+MORE = 2.0  # times as long as waits the other way round, of a receive that is late
 OWN = 0.5  # share of its lateness that a rank has to compute more than the others, in sum
 PERIODS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # meetings of which the last one would do
 NEARLY = 0.95  # of what the best period saves
 LEAST_EVEN = 0.8  # of what they save: later meetings still wait for the rank that is late at the last one
-EVEN = 0.3  # share of the waits at meetings that has to go
+EVEN, EVEN_ON_BUSY = 0.3, 0.4  # share of the waits at meetings that has to go
 LEAST_PIPELINE = 0.5  # of what ranks save that do not wait at all, where they go on with half of the message
 
 
@@ -71,10 +74,8 @@ def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
     own = _late_ranks(calls, late)
     for rank in own:
         yield from _late_rank(calls, late, rank)
-    no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
-    if own or no_core_s < OWN * float((late.seconds * calls.seconds_weight[late.wait]).sum()):
-        yield from _meetings(calls)
-        yield from _messages(calls, own)
+    yield from _meetings(calls)
+    yield from _messages(calls, own)
 
 
 def _late(calls: ProgramCalls) -> _Late:
@@ -184,7 +185,8 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int) -> Iterator[SeenPatt
     doing = _doing(calls, rank, rows, late_s)
     at_most = np.minimum(to_others, 3.0 * float(np.median(to_others)))
     is_usual = float(at_most.sum()) >= USUAL * float(to_others.sum())
-    if (doing.words == _NO_CORE and not is_usual) or late_s < (OFTEN_LATE if is_usual else LATE) * calls.span_s:
+    late_share = LATE_ON_BUSY if doing.words == _NO_CORE else OFTEN_LATE if is_usual else LATE
+    if (doing.words == _NO_CORE and not is_usual) or late_s < late_share * calls.span_s:
         return  # late now and then, as any rank is, and those without a core are
     least = to_all if doing.moves else to_others * min(doing.part, 1.0)
     value = to_all if doing.moves else (least + to_others) / 2
@@ -302,10 +304,17 @@ def _meetings(calls: ProgramCalls) -> Iterator[SeenPattern]:
     thread = calls.thread[rows].reshape(count, calls.ranks)
     spent_s = np.diff(outside_s, axis=0, prepend=outside_s[:1])
     spent_s[1:][thread[1:] != thread[:-1]] = 0.0
-    waits_s = spent_s.max(axis=1, keepdims=True) - spent_s
-    periods = [period for period in PERIODS if count >= 2 * period]
-    saves = [_saved_by(spent_s, period) for period in periods]
-    if not saves or max(saves) < max(EVEN * float(waits_s.mean(axis=1).sum()), OFTEN_LATE * calls.span_s):
+    # One rank without a core for long is not the usual case.
+    more_s = spent_s - spent_s.min(axis=1, keepdims=True)
+    more_s = np.minimum(more_s, 3.0 * float(np.median(more_s.max(axis=1))))
+    waits_s = float((more_s.max(axis=1, keepdims=True) - more_s).mean(axis=1).sum())
+    no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
+    lacks_core = no_core_s >= OWN * waits_s * calls.ranks  # late at random then, and even over many meetings alone
+    longest = max(calls.ranks, PERIODS[0]) if lacks_core else PERIODS[-1]
+    periods = [period for period in PERIODS if count >= 2 * period and period <= longest]
+    saves = [_saved_by(more_s, period) for period in periods]
+    least_s = (EVEN_ON_BUSY if lacks_core else EVEN) * waits_s
+    if not saves or max(saves) < max(least_s, OFTEN_LATE * calls.span_s):
         return
     period = next(period for period, seconds in zip(periods, saves, strict=True) if seconds >= NEARLY * max(saves))
     inner = rows[(group[rows] % period != period - 1) & (calls.waits.other[rows] != NONE)]
@@ -389,7 +398,6 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     waits, messages = calls.waits, calls.messages
     wait_s = waits.until_s - calls.start_s
     rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (wait_s > SHORT_S))
-    rows = rows[~np.isin(calls.rank[waits.other[rows]], own)]
     if not rows.size:
         return
     computed_s, known = (
@@ -402,21 +410,39 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     pairs = calls.ends_of(both)
     pair = pairs[:, 0] * len(calls) + pairs[:, 1]
     of_receive = np.isin(rows * len(calls) + waits.other[rows], pair)
+    no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
     kind = np.where(calls.is_one_sided[rows], 0, np.where(of_receive, 1, 2))
+    even = (kind < 2) | ~np.isin(calls.rank[waits.other[rows]], own)
+    rows, kind = rows[even], kind[even]
     alike, _ = grouped(kind, calls.site[rows], calls.site[waits.other[rows]])
     for number in np.unique(alike).tolist():
         here = rows[alike == number]
         what = (_TARGET, _RECEIVER, _SENDER)[int(kind[alike == number][0])]
         here = here[wait_s[here] > what.short_s]
         there = np.isin(calls.site, calls.site[here]) & np.isin(calls.call, calls.call[here])
-        if here.size < max(LEAST, USUAL * there.sum()):
+        is_busy = no_core_s >= OWN * float((wait_s[here] * calls.seconds_weight[here]).sum())
+        if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum()):
             continue
+        if what is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[_reverse(calls, rows, here)]):
+            continue  # on busy processors either is late now and then
         in_mpi = computed_s[here].sum() < OWN * known[here].sum()
         if in_mpi and (not what.in_mpi or not _passed_on(calls, waits.other[here])):
             continue
         if not in_mpi and (only_in_mpi or (what is _SENDER and not _in_turn(calls, here))):
             continue
         yield _reordered(calls, what, here, in_mpi=in_mpi)
+
+
+def _reverse(calls: ProgramCalls, rows: Ints, here: Ints) -> Ints:
+    """Of these rows those that wait at the places for which these here wait."""
+    assert calls.waits is not None
+    found: Ints = rows[np.isin(calls.site[rows], calls.site[calls.waits.other[here]])]
+    return found[np.isin(calls.site[calls.waits.other[found]], calls.site[here])]
+
+
+def _usual_s(wait_s: Floats) -> float:
+    """Their sum, but that one which lasts long counts as three usual ones."""
+    return float(np.minimum(wait_s, 3.0 * float(np.median(wait_s))).sum()) if wait_s.size else 0.0
 
 
 def _in_turn(calls: ProgramCalls, rows: Ints) -> bool:
