@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP082: time outside MPI because of MPI: memory that is mapped again and again, and arrays that are pickled."""
+"""SP082: time outside MPI because of MPI: memory that is mapped again, arrays that are pickled, and system calls."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ COPY_S_PER_BYTE = 0.1e-9  # of pickling and unpickling together, in memory that 
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
-    """Pickled arrays, and page faults that those do not explain."""
+    """Pickled arrays, page faults that those do not explain, and system calls."""
     pickled = list(_pickled(calls))
-    return [*pickled, *_mapped_again(calls, sum(one.count for one in pickled))]
+    return [*pickled, *_mapped_again(calls, sum(one.count for one in pickled)), *_system_calls(calls)]
 
 
 @dataclass(frozen=True)
@@ -130,19 +130,25 @@ def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tupl
         key = (place.before, place.after, place.is_call)
         by_kind[key] = by_kind.get(key, 0.0) + place.faults
     (before, after, is_call), part = max(by_kind.items(), key=lambda kind: kind[1])
-    rows = np.concatenate([place.rows for place in seen if (place.before, place.after) == (before, after)])
-    name, earlier = (calls.names[int(np.bincount(calls.call[at]).argmax())] for at in (rows, np.maximum(rows - 1, 0)))
-    if is_call:
-        where = f"in {name} in {{place}}"
-    elif before == after:
-        where = f"outside MPI before {name} in {{place}}"
-    else:
-        where = f"between {earlier} in {{other}} and {name} in {{place}}"
+    key = (before, after, is_call)
+    rows = np.concatenate([place.rows for place in seen if (place.before, place.after, place.is_call) == key])
+    where = f"in {_name(calls, rows)} in {{place}}" if is_call else _between(calls, rows, before == after)
     text = (
         f"the ranks had {faults:,} page faults for memory that they had had before and given back, about "
         f"{part / faults:.0%} of them {where}"
     )
     return (after, *((before,) if before not in (after, NONE) else ())), text
+
+
+def _name(calls: ProgramCalls, rows: Ints) -> str:
+    return calls.names[int(np.bincount(calls.call[rows]).argmax())]
+
+
+def _between(calls: ProgramCalls, rows: Ints, is_one_place: bool) -> str:
+    """Where a stretch outside MPI is that these calls end."""
+    if is_one_place:
+        return f"outside MPI before {_name(calls, rows)} in {{place}}"
+    return f"between {_name(calls, rows - 1)} in {{other}} and {_name(calls, rows)} in {{place}}"
 
 
 @dataclass(frozen=True)
@@ -273,16 +279,91 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     )
 
 
+# In these a thread waits for time, for others, or for memory.
+_PAUSES: Final = frozenset({
+    "nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "epoll_wait", "epoll_pwait",
+    "futex", "wait4", "waitid", "sched_yield", "semop", "not known", "stopped", "a page",
+})  # fmt: skip
+MOST_KINDS = 5  # of stretches that are looked at
+LEAST_SHARE = 0.2  # of a stretch in system calls, without what a rank had no processor for
+LEAST_CALLS = 100  # reads and writes a second
+GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
+
+
+def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Files and the like that most ranks read or write outside MPI; what one does alone is a wait of the others."""
+    after = np.flatnonzero(np.isfinite(calls.gap_s) & (calls.gap_s > 0))
+    kinds, kind = np.unique(np.stack([calls.site[after - 1], calls.site[after]], axis=1), axis=0, return_inverse=True)
+    lasted_s = np.bincount(kind.reshape(-1), weights=calls.gap_s[after], minlength=len(kinds))
+    for number in np.argsort(-lasted_s)[:MOST_KINDS].tolist():
+        rows = after[kind.reshape(-1) == number]
+        parts = [part for rank in np.unique(calls.rank[rows]).tolist() if (part := _asked(calls, rank, rows))]
+        if 2 * len(parts) < calls.ranks or calls.ranks < 2:
+            continue
+        before, there = (int(site) for site in kinds[number])
+        each_s = np.zeros(len(calls))
+        for part in parts:
+            each_s[part.rows] = part.seconds / part.rows.size
+        mine = np.concatenate([part.rows for part in parts])
+        pieces, length = sum(part.pieces for part in parts), sum(part.length for part in parts)
+        where = _between(calls, mine, before == there)
+        names = sorted({part.name for part in parts} - {""})
+        what = ", ".join([*names, *([f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}"]
+                                    if pieces else [])])  # fmt: skip
+        yield SeenPattern(
+            name="system calls outside MPI",
+            sites=(there, *((before,) if before not in (there, NONE) else ())) if there != NONE else (),
+            count=calls.stood_for(mine),
+            text=f"{len(parts)} of {calls.ranks} ranks make system calls {where}: {what}",
+            change="read and write larger pieces (no flush after each line), sync once after several steps, or do it "
+            "in the background",
+            basis="the time of these system calls by samples; value, low and high: 0.7, 0.35 and 1 of it",
+            sooner=mine,
+            sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
+            outside=True,
+        )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """System calls of a rank in stretches that `rows` end: the longest's name, reads and writes, and their bytes."""
+
+    rows: Ints
+    seconds: float
+    name: str
+    pieces: float
+    length: float
+
+
+def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
+    mine = rows[calls.rank[rows] == rank]
+    mine = mine[np.argsort(calls.start_s[mine], kind="stable")]
+    seen = calls.activity(rank, calls.end_s[mine - 1], calls.start_s[mine])
+    if seen is None:
+        return None
+    asleep = {name: value_s for name, value_s in seen.sleeping_s.items() if name not in _PAUSES}
+    shares = calls.resources.ranks if calls.resources else ()
+    fault_s = min((at_s for share in shares if share.rank == rank for at_s in share.fault_s), default=0.0)
+    pieces = seen.reads + seen.writes
+    is_often = pieces >= LEAST_CALLS * seen.length_s
+    busy_s = max(seen.system_s - seen.minor_faults * fault_s, 0.0) if is_often else 0.0
+    seconds = min(sum(asleep.values()) + busy_s, seen.length_s)
+    if seconds < LEAST_SHARE * max(seen.length_s - seen.queued_s, 0.0):
+        return None
+    longest = max(asleep, key=lambda name: asleep[name], default="")
+    return _Asked(mine, seconds, longest, pieces if is_often else 0.0, seen.read_bytes + seen.written_bytes)
+
+
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP082",
     name="outside MPI because of MPI",
-    title="Memory is mapped again and again, or arrays are pickled",
+    title="Memory is mapped again and again, arrays are pickled, or files are written in small pieces",
     what="Memory that is freed goes back to the kernel, and the next buffer consists of pages that the kernel has "
     "to clear and enter at their first touch. A call of mpi4py in lower case pickles its object, which copies an array "
     "on each side.",
     needs="A watched program on Linux. Memory: page faults of a rank are twice as many as its memory grew by, at a "
     "place that samples of the rank or new buffers of 64 KiB and longer show, twenty times or more. Pickling: twenty "
-    "messages of 16 KiB and longer by calls in lower case.",
+    "messages of 16 KiB and longer by calls in lower case. System calls: a fifth of a stretch of most ranks.",
     remedy="Allocate before the loop. Else let glibc keep freed memory (`slowpath prove --remedy keep-freed-memory`). "
     "mpi4py: comm.Send and comm.Recv with buffers.",
     cause="Pages of new memory are faulted in; arrays are copied.",
