@@ -15,12 +15,15 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from slowpath.core.machine import PlaceFacts
-from slowpath.findings.program_pattern import RankShare, crowds
+from slowpath.findings.program_pattern import ProgramCalls, ProgramResources, RankShare, crowds
 from slowpath.run.engine.cache import Engine, EngineNote
+from slowpath.slowpaths.placement import sp060_shared_processors
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.analysis import watched as watched_folder
 from slowpath.watch.folder import WatchInfo, WatchLauncher, write_watch
@@ -140,6 +143,18 @@ def test_ranks_on_one_processor_are_named_with_what_they_lost(tmp_path: Path) ->
 def test_more_ranks_than_the_node_has_processors_are_told_to_be_fewer(tmp_path: Path) -> None:
     (one,) = found(tmp_path, ["0-15"] * 20, waited_s=1.0)
     assert "20 ranks share the 16 processors of node1: start at most 16 there" in (one.change or "")
+
+
+def test_ranks_that_compute_lose_no_more_than_fewer_ranks_would_take() -> None:
+    """Four on two processors, each of which computes for half of the run and then waits for its turn."""
+    for mpi_s, most_s in ((0.0, 0.01), (1.0, 0.6)):
+        ranks = tuple(
+            RankShare(i, "a", frozenset({0, 1}), 2, 4.0, mpi_s, 2.0, 1, 2.0, None, ran_s=2.0) for i in range(4)
+        )
+        calls = cast(ProgramCalls, SimpleNamespace(resources=ProgramResources(ranks, 4.0)))
+        (pattern,) = sp060_shared_processors.see(calls)
+        value_s, low_s, high_s = pattern.more_s
+        assert 0.0 <= low_s <= value_s <= high_s <= mpi_s + most_s
 
 
 def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> None:

@@ -57,19 +57,32 @@ def _ranks_pattern(crowd: Crowd, more: int) -> SeenPattern:
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
         f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
         change=_change(crowd, count),
-        basis="the time in MPI while a rank was in the kernel's run queue; low: half of each rank's queue time; "
-        "high: both",
+        basis="the time in MPI while a rank was in the kernel's run queue, but no more than the run takes beyond what "
+        "all ranks compute, divided among the processors; low: half of each rank's queue time; high: both",
         more_s=_lost_s(crowd),
     )
 
 
 def _lost_s(crowd: Crowd) -> tuple[float, float, float]:
-    """Value, low, high of the run. A rank in MPI waits for one without a processor, while any stands in the queue."""
+    """Value, low, high of the run. A rank in MPI waits for one without a processor, while any stands in the queue.
+
+    As few ranks as processors have as much to compute in sum: no less time than that takes is left.
+    """
     waited_s, span_s = _waited_s(crowd), fmean(rank.span_s for rank in crowd.ranks)
     queue_s = waited_s * len(crowd.ranks)
     mpi_s = fmean(min(rank.mpi_s, rank.span_s) for rank in crowd.ranks)
-    value_s = max(waited_s, min(mpi_s, queue_s))
-    return value_s, waited_s / 2, max(value_s, min(mpi_s + waited_s, queue_s, span_s))
+    computed_s = [_computed_s(rank) for rank in crowd.ranks]
+    most_s = max(span_s - max(sum(computed_s) / len(crowd.processors), *computed_s), 0.0)
+    value_s = min(max(waited_s, min(mpi_s, queue_s)), most_s)
+    high_s = max(value_s, min(mpi_s + waited_s, queue_s, most_s))
+    return value_s, min(waited_s, value_s) / 2, high_s
+
+
+def _computed_s(rank: RankShare) -> float:
+    """Processor time outside MPI, where a rank stands in the queue as often as in MPI."""
+    outside_s = max(rank.span_s - rank.mpi_s, 0.0)
+    queued_s = (rank.waited_s or 0.0) * outside_s / rank.span_s if rank.span_s > 0 else 0.0
+    return min(outside_s - queued_s, outside_s if rank.ran_s is None else rank.ran_s)
 
 
 def _change(crowd: Crowd, count: int) -> str:
