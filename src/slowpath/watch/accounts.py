@@ -5,8 +5,8 @@
 established. What a call takes beyond waiting is compared with the fastest twentieth of its kind (one call, one size
 class) in the run itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess. Where the
 other side of a call is not known, as where events were thinned, waiting and excess can't be distinguished: what goes
-beyond is both. Of what goes beyond, a rank had no processor for what it stood in the kernel's queue in MPI longer than
-it waited for others.
+beyond is both, and so is all of a call whose kind has too few calls to show a fastest one. Of what goes beyond, a rank
+had no processor for what it stood in the kernel's queue in MPI longer than it waited for others.
 
 Outside MPI the kernel says how long the thread ran, slept and stood in the queue, and how many pages it mapped: by
 samples of these stretches, else by what it counted in the whole run. A library polls while it waits, so that a thread
@@ -203,7 +203,7 @@ class _Names:
         length = _moved_bytes(found)
         is_short = length <= SHORT_BYTES
         self.usual: Ints = np.where(is_short, _NUMBER["cost of calls"], _NUMBER["transfer at the floor"])
-        self.unknown: Ints = np.full(len(events), _NUMBER["no name"])
+        self.unknown: Ints = np.full(len(events), _NUMBER["wait or excess"])
         managed: tuple[tuple[Bools, AccountName], ...] = ((self.is_managing, "management"), (self.is_file, "files"))
         for chosen, name in managed:
             self.usual[chosen] = self.unknown[chosen] = _NUMBER[name]
@@ -217,7 +217,6 @@ class _Names:
         floor = np.where(np.isnan(floor), _floors(found, rest + unknown, unknown > 0, length), floor)
         has_floor = ~np.isnan(floor) & ~fixed
         self.unknown_floor_s: Floats = np.where(has_floor, np.clip(np.nan_to_num(floor) - rest, 0.0, unknown), 0.0)
-        self.unknown[has_floor] = _NUMBER["wait or excess"]
 
 
 _WINDOWS = (
@@ -362,11 +361,7 @@ def _without_events(
     known = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["cost of calls"]))
     floor_share, has_floor = _counted_floors(found, i, lane)
     has_floor &= ~(manages | files)
-    beyond = np.where(
-        has_floor,
-        _NUMBER["wait or excess"],
-        np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["no name"])),
-    )
+    beyond = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["wait or excess"]))
     unknown_s = np.where(is_overhead, 0.0, alone_s)
     floor_s = np.where(has_floor, floor_share, 0.0) * unknown_s
     return (known, np.where(is_overhead, alone_s, 0.0)), ((known, floor_s), (beyond, unknown_s - floor_s))

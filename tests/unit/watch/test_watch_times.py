@@ -89,6 +89,15 @@ def test_short_messages_cost_their_calls_and_what_goes_beyond_the_fastest_is_exc
     assert found["excess"][1] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_a_few_calls_of_which_nothing_else_is_known_wait_or_are_slow(tmp_path: Path) -> None:
+    job = Job(2)
+    for number in range(5):
+        job.ranks[1].receive(0, start_s=0.01 * number, end_s=0.01 * number + 0.002)  # no send was recorded
+    found = seconds(tmp_path, job)
+    assert found["wait or excess"][1] == pytest.approx(0.01)
+    assert "no name" not in found
+
+
 def test_long_messages_move_bytes(tmp_path: Path) -> None:
     job = Job(2)
     for i in range(40):
