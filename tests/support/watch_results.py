@@ -317,7 +317,7 @@ def results(size: int = 4, **changes: Any) -> WatchResults:
         "program": a_program(ranks=size, recorded_ranks=size),
         "coverage": a_coverage(),
         "verdict": (
-            f"lmp, {size} ranks, 41.2 s: 27 % of the run is MPI; largest cause: small pages (saves 2.00 s)",
+            f"lmp, {size} ranks, 41.2 s: 27 % in MPI; largest cause: small pages (saves 2.00 s)",
             "1. Saves 2.00 s [1.60, 2.40] (priced on this machine). small pages: slowpath prove w --remedy huge-pages",
             "Not decided: calls that are not seen: MPI_File_*.",
         ),

@@ -272,13 +272,13 @@ class _Change:
 
 
 def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
-    """`lmp, 4 ranks, 41.2 s: 21 % of the run is MPI; largest cause: small pages (saves 2.0 s)`."""
+    """`lmp, 4 ranks, 41.2 s: 21 % in MPI; largest cause: small pages (saves 2.0 s)`."""
     program, run_s = results.program, run_seconds(results)
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
     if run_s <= 0:
         return f"{program.program}, {count}; the run's length is not known"
     mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
-    head = f"{program.program}, {count}, {seconds(run_s)}: {_two_digits(mpi_s, run_s)} % of the run is MPI"
+    head = f"{program.program}, {count}, {seconds(run_s)}: {_two_digits(mpi_s, run_s)} % in MPI"
     sums = _summed(results.accounts)
     name, part_s = max(
         ((name, value_s) for name, value_s in sums.items() if name not in USEFUL),

@@ -166,9 +166,7 @@ def test_the_saving_of_the_run_is_replayed_and_scaled_to_all_messages() -> None:
 def test_the_verdict_says_how_it_is_known_and_how_to_prove_it() -> None:
     found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}, "watch-1")
     head, first, *_ = found.verdict
-    assert head.startswith(
-        "lmp, 4 ranks, 41.2 s: 24 % of the run is MPI; largest cause: small-page host memory (saves 3"
-    )
+    assert head.startswith("lmp, 4 ranks, 41.2 s: 24 % in MPI; largest cause: small-page host memory (saves 3")
     assert first.startswith("1. Saves 3.0")
     assert "(priced on this machine)" in first
     assert first.endswith("slowpath prove watch-1 --remedy huge-pages")

@@ -86,7 +86,7 @@ def lines(found: WatchResults) -> list[str]:
 
 
 def test_the_first_line_says_how_much_is_mpi_and_what_takes_most_of_it() -> None:
-    assert lines(a_watch())[0] == ("lmp, 4 ranks, 41.2 s: 27 % of the run is MPI; largest part: waiting, 4.00 s a rank")
+    assert lines(a_watch())[0] == ("lmp, 4 ranks, 41.2 s: 27 % in MPI; largest part: waiting, 4.00 s a rank")
 
 
 def test_one_line_adds_up_to_the_whole_time_of_a_rank() -> None:
@@ -217,7 +217,7 @@ def test_watch_prints_what_fits_a_screen_unless_it_is_asked_for_more(
     assert exit_code(["watch", "--from", str(watch)]) == 0
     brief = capsys.readouterr().err.splitlines()
     assert len(brief) <= MOST_LINES
-    assert "% of the run is MPI; largest cause: rank 0" in brief[0]
+    assert "% in MPI; largest cause: rank 0" in brief[0]
     assert any("give rank 0 less" in line for line in brief)
     assert exit_code(["watch", "--full", "--from", str(watch)]) == 0
     full = capsys.readouterr().err.splitlines()
