@@ -117,7 +117,7 @@ def diagnose_command(
     program = _program(watch) if watch is not None else None
     if program is not None and ranks is None:
         ranks = max(PAIR, program.ranks)
-    job = _job(ranks, dry_run)
+    job = _job(ranks)
     built, explicit, begun_s = _built(mpi, quiet, dry_run, begun_s)
     bench = replace(_bench(built, cell_timeout, quiet, dry_run, trust, job, budget, begun_s), program=program)
     wrong = with_program(program, wrong_place(bench))
@@ -159,7 +159,7 @@ def _program(watch: Path) -> ProgramUse:
     return found
 
 
-def _job(ranks: int | None, dry: bool) -> Job:
+def _job(ranks: int | None) -> Job:
     """Return the ranks of the job and where they can run here.  Raises: UsageError: too many ranks to diagnose."""
     from slowpath.diagnose.ranks import PAIR, Job, require_possible
     from slowpath.mpi.place import processor_groups
@@ -167,7 +167,7 @@ def _job(ranks: int | None, dry: bool) -> Job:
 
     several = [level for level, groups in processor_groups().items() if level != "core" and len(groups) > 1]
     job = Job(PAIR if ranks is None else ranks, allowed_cores(), allocated_nodes(os.environ), tuple(several))
-    require_possible(job, on_paper=dry)
+    require_possible(job)
     return job
 
 

@@ -92,7 +92,6 @@ class LawResult(Result, frozen=True, kw_only=True):
     launches: Annotated[Count, means("at each point")]
     text: Annotated[Text, means("one line")]
     drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
-    is_excess: Annotated[bool, means("times are slow minus usual")] = False
 
 
 VerdictWord = Literal["faster", "slower", "same", "undecided"]
@@ -217,13 +216,6 @@ class Legs(Result, frozen=True, kw_only=True):
         return (("observed", self.observed), ("explained", self.explained), ("proven", self.proven))
 
 
-class Rival(Result, frozen=True, kw_only=True):
-    """Another cause that would look the same. No experiment distinguishes it."""
-
-    name: Annotated[Text, means("short")]
-    cause: Annotated[Text, means("the sentence of the finding, were it this one")]
-
-
 class RemovedRatio(Result, frozen=True, kw_only=True):
     """The share of the gap that a remedy removed."""
 
@@ -303,7 +295,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     legs: Annotated[Legs, means("what it rests on")]
     missing: Annotated[list[Text], means("which leg is missing, and what would supply it")]
     cause: Annotated[str | None, means("null unless explained")]
-    hypotheses: Annotated[list[Text], means("what the cause may be, until it is explained")]
+    hypotheses: Annotated[list[Text], means("what it may be; of an explained one, what would look the same")]
     contrasts: Annotated[list[str], means("ids of contrasts on which it rests")]
     cells: Annotated[list[Count], means("all cells on which it rests")]
     slow_cells: Annotated[list[Count], means("the first is the one that the text is about")]
@@ -313,7 +305,6 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     remedies: Annotated[list[RemedyResult], means("those that fit, the proven first")]
     next: Annotated[list[Text], means("what would be measured next")]
     axis: Annotated[str | None, means("the one thing in which both sides differ; absent: on no contrast")] = None
-    rivals: Annotated[list[Rival], means("other causes that would look the same")] = field(default_factory=list)
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None
     kind: Annotated[
         FindingKind,

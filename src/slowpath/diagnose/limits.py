@@ -144,4 +144,4 @@ def with_cause(finding: Finding, remedy: str) -> Finding:
     explained = msgspec.structs.replace(finding.legs.explained, state="shown", text=cause)
     legs = msgspec.structs.replace(finding.legs, explained=explained)
     missing = [line for line in finding.missing if not line.startswith("explained:")]
-    return msgspec.structs.replace(finding, cause=cause, hypotheses=[], rivals=[], legs=legs, missing=missing)
+    return msgspec.structs.replace(finding, cause=cause, hypotheses=[], legs=legs, missing=missing)

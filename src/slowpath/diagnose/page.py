@@ -32,7 +32,7 @@ from slowpath.diagnose.tasks import (
 from slowpath.diagnose.trials import EFFECT, FAST
 from slowpath.findings.conclude import kinds_words
 from slowpath.report import format as fmt
-from slowpath.report.cards import Sources, Trial, findings_section, rival_lines, side_row, with_proven
+from slowpath.report.cards import Sources, Trial, findings_section, may_be, side_row, with_proven
 from slowpath.report.figure import (
     Axis,
     Block,
@@ -203,12 +203,12 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
         yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
         for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
             yield from _wrapped(line, width, "    ")
-    for words in rival_lines(finding.rivals):
-        yield from _wrapped(words, width, "    ")
     for limit in _limits(finding):
         yield f"  {limit_words(limit)}"
     if finding.cause:
         yield from _wrapped(f"cause: {finding.cause}", width, "  ")
+    if finding.hypotheses:
+        yield from _wrapped(f"{'other causes' if finding.cause else 'it may be'}: {may_be(finding)}", width, "  ")
     for remedy in finding.remedies:
         if remedy.verdict != "not tried":
             yield from _remedy(remedy, width)

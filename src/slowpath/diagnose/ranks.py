@@ -18,7 +18,6 @@ from slowpath.mpi.guidelines import COMPARED, GUIDELINES
 # The ranks that a diagnosis is about, and where they can go: cores of a node, nodes of the allocation.
 
 PAIR = 2
-MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
 
 
 @dataclass(frozen=True)
@@ -78,38 +77,22 @@ def _holds(job: Job, each: int) -> bool:
     return job.cores is None or each <= job.cores
 
 
-def require_possible(job: Job, on_paper: bool = False) -> None:
-    """Args:   on_paper: nothing is to be started: the cost of any number can be stated.
-    Raises: UsageError: no diagnosis of so many ranks can be made here.
-    """
+def require_possible(job: Job) -> None:
+    """Raises: UsageError: no diagnosis of so many ranks can be made here."""
     if job.ranks < PAIR:
         raise UsageError(f"--ranks {job.ranks}: a diagnosis needs at least {PAIR} ranks, a sender and a receiver")
     if job.ranks > MOST_RANKS:
         raise UsageError(f"--ranks {job.ranks}: a run can hold at most {MOST_RANKS}")
-    if not on_paper and (too_many := why_too_many(job)) is not None:
-        raise UsageError(f"--ranks {job.ranks}: {too_many}")
-
-
-def why_too_many(job: Job) -> str | None:
-    """What is wrong with so many ranks here; None: nothing."""
-    if job.all_cores is None or job.ranks <= job.all_cores * MOST_PER_CORE:
-        return None
-    return (
-        f"{_cores(job)} hold at most {job.all_cores * MOST_PER_CORE} ranks, {MOST_PER_CORE} a core, and only to "
-        "wait for each other; use fewer ranks or an allocation of more nodes"
-    )
 
 
 def crowded_lines(job: Job) -> list[str]:
     """What more ranks than cores mean for a diagnosis; []: there are not more."""
     if not job.is_crowded:
         return []
-    refused = why_too_many(job)
     return [
         f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so the scheduler determines their times",
         f"skipped: times of collectives and of first use with {job.ranks} ranks; they are measured with "
         f"{job.timed_ranks}",
-        *([f"more than can be started here: {refused}"] if refused else []),
     ]
 
 

@@ -618,15 +618,14 @@ def without_cause(finding: Finding, why: str, state: LegState = "refuted") -> Fi
     """
     if finding.status == "proven":
         return finding
-    path = known(finding.rule)
-    lost = [finding.cause] if finding.cause and state == "missing" else list(path.hypotheses) if path else []
+    lost = [finding.cause] if finding.cause and state == "missing" else []
     explained = msgspec.structs.replace(finding.legs.explained, state=state, text=why)
     legs = msgspec.structs.replace(finding.legs, explained=explained)
     return msgspec.structs.replace(
         finding,
         status="observed",
         cause=None,
-        hypotheses=finding.hypotheses or lost,
+        hypotheses=[*lost, *finding.hypotheses],
         legs=legs,
         missing=legs_missing(legs),
         doubts=list(dict.fromkeys([*finding.doubts, why])),

@@ -131,7 +131,7 @@ def build(
         legs=legs,
         missing=legs_missing(legs),
         cause=(seen.cause or path.cause) if shown else None,
-        hypotheses=[] if shown else list(seen.hypotheses or path.hypotheses or (path.cause,)),
+        hypotheses=[*([] if shown else [path.cause]), *path.hypotheses],
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
         slow_cells=list(seen.slow_cells),
@@ -141,7 +141,6 @@ def build(
         remedies=_remedies(path, seen, mpi, sides),
         next=_next(path, seen),
         axis=seen.axis,
-        rivals=list(path.rivals) if seen.slow_cells and seen.fast_cells else [],
         kind="fault" if seen.is_sure_fault else path.kind,
         concerns=path.concerns,
     )
@@ -166,7 +165,6 @@ def law_result(law: FittedLaw) -> LawResult:
         launches=law.launches,
         text=formula_words(law),
         drawn=law.drawn,
-        is_excess=law.is_excess,
     )
 
 

@@ -15,17 +15,15 @@ import numpy as np
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.core.plan import Roles, is_effort
 from slowpath.core.units import format_bytes
-from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, Slowdown, number, once, ratio_of
+from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, once, ratio_of
 from slowpath.stats.contrast import SIGNIFICANCE
 from slowpath.stats.estimate import Floats, mean
 from slowpath.stats.laws.choose import Choice, choose, drawn_points
 from slowpath.stats.laws.known import (
-    BY_BYTE,
-    CONSTANT,
     LAWS,
     alignment,
 )
-from slowpath.stats.laws.law import Coefficient, FittedLaw, Law, Sweep, make_sweep, per_page
+from slowpath.stats.laws.law import Coefficient, FittedLaw, Law, Sweep, per_page
 
 # Sweeps out of results.json: cells that are equal but for numbers.
 
@@ -239,49 +237,6 @@ def with_bound(law: FittedLaw, sweep: Sweep) -> FittedLaw:
     name, value = f"{format_bytes(int(page))} granules at most", first.value / least
     bound = Coefficient(name, per_page(int(page)), value, None, _BOUND, None, values, is_bound=True)
     return replace(law, coefficients=(*law.coefficients, bound))
-
-
-def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
-    """Law of slow minus fast over the slow cells' message lengths.
-
-    Returns: None with fewer than three contrasts that have the same launches and a length of their own.
-    """
-    rows: dict[tuple[float, ...], list[float]] = {}
-    for slowdown in found:
-        length = number(slowdown.slow, _MESSAGE)
-        slow, fast = (
-            _values(slowdown.slow, slowdown.metric, slowdown.slow_phase),
-            _values(slowdown.fast, slowdown.metric, slowdown.fast_phase),
-        )
-        if length is None or not slow or len(slow) != len(fast):
-            continue
-        more = np.array(slow) - np.array(fast)
-        if (more > 0).mean() > 0.5:
-            rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
-    law = _chosen(rows, (_MESSAGE,), minimum_effect, (CONSTANT, BY_BYTE))
-    return replace(law, is_excess=True) if law else None
-
-
-def _values(cell: CellResult, metric: str, phase: str) -> list[float]:
-    estimate = cell.estimate(metric, phase)
-    return estimate.launch_values if estimate else []
-
-
-def _chosen(
-    rows: Mapping[tuple[float, ...], list[float]],
-    covariates: Sequence[str],
-    minimum_effect: float,
-    laws: Sequence[Law],
-) -> FittedLaw | None:
-    launches = max((len(values) for values in rows.values()), default=0)
-    kept = {place: values for place, values in rows.items() if launches and len(values) == launches}
-    times = np.array(list(kept.values()), dtype=np.float64).T
-    if len(kept) < FEWEST_POINTS:
-        return None
-    measured = np.isfinite(times).any(axis=1)
-    columns = {name: [place[i] for place in kept] for i, name in enumerate(covariates)}
-    sweep = make_sweep(columns, times[measured])
-    return fitted(choose(sweep, laws, minimum_effect), sweep)
 
 
 # Lines: sweeps of one quantity with the cells of their points, and the law that each follows.

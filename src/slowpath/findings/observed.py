@@ -20,7 +20,6 @@ from slowpath.findings.facts import (
     times_words,
 )
 from slowpath.findings.slow_path import Observation, observed
-from slowpath.stats.laws.law import FittedLaw
 
 # Facts become observations: contrasts that ask the same thing in one place.
 
@@ -28,8 +27,6 @@ from slowpath.stats.laws.law import FittedLaw
 MOST_EVIDENCE = 6  # lines of one finding
 
 Key = tuple[object, ...]
-
-LawOf = Callable[[Sequence[Slowdown]], FittedLaw | None]
 
 
 @dataclass(frozen=True)
@@ -60,9 +57,7 @@ def place_key(cell: CellResult, *without: str) -> Key:
     return tuple(value for name, value in parts.items() if name not in without)
 
 
-def slowdown_observed(
-    facts: Facts, group: Sequence[Slowdown], wording: Wording, law_of: LawOf | None = None
-) -> Observation:
+def slowdown_observed(facts: Facts, group: Sequence[Slowdown], wording: Wording) -> Observation:
     """One observation of contrasts that show one thing: the one with the largest excess speaks for all of them, of
     those that begin at what users have who change nothing, where there are such.
     """
@@ -87,7 +82,6 @@ def slowdown_observed(
         cells=tuple(dict.fromkeys(cell.cell for slowdown in group for cell in (slowdown.slow, slowdown.fast))),
         contrasts=tuple(dict.fromkeys(slowdown.contrast for slowdown in group)),
         axis=top.axis,
-        law=law_of(speaks) if law_of else None,
         evidence=tuple(slowdown_words(slowdown) for slowdown in _strongest(speaks)),
         exports=facts.variables(top.fast) if facts.as_found(top.slow) else {},
         unsets=tuple(facts.variables(top.slow)) if facts.as_found(top.fast) else (),

@@ -20,7 +20,7 @@ def _parts(path: SlowPath) -> list[tuple[str, str]]:
         ("What it is", path.what),
         ("How to fix", path.remedy),
         ("How it is found", path.needs),
-        ("Other causes", ", ".join(rival.name for rival in path.rivals)),
+        ("Other causes", "; ".join(path.hypotheses)),
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from slowpath.core.finding_results import FindingKind, RemedyResult, Rival
+from slowpath.core.finding_results import FindingKind, RemedyResult
 from slowpath.core.result import Interval
 from slowpath.findings.facts import Difference, Facts, Place
 from slowpath.mpi.launchers import binding_line
@@ -435,7 +435,7 @@ class Observation:
     nothing usual was measured, as with ranks that share the only processor.
     affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.
     axis: what the two sides differ in, as a contrast has it; None: the observation rests on no contrast.
-    evidence: lines of the leg "observed".  hypotheses: causes that the data don't tell apart, in place of the rule's.
+    evidence: lines of the leg "observed".
     cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.
@@ -456,7 +456,6 @@ class Observation:
     axis: str | None = None
     law: FittedLaw | None = None
     evidence: tuple[str, ...] = ()
-    hypotheses: tuple[str, ...] = ()
     cause: str | None = None
     doubts: tuple[str, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
@@ -518,8 +517,9 @@ class SlowPath:
 
     Facts:
         observe: from facts to observations, the only place that writes its sentence.
-        cause: the sentence of an explained finding.  hypotheses: what else it may be, while it is not explained.
-        witnesses: what supports the cause.  rivals: other causes that would look the same; a finding names them.
+        cause: the sentence of an explained finding.  hypotheses: other causes that would look the same; a finding
+            names them.
+        witnesses: what supports the cause.
         needs_law: False where what differs is a name and not a number, so that nothing can be swept.
         spoils: `about` of its observations that leave nothing else to judge in their placement; None: it has none.
 
@@ -552,7 +552,6 @@ class SlowPath:
     observe: Observe
     cause: str
     witnesses: Witness = no_witness
-    rivals: tuple[Rival, ...] = ()
     hypotheses: tuple[str, ...] = ()
     needs_law: bool = True
     spoils: str | None = None
@@ -563,18 +562,3 @@ class SlowPath:
     removes_cause: tuple[Remedy, ...] = ()
     program_remedies: tuple[ProgramRemedy, ...] = ()
     prices: tuple[ProgramPrice, ...] = ()
-
-
-# Causes that would look the same as those of several slow paths.
-COLD = Rival(
-    name="cold cache",
-    cause="The message's bytes have left the processor's caches and are fetched from memory; the library does no "
-    "extra work.",
-)
-WAITING = Rival(name="waiting", cause="A side waits, and its waiting takes the kernel's time.")
-USER = Rival(
-    name="work outside the kernel", cause="The time goes to work in user space or to sleep, not to the kernel."
-)
-SIDE = Rival(name="the other side", cause="The other side works while this side spins.")
-UNTOUCHED = Rival(name="first touch", cause="The message causes page faults on pages that nobody has written before.")
-NOT_BY_BYTES = Rival(name="bytes", cause="The cost depends on the bytes of the allocation, not on its pages.")

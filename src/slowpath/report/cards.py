@@ -23,7 +23,6 @@ from slowpath.core.results import (
     LimitBracket,
     RemedyResult,
     Results,
-    Rival,
     SideEffect,
 )
 from slowpath.core.units import more_words, share_words
@@ -38,7 +37,6 @@ from slowpath.report.figure import (
     Facts,
     Figure,
     Heading,
-    Items,
     Leg,
     Mark,
     Plot,
@@ -142,9 +140,8 @@ def _details(finding: Finding, sources: Sources, contrasts: set[str]) -> list[Bl
     blocks: list[Block] = [Text(finding.text)]
     if finding.cause:
         blocks.append(Text(finding.cause, name="Cause"))
-    elif finding.hypotheses:
-        blocks.append(Text("; ".join(finding.hypotheses), name="It may be"))
-    blocks += [Items(rival_lines(finding.rivals))] if finding.rivals else []
+    if finding.hypotheses:
+        blocks.append(Text(may_be(finding), name="Other causes" if finding.cause else "It may be"))
     blocks += [Text(law.text, name="Law")] if law and law.name else []
     blocks += [Text(line, name="Limit") for line in sources.limits]
     facts: list[tuple[str, str | Sequence[str]]] = []
@@ -163,9 +160,9 @@ def anchor(contrast_id: str) -> str:
     return "contrast-" + quote(contrast_id, safe="").replace("%", "_")
 
 
-def rival_lines(rivals: Sequence[Rival]) -> list[str]:
-    """Return a line for each other cause, such as `may also be cold cache: The message's bytes have left ...`."""
-    return [f"may also be {rival.name}: {rival.cause}" for rival in rivals]
+def may_be(finding: Finding) -> str:
+    """Return what the cause may be, or what else would look the same as the cause that it has."""
+    return "; ".join(cause.rstrip(".") for cause in finding.hypotheses)
 
 
 def remedies(tried: Sequence[RemedyResult]) -> list[Block]:
@@ -274,7 +271,6 @@ def law_figure(finding: Finding) -> Plot | None:
     if len(places) < 2:
         return None
     words = fmt.metric_name(finding.metric)
-    words = f"excess in {words}" if law.is_excess else words
     y_title = words[:1].upper() + words[1:] + (" of the first message" if finding.phase == "first" else "")
     caption = "Points are centres over launches with intervals; the line is the law."
     caption += " Shaded: where it changes." if bands else ""

@@ -13,7 +13,7 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.findings.conclude import group_of
 from slowpath.report import format as fmt
 from slowpath.report import run_page
-from slowpath.report.cards import HEADINGS, copied, counted_of, removed_words, rival_lines, side_effects
+from slowpath.report.cards import HEADINGS, copied, counted_of, may_be, removed_words, side_effects
 from slowpath.report.cells import common, questions, title, word
 from slowpath.report.figure import grouped
 from slowpath.report.osu import cell_lines
@@ -198,10 +198,9 @@ def _block(finding: Finding, results: Results) -> list[str]:
     lines += [f"    Law: {law.text}"] if law and law.name else []
     if finding.cause:
         lines.append(f"    Cause: {finding.cause}")
-    elif finding.hypotheses:
-        lines.append(f"    It may be: {'; '.join(finding.hypotheses)}")
+    if finding.hypotheses:
+        lines.append(f"    {'Other causes' if finding.cause else 'It may be'}: {may_be(finding)}")
     lines += [line for name, leg in legs for line in _leg(name, leg)]
-    lines += [f"    {words[0].upper()}{words[1:]}" for words in rival_lines(finding.rivals)]
     lines += [f"    Doubt: {doubt}" for doubt in finding.doubts]
     # The page has all counts.
     lines += [f"    Counted, {side}: {words}" for side, words, has_calls in counted_of(finding, results) if has_calls]

@@ -15,7 +15,7 @@ from slowpath.core.plan import Roles
 from slowpath.core.results import Finding, PlacementResult, Results
 from slowpath.findings.facts import CLEAR_RATIO, Facts, UserState, crowded
 from slowpath.findings.finding import build, by_cost
-from slowpath.findings.slow_path import WAITING, Observation, Parameters, SlowPath
+from slowpath.findings.slow_path import Observation, Parameters, SlowPath
 from slowpath.findings.witness import library, without_waits
 from slowpath.slowpaths.registry import SLOW_PATHS
 
@@ -58,9 +58,7 @@ def findings(
 
 
 def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding:
-    support = path.witnesses(facts, observation)
-    if WAITING in path.rivals:
-        support = without_waits(facts, observation, support)
+    support = without_waits(facts, observation, path.witnesses(facts, observation))
     mpi = library(facts.run, observation.place.mpi)
     return build(path, observation, support, mpi, _parameters(facts, observation))
 

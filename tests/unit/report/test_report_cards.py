@@ -31,9 +31,7 @@ def point(value_s: float, fitted_s: float | None = None, page: int | None = None
     )
 
 
-def law(
-    name: str | None, *points: LawPoint, brackets: tuple[tuple[str, float, float], ...] = (), excess: bool = False
-) -> LawResult:
+def law(name: str | None, *points: LawPoint, brackets: tuple[tuple[str, float, float], ...] = ()) -> LawResult:
     return LawResult(
         name=name,
         formula=None,
@@ -46,7 +44,6 @@ def law(
         launches=5,
         text="a law",
         drawn=points,
-        is_excess=excess,
     )
 
 

@@ -50,9 +50,8 @@ def in_the_kernel(counted: dict | None) -> Planted:
 def test_system_time_on_small_pages_explains() -> None:
     one = only(in_the_kernel({"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": MIB, "failed_per_op": 0.0}}))
     assert one.status == "explained"
-    assert [rival.name for rival in one.rivals] == ["TLB", "waiting"]
     assert one.cause == find("SP008").cause
-    assert one.hypotheses == []
+    assert one.hypotheses == list(find("SP008").hypotheses), "they would look the same"
 
 
 def test_a_law_is_needed_besides_the_witness() -> None:

@@ -16,7 +16,7 @@ def law(name: str, *intervals: tuple[float, float] | None) -> FittedLaw:
         Coefficient(f"b{i}", per_page(4096), 1e-9, one, "t", None if one is None else 0.95, ())
         for i, one in enumerate(intervals)
     ]
-    return FittedLaw(name, "t", (once, *terms), (), 0.01, None, None, None, (), 8, 6)
+    return FittedLaw(name, "t", (once, *terms), (), 0.01, None, None, 8, 6)
 
 
 @pytest.mark.parametrize(

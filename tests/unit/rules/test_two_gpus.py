@@ -35,7 +35,7 @@ def test_within_a_gpu_pages_are_named_with_their_cost_and_their_witness(findings
     [one] = [f for f in findings if f.rule == "SP001" and "within one GPU" in f.where]
     # Recorded before calls were counted: whether the side with the system time works or yields is not known.
     assert one.status == "observed"
-    assert {"bytes", "waiting"} <= {rival.name for rival in one.rivals}
+    assert "one side waits for the other" in one.hypotheses
     assert one.law.name == "granules"
     costs = {c.per: c.value for c in one.law.coefficients if c.per}
     assert 20e-9 < costs["4 KiB page"] < 30e-9

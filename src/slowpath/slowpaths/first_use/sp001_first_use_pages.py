@@ -25,15 +25,9 @@ from slowpath.findings.facts import (
 )
 from slowpath.findings.laws import Line, lines_along, with_bound
 from slowpath.findings.slow_path import (
-    COLD,
     FIRST_METRICS,
     GPU,
     HOST,
-    NOT_BY_BYTES,
-    SIDE,
-    UNTOUCHED,
-    USER,
-    WAITING,
     Observation,
     ProgramPrice,
     SlowPath,
@@ -235,9 +229,11 @@ SLOW_PATH: SlowPath = SlowPath(
         "the GPU driver maps an opened handle page by page",
         "the kernel pins the buffer page by page",
         "memory is registered with the network card at the first use of a buffer",
+        "the message's bytes have left the processor's caches",
+        "the message is the first to touch its pages",
+        "one side waits for the other",
     ),
     kind="opportunity",
-    rivals=(COLD, NOT_BY_BYTES, UNTOUCHED, WAITING, USER, SIDE),
     probes=PROBES,
     remedies=(
         *NO_MAPPING_OF_GPU_MEMORY,

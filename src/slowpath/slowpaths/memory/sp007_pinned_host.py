@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
-from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import Facts, Slowdown, parameter
-from slowpath.findings.laws import difference_law
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import (
     SHORT,
-    WAITING,
     Observation,
     ProgramPrice,
     Remedy,
@@ -35,10 +31,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
         return _of_logs(facts)
     found = [slowdown for slowdown in facts.slowdowns("memory", phase="steady") if _pinned_is_slower(slowdown)]
     groups = grouped(found, lambda one: place_key(one.slow))
-    return [
-        slowdown_observed(facts, group, _WORDING, partial(difference_law, minimum_effect=facts.minimum_effect))
-        for group in groups
-    ]
+    return [slowdown_observed(facts, group, _WORDING) for group in groups]
 
 
 def _of_logs(facts: Facts) -> Sequence[Observation]:
@@ -65,7 +58,7 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
         doubt = f"the logs differ in {' and '.join(differ)} as well" if differ else ""
-        seen = slowdown_observed(facts, group, _WORDING, partial(difference_law, minimum_effect=facts.minimum_effect))
+        seen = slowdown_observed(facts, group, _WORDING)
     return replace(seen, doubts=(*seen.doubts, *([doubt] if doubt else [])))
 
 
@@ -106,13 +99,11 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         return Support("refuted", "the pinned buffers are not on small pages", (time,))
     return Support(
         "shown",
-        "law, page kinds and system time agree",
+        "page kinds and system time agree",
         ("small pages under the pinned buffers", time),
         is_processor_time=True,
     )
 
-
-_UNCACHED = Rival(name="slow memory", cause="Pinned memory is uncached or far away, for any user.")
 
 PAGEABLE_HOST_MEMORY = Remedy(
     "pageable host memory",
@@ -133,20 +124,19 @@ SLOW_PATH: SlowPath = SlowPath(
     title="Messages from pinned host memory are slower inside a node",
     what="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
     "memory. The driver maps it with small pages, which a single copy handles page by page.",
-    needs="The same messages from both kinds of memory at 4 lengths or more. Explained when small pages are "
+    needs="The same messages from both kinds of memory. Explained when small pages are "
     "observed under the pinned buffers and system time accounts for the excess.",
     remedy="Send from pageable memory on huge pages, or register it (cudaHostRegister).",
     observe=observe,
     cause="The kernel copies pinned memory page by page, since it stands on small pages.",
     witnesses=witnesses,
+    needs_law=False,
     hypotheses=(
-        "the kernel copies it page by page (system time)",
         "each message faults in an attached mapping again (page faults)",
         "the library treats it as GPU memory",
         "the mapping is uncached or far away (a local copy is slow, too)",
     ),
     kind="opportunity",
-    rivals=(_UNCACHED, WAITING),
     probes=("memory kinds",),
     remedies=(PAGEABLE_HOST_MEMORY,),
     removes_cause=(PAGEABLE_HOST_MEMORY,),

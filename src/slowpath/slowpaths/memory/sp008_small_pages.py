@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.facts import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, Facts, Slowdown, number, page_bytes
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.slow_path import MALLOC, WAITING, Observation, ProgramPrice, SlowPath, Support, When
+from slowpath.findings.slow_path import MALLOC, Observation, ProgramPrice, SlowPath, Support, When
 from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
 from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
@@ -81,8 +80,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     )
 
 
-_TLB = Rival(name="TLB", cause="Small pages cost TLB misses of the processor that copies.")
-
 SLOW_PATH: SlowPath = SlowPath(
     code="SP008",
     name="small-page host memory",
@@ -96,12 +93,8 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The kernel handles a single copy page by page, and small pages are many.",
     witnesses=witnesses,
     needs_law=False,  # what differs is the kind of page; what one costs grows with the length (evidence)
-    hypotheses=(
-        "a single copy looks up every page (kernel time)",
-        "the TLB covers less of the buffer (user time)",
-    ),
+    hypotheses=("the TLB covers less of the buffer (user time)", "one side waits for the other"),
     kind="opportunity",
-    rivals=(_TLB, WAITING),
     probes=("pages",),
     remedies=(HUGE_PAGES,),
     removes_cause=(HUGE_PAGES,),

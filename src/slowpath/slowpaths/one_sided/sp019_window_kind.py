@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import PUT, Facts, Slowdown
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import Control, Observation, Parameters, Remedy, SlowPath, Support, set_to
@@ -21,16 +20,6 @@ _CAUSES = {
     "window": "The library takes a longer path for puts into a window of this kind.",
     "window_info": "The window's info keys determine the library's path for a put.",
     "synchronise": "The library does more work to end an epoch in this way.",
-}
-_EPOCHS = {
-    "lock": "each burst takes and releases a lock",
-    "fence": "each burst ends in a barrier of all ranks",
-    "pscw": "each burst exchanges one message for MPI_Win_post and one for MPI_Win_complete",
-}
-_HYPOTHESES = {
-    "window": ("the window's memory is out of the target's reach",),
-    "window_info": ("the library defers puts", "the library checks each time whether the window is locked"),
-    "synchronise": ("a flush waits until the target has every put",),
 }
 _DEFAULT = "default"
 _MORE = 1.25  # instructions of the slow side over those of the fast one
@@ -52,8 +41,7 @@ def _observation(facts: Facts, axis: str, group: Sequence[Slowdown]) -> Observat
     seen = slowdown_observed(facts, group, wording)
     place = replace(seen.place, words=f"{_PLACES[axis]} {slow}, {seen.place.words}")
     default = True if slow == _DEFAULT else False if fast == _DEFAULT else None
-    own = (_EPOCHS[slow],) if axis == "synchronise" and slow in _EPOCHS else _HYPOTHESES[axis]
-    return replace(seen, affects_default=default, place=place, cause=_CAUSES[axis], hypotheses=own)
+    return replace(seen, affects_default=default, place=place, cause=_CAUSES[axis])
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
@@ -75,11 +63,6 @@ def instructions(cell: CellResult) -> float | None:
         return None
     whole = put.total.stepped + (end.total.stepped if end and end.total else 0.0)
     return float(whole / (put.calls / put.launches))
-
-
-_MAPPED_TWICE = Rival(
-    name="memory of the window", cause="The memory behind this window is slower, whatever the library does."
-)
 
 
 def _shared(parameters: Parameters) -> Mapping[str, str] | None:
@@ -179,7 +162,6 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="opportunity",
     concerns="one-sided communication",
-    rivals=(_MAPPED_TWICE,),
     probes=("windows", "window info", "datatype of puts"),
     remedies=(
         MPI_WIN_ALLOCATE,

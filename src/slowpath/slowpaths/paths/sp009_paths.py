@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import ALONE, EAGER, Observation, SlowPath, Support, leaving
@@ -75,11 +74,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing" if is_network else "refuted", "the calls do not distinguish the two ways", (line,))
 
 
-_SMALL_PAGES = Rival(
-    name="small pages",
-    cause="A single copy is slow from these pages (SP008): on huge pages both paths are equally fast.",
-)
-
 SLOW_PATH: SlowPath = SlowPath(
     code="SP009",
     name="path in a node",
@@ -100,7 +94,6 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     needs_law=False,
     kind="fault",
-    rivals=(_SMALL_PAGES,),
     probes=("paths", "short messages"),
     remedies=(
         *leaving("single_copy_off", "let messages inside a node be copied once", EAGER),

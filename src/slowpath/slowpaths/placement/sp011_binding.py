@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time
 from slowpath.findings.facts import LAW_RATIO, OF_MESSAGES, Facts, Slowdown, crowded
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
@@ -126,10 +125,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     )
 
 
-_DISTANCE = Rival(
-    name="distance", cause="The ranks are farther apart in one placement: they share no cache, or no socket."
-)
-
 SLOW_PATH: SlowPath = SlowPath(
     code="SP011",
     name="binding",
@@ -141,15 +136,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Ranks share a processor, or are taken off theirs.",
     witnesses=witnesses,
-    hypotheses=(
-        "ranks share a processor",
-        "ranks are moved between processors",
-        "the ranks are farther apart",
-    ),
+    hypotheses=("the ranks are farther apart: they share no cache, or no socket",),
     needs_law=False,
     spoils=SHARED,
     kind="fault",
-    rivals=(_DISTANCE,),
     probes=("binding",),
     remedies=(BIND_TO_CORES,),
     program_remedies=(

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.finding_results import Rival
 from slowpath.core.machine import Others
 from slowpath.findings.facts import WITHOUT_USER, Facts
 from slowpath.findings.slow_path import Observation, SlowPath, Support
@@ -71,10 +70,6 @@ def witnesses(_: Facts, seen: Observation) -> Support:
     return Support("shown", "others kept the cores busy before any launch, and took them from ranks", seen.evidence)
 
 
-_EACH_OTHER = Rival(
-    name="each other", cause="The ranks take their processors from each other: there are fewer than ranks."
-)
-
 SLOW_PATH: SlowPath = SlowPath(
     code="SP048",
     name="busy cores",
@@ -89,5 +84,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     refinements=("state",),
-    rivals=(_EACH_OTHER,),
+    hypotheses=("the ranks take the cores from each other: there are fewer than ranks",),
 )

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, memory, parameter, ratio_of, ratio_words
 from slowpath.findings.laws import Line, lines_along
@@ -181,14 +180,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", _UNMOVED, near)
 
 
-_CACHE_LEVEL = Rival(name="level of a cache", cause="Longer messages leave a level of the processor's caches.")
-
-
-_MULTIPLES = Rival(
-    name="multiples",
-    cause="Messages whose length is a multiple of a power of two are slow, but nearby lengths are not.",
-)
-
 SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
@@ -202,7 +193,10 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The library changes its protocol at this length.",
     witnesses=witnesses,
     kind="property",
-    rivals=(_CACHE_LEVEL, _MULTIPLES),
+    hypotheses=(
+        "longer messages leave a level of the processor's caches",
+        "lengths that are multiples of a power of two",
+    ),
     refinements=("switch",),
     probes=("lengths",),
     program_remedies=(

@@ -180,7 +180,6 @@ class FittedLaw:
 
     residual_ratio: root mean square over points.
     points, launches: of the sweep.  drawn: its points.
-    is_excess: times are slow minus fast.
     """
 
     name: str | None
@@ -193,7 +192,6 @@ class FittedLaw:
     points: int
     launches: int
     drawn: tuple[LawPoint, ...] = ()
-    is_excess: bool = False
 
 
 def formula_words(law: FittedLaw) -> str:
