@@ -42,7 +42,8 @@ CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flus
 MOST_COMPLETING = 5.0  # times a send, of each message that a call completes; longer is a wait for the receiver
 LEAST_DIFFERENT = 4  # reductions of one run, by place and buffer
 LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until something converges has others
-LITTLE_S = 5e-6  # computing between two reductions of one run: a sum over some thousand elements
+# Computing between two reductions of one run: a sum over some thousand elements; and no longer than a call, or usual.
+LITTLE_S, MOST_LITTLE_S = 5e-6, 50e-6
 NO_COMPUTING_S = 100e-9  # between two that use one buffer: a loop's step, and no work on what was reduced
 S_PER_COPIED_BYTE = 0.1e-9  # of what one core copies: 10 GB/s
 CALL_S = 0.2e-6  # of a call that only copies within its process
@@ -170,10 +171,11 @@ def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each place: runs of short reductions on one communicator with little computing between them."""
     small = calls.named(*REDUCTIONS) & calls.is_collective & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
     others = np.append(False, (small[1:] != small[:-1]) | (calls.thread[1:] != calls.thread[:-1]))
-    before_s = np.append(0.0, (calls.end_s - calls.start_s)[:-1])
+    before_s = np.append(0.0, calls.own_s[:-1])
     follows = small & ~others
     usual_s = float(np.median(calls.gap_s[follows])) if follows.any() else 0.0
-    pauses = gaps(calls) > np.minimum(np.maximum(before_s, max(usual_s, LITTLE_S)), 8.0 * max(usual_s, NO_COMPUTING_S))
+    little_s = np.minimum(np.maximum(before_s, usual_s), MOST_LITTLE_S)
+    pauses = gaps(calls) > np.minimum(np.maximum(little_s, LITTLE_S), 8.0 * max(usual_s, NO_COMPUTING_S))
     begins = np.append((others | pauses)[1:], False)
     runs = alike(calls, small, begins, calls.call, calls.communicator, calls.root)
     fitting, length = _of_different_things(calls, runs)

@@ -79,8 +79,8 @@ def _stretches(calls: ProgramCalls, rows: Ints) -> Ints:
 
     Args: rows: calls whose gaps and times are the usual ones.
     """
-    gap_s, took_s = gaps(calls), calls.end_s - calls.start_s
-    usual_s = LEAST_PAUSE * float(np.median(gap_s[rows])), MOST_COMPUTING * float(np.median(took_s[rows]))
+    gap_s = gaps(calls)
+    usual_s = LEAST_PAUSE * float(np.median(gap_s[rows])), MOST_COMPUTING * float(np.median(calls.own_s[rows]))
     found: Ints = np.cumsum(gap_s > max(*usual_s, NO_PAUSE_S), dtype=np.int64)
     return found
 
@@ -131,12 +131,15 @@ def little_s(calls: ProgramCalls, runs: Runs) -> Floats:
 
 
 def times(calls: ProgramCalls, runs: Runs) -> tuple[Floats, Floats]:
-    """Of each run its time in MPI and outside, from the first call to the last; shape (runs,)."""
+    """Of each run its calls' own time and the time outside MPI, from the first call to the last; shape (runs,).
+
+    A wait is no call's own: while ranks wait for each other, computing would seem little.
+    """
     first, last = np.full(runs.length.size, len(calls)), np.full(runs.length.size, -1)
     np.minimum.at(first, runs.run, runs.rows)
     np.maximum.at(last, runs.run, runs.rows)
     first = np.minimum(first, last + 1)
-    in_mpi, outside = (np.append(0.0, np.cumsum(part)) for part in (calls.end_s - calls.start_s, gaps(calls)))
+    in_mpi, outside = (np.append(0.0, np.cumsum(part)) for part in (calls.own_s, gaps(calls)))
     between = np.where(last >= 0, outside[last + 1] - outside[np.minimum(first + 1, last + 1)], 0.0)
     return in_mpi[last + 1] - in_mpi[first], between
 
