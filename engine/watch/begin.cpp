@@ -136,7 +136,9 @@ void begin_record() {
     recording = ++last_recording;
     begin_samples();
     if (!has_world) return;
-    head.call_cost_ns = measure_call_cost_ns();
+    const CallCosts costs = measure_call_costs();
+    head.call_cost_ns = costs.whole_ns;
+    head.thinned_call_cost_ns = costs.thinned_ns;
     head.local_call_ticks = measure_local_ticks();
 }
 
@@ -156,6 +158,7 @@ void note_start(const Observed& call) {
 
 void note_session_end() {
     if (is_world_there()) return;
+    end_lanes();
     end_samples();
     note_modules();
     note_requests();
@@ -166,6 +169,7 @@ void note_session_end() {
 void end_record() {
     const SpinGuard guard(beginning);
     if (recording == 0) return;
+    end_lanes();
     recording = 0;
     end_samples();
     if (is_world_there()) header().local_call_ticks = measure_local_ticks();  // as fast as the program's own

@@ -59,7 +59,6 @@ constexpr std::size_t known_places = 128;
 constexpr unsigned granule_shift = 16;
 [[gnu::tls_model("initial-exec")]] thread_local constinit Place places[known_places] = {};
 
-constexpr std::size_t line_bytes = 64;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 constexpr std::uint32_t no_site = 0xffffffff;
 
@@ -77,11 +76,6 @@ std::uint16_t class_without_start(const Allocation& a) {
     if (a.bytes != 0) value |= length_known;
     if (a.page_bytes != 0 && a.bytes % a.page_bytes != 0) value |= odd_length;
     return static_cast<std::uint16_t>(value);
-}
-
-std::uint16_t start_class(Address address) {
-    const unsigned start = address % base_page_bytes() == 0 ? 1 : address % line_bytes == 0 ? 2 : 3;
-    return static_cast<std::uint16_t>(start << start_shift);
 }
 
 bool is_gpu(std::uint16_t memory) {

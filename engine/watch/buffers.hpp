@@ -33,6 +33,16 @@ inline unsigned start_of(std::uint16_t buffer_class) {
     return buffer_class >> start_shift & 3;
 }
 
+/// Pages of 4 KiB, also where the base page is longer.
+inline std::uint16_t start_class(Address address) {
+    constexpr Address line_bytes = 64, page_bytes = 4096;
+    const unsigned start = address % page_bytes == 0 ? 1 : address % line_bytes == 0 ? 2 : 3;
+    return static_cast<std::uint16_t>(start << start_shift);
+}
+inline std::uint16_t with_start(std::uint16_t buffer_class, unsigned start) {
+    return static_cast<std::uint16_t>((buffer_class & ~(3U << start_shift)) | start << start_shift);
+}
+
 /// So long that it is returned in memory: of two registers, one would be read of several narrower stores at
 /// once, and wait for them.
 struct alignas(32) BufferView {

@@ -92,7 +92,7 @@ void set_up(Trial& trial) {
     lane.runs = trial.runs;
 }
 
-/// Every second one is like the one before it (repeated.hpp).
+/// Every second one is like the one before it (repeated.hpp); of a busy thread all are.
 void send_once(const void* place, std::uint32_t number) {
     const Word tag = number % 2 == 0 ? 0 : number;
     Word arguments[] = {reinterpret_cast<Word>(place), 0, library().datatype_null, 0, tag,
@@ -100,31 +100,42 @@ void send_once(const void* place, std::uint32_t number) {
     Observed call{calls::MPI_Send, arguments, place, place};
     Scratch* const scratch = before(call);
     start_clock(call);
-    call.end_ticks = now_ticks();
+    stop_clock(call);
     after(call, scratch);
+}
+
+/// Median over blocks.
+std::uint32_t call_ns(Trial& trial, std::uint32_t step) {
+    std::uint64_t took[blocks];
+    for (std::uint64_t& block : took) {
+        const std::uint64_t since = now_ticks();
+        for (std::uint32_t call = 0; call < block_calls; ++call) send_once(&trial, call * step);
+        block = now_ticks() - since;
+    }
+    std::nth_element(took, took + blocks / 2, took + blocks);
+    const std::uint64_t cost_ns = duration_ns(took[blocks / 2]) / block_calls;
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(cost_ns, 1, 1'000'000));
 }
 
 }  // namespace
 
-std::uint32_t measure_call_cost_ns() {
+CallCosts measure_call_costs() {
     Trial* const trial = map_rows<Trial>(1);
-    if (trial == nullptr) return 0;
+    if (trial == nullptr) return {};
     set_up(*trial);
     Lane* const own = lend_lane(&trial->lane);
     know_place(trial->lane, trial, trial);
-    std::uint64_t took[blocks];
-    for (std::uint64_t& block : took) {
-        const std::uint64_t since = now_ticks();
-        for (std::uint32_t call = 0; call < block_calls; ++call) send_once(trial, call);
-        block = now_ticks() - since;
-    }
+    CallCosts costs;
+    costs.whole_ns = call_ns(*trial, 1);
+    trial->lane.is_busy = true;
+    trial->lane.keeps_window = false;
+    trial->lane.window_end_ticks = UINT64_MAX;
+    costs.thinned_ns = call_ns(*trial, 0);
     lend_lane(own);
-    sections().calls[calls::MPI_Send].calls -= trial_calls;
+    sections().calls[calls::MPI_Send].calls = 0;
     begin_streams();
     unmap_rows(trial, 1);
-    std::nth_element(took, took + blocks / 2, took + blocks);
-    const std::uint64_t cost_ns = duration_ns(took[blocks / 2]) / block_calls;
-    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(cost_ns, 1, 1'000'000));
+    return costs;
 }
 
 }  // namespace slowpath::watch

@@ -32,10 +32,15 @@ inline std::uint64_t duration_ns(std::uint64_t duration_ticks) {
     return static_cast<std::uint64_t>(static_cast<double>(duration_ticks) * ns_per_tick);
 }
 
+/// Of `before`, `after` and two readings of the clock, of a send without a buffer: with its event, and on
+/// average of those of which one in 16 is recorded. 0: no memory to try it on.
+struct CallCosts {
+    std::uint32_t whole_ns = 0;
+    std::uint32_t thinned_ns = 0;
+};
+
 /// Between the record's opening and the program's first call: the recorder is given sends of its own making,
 /// and nothing of them stays. MPI is asked nothing.
-/// @return Median over blocks of `before`, `after` and two readings of the clock, of a send with its event
-/// and without a buffer; 0: no memory to try it on.
-std::uint32_t measure_call_cost_ns();
+CallCosts measure_call_costs();
 
 }  // namespace slowpath::watch

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "watch/clock.hpp"
+#include "watch/repeated.hpp"
 #include "watch/sampler.hpp"
 #include "watch/table.hpp"
 
@@ -79,10 +80,12 @@ void thin(Lane& lane) {
     lane.keeps_window = is_kept(lane, current);
 }
 
-/// Whether the calls since the last window came so close together that the two readings of the clock would
-/// take 1.5 % of the time between them (15 ns, docs/internals/watch.md).
+/// Whether the calls since the last window came so close together that to watch each of them would take more
+/// than 3 % of the time between them, as it was measured at the start.
 bool find_busy(Lane& lane, std::uint64_t start_ticks) {
-    constexpr std::uint64_t busy_call_ns = 1000;
+    constexpr std::uint64_t usual_ns = 30, most_share = 33;
+    const std::uint32_t cost_ns = header().call_cost_ns;
+    const std::uint64_t busy_call_ns = (cost_ns == 0 ? usual_ns : cost_ns) * most_share;
     const std::uint64_t calls = lane.row->calls - lane.window_begin_calls;
     const std::uint64_t passed_ns =
         start_ticks > lane.window_begin_ticks ? duration_ns(start_ticks - lane.window_begin_ticks) : 0;
@@ -100,6 +103,7 @@ bool find_busy(Lane& lane, std::uint64_t start_ticks) {
     const std::uint64_t rest_ns = (window + 1) * window_ns - start_ns;
     lane.window_end_ticks =
         start_ticks + 1 + static_cast<std::uint64_t>(static_cast<double>(rest_ns) / ns_per_tick);
+    count_thinned(lane);
     lane.is_busy = find_busy(lane, start_ticks);
     if (lane.number == 0) {
         renew_anchor();
@@ -236,7 +240,7 @@ void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t
         if (row == nullptr) return;
         if (hint != nullptr) *hint = static_cast<std::uint32_t>(row - &lane.profile[0]) + 1;
     }
-    ++row->count;
+    row->count += what.calls;
     row->bytes += what.bytes;
     if (what.allocation_bytes != 0) row->allocation_bytes = what.allocation_bytes;
     if (!what.is_timed) return;

@@ -11,6 +11,7 @@
 #include "watch/communicators.hpp"
 #include "watch/library.hpp"
 #include "watch/observe.hpp"
+#include "watch/repeated.hpp"
 #include "watch/sites.hpp"
 #include "watch/table.hpp"
 
@@ -50,12 +51,13 @@ void forget(Lane& lane) {
     unmap_rows(lane.runs, lane.events.capacity() + 1);
     for (SiteSlot& slot : lane.sites) slot = {};
     for (LocalPlace& place : lane.local) place.caller = nullptr;
-    for (Repeated& call : lane.repeated) call.generation = 0;
+    for (Repeated& call : lane.repeated) call = {};
+    for (Vain& poll : lane.vain) poll = {};
     for (std::uint32_t& row : lane.profile_index) row = 0;
     lane.run_count = 0;
     lane.window_end_ticks = lane.unwound = 0;
     lane.window_begin_ticks = lane.window_begin_calls = 0;
-    lane.is_busy = false;
+    lane.is_busy = lane.has_thinned = false;
 }
 
 }  // namespace
@@ -83,6 +85,10 @@ Lane* lend_lane(Lane* lane) {
 void begin_lanes() {
     for (std::uint32_t lane = 0; lane < opened; ++lane) forget(lanes[lane]);
     opened = 0;
+}
+
+void end_lanes() {
+    for (std::uint32_t lane = 0; lane < opened; ++lane) count_thinned(lanes[lane]);
 }
 
 namespace {

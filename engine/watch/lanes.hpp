@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "watch/buffers.hpp"
 #include "watch/call.hpp"
 #include "watch/file.hpp"
 #include "watch/lock.hpp"
@@ -65,9 +66,27 @@ struct Repeated {
     std::uint32_t profile[4];  ///< as SiteSlot::profile, by where the buffer begins (start_of)
     std::uint8_t flags;
     std::uint8_t untimed;  ///< how many like it were made since the last one whose time was taken
+    bool is_whole;         ///< the last message was as long as its buffer
+    StreamCounter counter;
+    BufferView buffer;         ///< of the last one that was looked at
+    std::uint32_t thinned[4];  ///< calls that nothing counts yet, by where the buffer begins
+};
+
+/// A poll from a place that found nothing.
+struct Vain {
+    static constexpr std::size_t probe_arguments = 3;  ///< source, tag, communicator
+
+    const void* caller;
+    const void* frame;
+    Word arguments[probe_arguments];  ///< of a probe
+    Call call;
+    std::uint8_t untimed;   ///< as of Repeated
+    std::uint32_t row;      ///< 1 + that of the profile
+    std::uint32_t thinned;  ///< calls that nothing counts yet
 };
 
 struct Lane {
+    static constexpr std::size_t vain_slots = 16;
     static constexpr std::size_t repeated_slots = 256;
     static constexpr std::size_t site_slots = 2048;
     static constexpr std::size_t profile_slots = 8192;
@@ -84,12 +103,14 @@ struct Lane {
 
     std::uint64_t window_end_ticks;
     bool keeps_window;
-    bool is_busy;  ///< in the last window a call took less than busy_call_ns
+    bool is_busy;      ///< in the last window the watch took too much of the time (find_busy)
+    bool has_thinned;  ///< some Repeated::thinned or Vain::thinned are not 0
     std::uint64_t window_begin_ticks, window_begin_calls;
     WindowRun* runs;
     std::uint32_t run_count;
 
     Repeated repeated[repeated_slots];
+    Vain vain[vain_slots];
     LocalPlace local[LocalPlace::slots];
     std::uint64_t unwound;
     SiteSlot sites[site_slots];
@@ -120,6 +141,8 @@ inline constexpr std::uint32_t not_in_record = 0xffffffff;
 Lane* lend_lane(Lane* lane);
 
 void begin_lanes();
+/// What was thinned is counted.
+void end_lanes();
 
 struct Scratch {
     static constexpr std::size_t inline_requests = 32;

@@ -91,7 +91,8 @@ struct Header {
     char library[512];
     char library_path[512];
     float local_call_ticks;
-    char reserved[308];
+    std::uint32_t thinned_call_cost_ns;
+    char reserved[304];
 };
 static_assert(sizeof(Header) == 2048);
 
@@ -115,7 +116,7 @@ struct Lane {
     std::uint64_t last_ticks;
     std::uint64_t events_seen;
     std::uint64_t own_ticks;
-    std::uint64_t reserved;
+    std::uint64_t thinned;
 };
 static_assert(sizeof(Lane) == 64);
 

@@ -75,9 +75,8 @@ void count_call(Lane& lane, const Observed& call) {
     layout::Lane& row = *lane.row;
     if (row.calls == 0) row.first_ticks = call.start_ticks;
     ++row.calls;
-    if (!call.is_untimed) {
-        const std::uint64_t stands_for = call.repeated != nullptr ? call.repeated->untimed + 1U : 1U;
-        row.call_ticks += (call.end_ticks - call.start_ticks) * stands_for;
+    if (!call.is_untimed()) {
+        row.call_ticks += (call.end_ticks - call.start_ticks) * call.stands_for;
         row.last_ticks = call.end_ticks;
     }
     std::uint64_t& calls = sections().calls[call.call].calls;
@@ -105,9 +104,11 @@ Scratch* before(Observed& call) {
     Scratch* const scratch = plan.keeps ? prepare(call, plan) : nullptr;
     if (plan.repeats && !is_multiple) {
         find_repeated(current_lane(), call);
-        if (plan.lasting == Lasting::once && call.repeated != nullptr) leave_untimed(current_lane(), call);
+        if (call.repeated != nullptr) thin(current_lane(), call, plan);
     }
-    if (plan.is_shown) show(current_lane(), call, plan, scratch);
+    if (plan.is_test && !is_multiple) thin_poll(current_lane(), call, plan);
+    if (plan.is_shown && (call.vain == nullptr || !call.is_untimed()))
+        show(current_lane(), call, plan, scratch);
     if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
     return scratch;
 }
@@ -116,6 +117,16 @@ void after(Observed& call, Scratch* scratch) {
     if (recording == 0) [[unlikely]]
         return;
     Lane& lane = current_lane();
+    if (call.is_thinned) {
+        const Plan& plan = plans[call.call];
+        observe_thinned(call, plan, lane);
+        if (plan.is_shown) hide(lane);
+        return;
+    }
+    if (call.vain != nullptr && call.is_untimed() && observe_thinned_poll(call, plans[call.call], lane)) {
+        if (scratch != nullptr) release(*scratch);
+        return;
+    }
     if (call.repeated != nullptr && call.error == 0) return after_repeated(lane, call);
     {
         const SpinGuard guard(lane.lock, lane.is_shared);

@@ -210,7 +210,8 @@ void observe_probe(const Seen& seen) {
         event.kind |= layout::found_nothing;
         event.peer =
             wanted.peer == any_rank ? std::int32_t{layout::any} : world_rank_of(communicator, wanted.peer);
-        return keep_event(seen, event, {});
+        keep_event(seen, event, {});
+        return keep_vain(seen);
     }
     if (wanted.peer == any_rank || wanted.tag == any_tag) event.kind |= layout::any_source_or_tag;
     if (!seen.made(Role::message)) {
@@ -260,6 +261,10 @@ struct Completion {
     }
     Pending* find(std::size_t at) const {
         if (given(at) == library().handle(library().request_null)) return nullptr;
+        if (std::uint32_t site = 0; take_thinned(location(at), site)) {
+            request_gone(site);
+            return nullptr;
+        }
         Pending* pending = find_request(given(at), location(at));
         if (pending == nullptr) request_gone(layout::not_known);
         return pending != nullptr && pending->is_active ? pending : nullptr;
@@ -297,6 +302,7 @@ void settle(Pending& pending, layout::Event& done, const void* status) {
 
 /// A receive counts when it is complete, under what it turned out to be, with the time of its post.
 void count_receive(const Seen& seen, const Pending& pending, const layout::Event& done) {
+    if (pending.repeated != nullptr) pending.repeated->is_whole = done.bytes == pending.event.bytes;
     const ProfileKey key{pending.event.site,
                          pending.event.call,
                          size_class(done.bytes),
@@ -434,7 +440,8 @@ void observe_completion(const Seen& seen) {
     if (!found_something(seen)) {
         seen.lane.found_nothing = true;
         event.kind |= layout::found_nothing;
-        return keep_event(seen, event, {});
+        keep_event(seen, event, {});
+        return keep_vain(seen);
     }
     keep_event(seen, event, {});
     const SpinGuard guard(shared_state, is_multiple);

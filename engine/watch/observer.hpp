@@ -14,6 +14,7 @@ namespace slowpath::watch {
 struct Scratch;
 struct SiteSlot;
 struct Repeated;
+struct Vain;
 
 /// One outermost call. The wrapper makes it on its stack.
 struct Observed {
@@ -36,7 +37,12 @@ struct Observed {
     layout::Current* current = nullptr;  ///< where others read since when it lasts; nullptr: nowhere
     SiteSlot* slot = nullptr;            ///< of the place; nullptr: `after` has to find it
     Repeated* repeated = nullptr;        ///< an earlier call like it; nullptr: none is known
-    bool is_untimed = false;             ///< the clock is not read: both times are those of the last return
+    Vain* vain = nullptr;                ///< an earlier poll like it, which found nothing
+    std::uint32_t stands_for = 1;  ///< calls whose time is taken to be the same; 0: the clock is not read,
+                                   ///< and both times are those of the last return
+    bool is_thinned = false;  ///< not timed, nor is anything else kept of it than that it was made
+
+    bool is_untimed() const { return stands_for == 0; }
 };
 
 /// @return A scratch to hand to `after`; nullptr: nothing to remember, or recording is off.
@@ -45,14 +51,14 @@ void after(Observed& call, Scratch* scratch);
 
 /// The call begins now.
 inline void start_clock(Observed& call) {
-    if (call.is_untimed) return;
+    if (call.is_untimed()) return;
     call.start_ticks = now_ticks();
     if (call.current != nullptr) call.current->since_ticks = call.start_ticks;
 }
 
 /// It has returned.
 inline void stop_clock(Observed& call) {
-    if (!call.is_untimed) call.end_ticks = now_ticks();
+    if (!call.is_untimed()) call.end_ticks = now_ticks();
 }
 
 /// Entry of MPI_Init, MPI_Init_thread or MPI_Session_init returned well: open the record.  MPI_Finalize is

@@ -324,10 +324,11 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
     key.flags = static_cast<std::uint8_t>((payload.buffer.is_first ? first_use : 0) |
                                           ((event.kind & layout::receive) != 0 ? receive_side : 0) |
                                           (payload.has_gaps ? has_gaps : 0));
-    const bool is_timed = timed == Timed::yes;
+    const bool is_first = timed == Timed::yes, is_timed = is_first && !seen.call.is_untimed();
     count(seen.lane, key,
-          {event.bytes, is_timed ? seen.ticks() : 0, payload.buffer.allocation_bytes, is_timed},
-          is_timed ? &seen.slot.profile : &seen.slot.second);
+          {event.bytes, is_timed ? seen.ticks() : 0, payload.buffer.allocation_bytes, is_timed,
+           seen.call.stands_for},
+          is_first ? &seen.slot.profile : &seen.slot.second);
 }
 
 void keep_event(const Seen& seen, const layout::Event& event, const Payload& payload) {

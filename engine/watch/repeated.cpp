@@ -53,17 +53,18 @@ bool is_earlier(const Repeated& known, const Observed& call) {
 }
 
 /// As post_request does it, but for the event.
-Pending* post_again(const Observed& call, const Plan& plan, const Repeated& known, const BufferView& buffer,
+Pending* post_again(const Observed& call, const Plan& plan, Repeated& known, const BufferView& buffer,
                     const Post& post) {
     const auto* const location = reinterpret_cast<const void*>(argument(call, plan, Role::request));
     if (location == nullptr) return nullptr;
     Pending* const pending = remember_request(library().handle_at(location, 0), location);
     if (pending == nullptr) return nullptr;
     pending->stream = known.stream;
+    pending->repeated = is_multiple ? nullptr : &known;
     pending->order = post.order;
     pending->is_numbered = post.is_numbered;
     pending->profile_hint = post.hint;
-    pending->post_ticks = call.is_untimed ? 0 : call.end_ticks - call.start_ticks;
+    pending->post_ticks = call.is_untimed() ? 0 : call.end_ticks - call.start_ticks;
     pending->post_stands_for = post.stands_for;
     pending->allocation_bytes = buffer.allocation_bytes;
     pending->buffer_class = buffer.buffer_class;
@@ -92,18 +93,149 @@ void find_repeated(Lane& lane, Observed& call) {
         }
 }
 
-void leave_untimed(Lane& lane, Observed& call) {
+namespace {
+
+constexpr std::uint8_t most_untimed = 15;
+
+bool can_thin(const Lane& lane) {
+    return lane.is_busy && !lane.keeps_window;
+}
+
+void leave_untimed(const Lane& lane, Observed& call, std::uint8_t& untimed) {
+    ++untimed;
+    call.stands_for = 0;
+    call.start_ticks = call.end_ticks = lane.row->last_ticks;
+}
+
+}  // namespace
+
+void thin(Lane& lane, Observed& call, const Plan& plan) {
     // Messages that no library's default sends by a rendezvous, which a post may begin
     // (docs/internals/watch.md).
     constexpr std::uint64_t short_bytes = 256;
-    constexpr std::uint8_t most_untimed = 15;
     Repeated& known = *call.repeated;
-    if (!lane.is_busy || lane.keeps_window || known.payload_bytes > short_bytes ||
-        known.untimed == most_untimed)
+    if (!can_thin(lane) || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
+        call.stands_for = known.untimed + 1U;
+        known.untimed = 0;
         return;
-    ++known.untimed;
-    call.is_untimed = true;
-    call.start_ticks = call.end_ticks = lane.row->last_ticks;
+    }
+    call.is_thinned =
+        (known.is_whole || plan.lasting == Lasting::no) && count_message(known.stream, known.counter);
+    if (call.is_thinned || plan.lasting == Lasting::once) leave_untimed(lane, call, known.untimed);
+}
+
+namespace {
+
+void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_t calls,
+                 std::uint64_t bytes) {
+    lane.row->calls += calls;
+    lane.row->events_seen += calls;
+    lane.row->thinned += calls;
+    sections().calls[known.event.call].calls += calls;
+    const std::uint16_t buffer_class = with_start(known.buffer.buffer_class, start);
+    const ProfileKey key{
+        known.event.site,
+        known.event.call,
+        size_class(bytes),
+        static_cast<std::uint8_t>(known.flags | (known.stream.is_receive ? receive_side : 0)),
+        known.event.peer,
+        buffer_class,
+        known.event.communicator};
+    count(lane, key, {bytes * calls, 0, known.buffer.allocation_bytes, false, 0, calls}, nullptr);
+}
+
+}  // namespace
+
+void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
+    Repeated& known = *call.repeated;
+    const unsigned start = start_of(start_class(call.arguments[0]));
+    if (plan.lasting == Lasting::once) {
+        remember_thinned(reinterpret_cast<const void*>(argument(call, plan, Role::request)),
+                         known.event.site);
+    } else if (known.stream.is_receive) {
+        const std::uint64_t bytes =
+            read_status(reinterpret_cast<const void*>(argument(call, plan, Role::status))).bytes;
+        if (bytes != known.event.bytes) return add_thinned(lane, known, start, 1, bytes);
+    }
+    ++known.thinned[start];
+    lane.has_thinned = true;
+}
+
+namespace {
+
+void count_thinned(Lane& lane, Repeated& known) {
+    for (unsigned start = 0; start < sizeof known.thinned / sizeof known.thinned[0]; ++start) {
+        if (known.thinned[start] != 0)
+            add_thinned(lane, known, start, known.thinned[start], known.event.bytes);
+        known.thinned[start] = 0;
+    }
+}
+
+void count_thinned(Lane& lane, Vain& poll) {
+    if (poll.thinned == 0) return;
+    lane.row->calls += poll.thinned;
+    lane.row->events_seen += poll.thinned;
+    sections().calls[poll.call].calls += poll.thinned;
+    if (poll.row != 0) lane.profile[poll.row - 1].count += poll.thinned;
+    poll.thinned = 0;
+}
+
+}  // namespace
+
+void count_thinned(Lane& lane) {
+    if (!lane.has_thinned) return;
+    lane.has_thinned = false;
+    for (Repeated& known : lane.repeated) count_thinned(lane, known);
+    for (Vain& poll : lane.vain) count_thinned(lane, poll);
+}
+
+namespace {
+
+Vain& vain_slot(Lane& lane, const Observed& call) {
+    return lane.vain[(LocalPlace::slot(call.caller, call.frame) ^ call.call) % Lane::vain_slots];
+}
+
+bool is_probe_of(const Vain& poll, const Word* arguments) {
+    return std::memcmp(poll.arguments, arguments, sizeof poll.arguments) == 0;
+}
+
+bool found_nothing(const Observed& call, const Plan& plan) {
+    const Role role = plan.completes == Completes::some ? Role::out_count : Role::flag;
+    const auto* const found = reinterpret_cast<const std::int32_t*>(argument(call, plan, role));
+    return found != nullptr && *found == 0;
+}
+
+}  // namespace
+
+void thin_poll(Lane& lane, Observed& call, const Plan& plan) {
+    if (lane.is_shared || lane.current == nullptr || lane.current->doing != layout::polling) return;
+    Vain& poll = vain_slot(lane, call);
+    if (poll.caller != call.caller || poll.frame != call.frame || poll.call != call.call ||
+        (plan.action == Action::probe && !is_probe_of(poll, call.arguments)))
+        return;
+    call.vain = &poll;
+    if (can_thin(lane) && poll.untimed != most_untimed) {
+        leave_untimed(lane, call, poll.untimed);
+    } else {
+        call.stands_for = poll.untimed + 1U;
+        poll.untimed = 0;
+    }
+}
+
+bool observe_thinned_poll(const Observed& call, const Plan& plan, Lane& lane) {
+    if (call.error != 0 || !found_nothing(call, plan)) return false;
+    ++call.vain->thinned;
+    lane.has_thinned = true;
+    return true;
+}
+
+void keep_vain(const Seen& seen) {
+    if (is_multiple || seen.lane.is_shared || seen.call.vain != nullptr || !seen.plan.is_test) return;
+    Vain& poll = vain_slot(seen.lane, seen.call);
+    count_thinned(seen.lane, poll);
+    poll = {seen.call.caller, seen.call.frame, {}, seen.call.call, 0, seen.slot.profile, 0};
+    if (seen.plan.action == Action::probe)
+        std::memcpy(poll.arguments, seen.call.arguments, sizeof poll.arguments);
 }
 
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
@@ -123,6 +255,9 @@ void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& 
     known.payload_bytes = payload.bytes;
     known.flags = payload.has_gaps ? has_gaps : 0;
     known.untimed = 0;
+    known.is_whole = !stream.is_receive;
+    known.counter = {};
+    known.buffer = payload.buffer;
     std::memset(known.profile, 0, sizeof known.profile);
 }
 
@@ -131,6 +266,7 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
     const bool is_receive = known.stream.is_receive;
     const BufferView buffer =
         view_buffer(reinterpret_cast<const void*>(call.arguments[0]), known.payload_bytes, call.start_ticks);
+    known.buffer = buffer;
     const std::uint32_t serial = plan.lasting == Lasting::once ? next_serial() : 0;
     std::uint64_t bytes = known.event.bytes;
     std::uint32_t order = 0, sequence = layout::not_known;
@@ -146,18 +282,17 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
         order = post_receive(known.stream);
         if (is_numbered) sequence = number_receive(known.stream, order);
     }
-    const std::uint32_t stands_for = call.is_untimed ? 0 : known.untimed + 1U;
-    if (!call.is_untimed) known.untimed = 0;
+    const std::uint32_t stands_for = call.stands_for;
     std::uint32_t* const hint = &known.profile[start_of(buffer.buffer_class)];
     if (!is_receive || plan.lasting == Lasting::no) {  // else when it is complete
         const auto flags = known.flags | (buffer.is_first ? first_use : 0) | (is_receive ? receive_side : 0);
         const ProfileKey key{
             known.event.site, call.call,           size_class(bytes),       static_cast<std::uint8_t>(flags),
             known.event.peer, buffer.buffer_class, known.event.communicator};
-        count(
-            lane, key,
-            {bytes, call.end_ticks - call.start_ticks, buffer.allocation_bytes, !call.is_untimed, stands_for},
-            hint);
+        count(lane, key,
+              {bytes, call.end_ticks - call.start_ticks, buffer.allocation_bytes, !call.is_untimed(),
+               stands_for},
+              hint);
     }
     const bool is_left_out = leave_out(lane, call.start_ticks);
     // In the place where it stays: a copy of what was just written waits for it.

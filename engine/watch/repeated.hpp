@@ -11,10 +11,21 @@ void forget_repeated();
 
 /// Finds `call.repeated`, where an earlier call had these arguments; its place is noted in `call.slot`.
 void find_repeated(Lane& lane, Observed& call);
-/// Of a thread that calls without a pause, the time of one in 16 posts of a short message is taken in windows
-/// that are not kept: a post does not wait, so that the others take as long. Waits, and calls that may wait,
-/// keep their times.
-void leave_untimed(Lane& lane, Observed& call);
+/// Of a thread whose calls come so close together that watching them would take too much of its time
+/// (find_busy), one in 16 short messages is recorded in windows that are not kept. Of the others nothing but
+/// the number is kept: by what was found, peer, tag, length and place are known. The time of one stands for
+/// the 15 before.
+void thin(Lane& lane, Observed& call, const Plan& plan);
+/// Counts one that was thinned.
+void observe_thinned(const Observed& call, const Plan& plan, Lane& lane);
+/// The same of polls that find nothing, one after the other from one place.
+void thin_poll(Lane& lane, Observed& call, const Plan& plan);
+/// @return False: it found something, and is to be recorded.
+bool observe_thinned_poll(const Observed& call, const Plan& plan, Lane& lane);
+/// To be found by the next one.
+void keep_vain(const Seen& seen);
+/// Puts what was thinned into the profile.
+void count_thinned(Lane& lane);
 /// To be found by the next of them. @param payload Of the buffer; the message may be shorter.
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
                    const Stream& stream);

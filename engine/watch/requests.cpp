@@ -24,6 +24,21 @@ constinit std::uint32_t last_serial = 0;
 constexpr std::uint32_t most_sites = 4096;
 constinit std::uint64_t gone[most_sites + 1]{};
 
+/// By location; a later one takes the place of an earlier one, whose place is then not known.
+struct Thinned {
+    const void* location;
+    std::uint32_t site;
+};
+constexpr std::size_t thinned_slots = 4096;
+constinit Thinned thinned[thinned_slots]{};
+constinit std::uint32_t thinned_open = 0;
+
+Thinned& thinned_slot(const void* location) {
+    constexpr unsigned handle_shift = 2, slots_shift = 12;
+    const std::uint64_t at = reinterpret_cast<std::uintptr_t>(location) >> handle_shift;
+    return thinned[(at ^ at >> slots_shift) % thinned_slots];
+}
+
 Pending& aside_slot(std::uint64_t key, const void* location) {
     // Neighbours in the program's array are neighbours here: none takes the place of another one.
     constexpr unsigned handle_shift = 2, slots_shift = 12;
@@ -57,6 +72,9 @@ Pending* remember_request(Word handle, const void* location) {
     if (there == nullptr) return nullptr;
     // One by one: zeros for all of it take longer than the rest of this function.
     there->location = location;
+    there->repeated = nullptr;
+    std::uint32_t site = 0;
+    take_thinned(location, site);  // was never seen to complete
     there->stream = {};
     there->order = 0;
     there->is_numbered = true;
@@ -82,6 +100,22 @@ void forget_request(Pending* pending) {
         requests.erase(pending);
 }
 
+void remember_thinned(const void* location, std::uint32_t site) {
+    Thinned& slot = thinned_slot(location);
+    if (slot.location == nullptr) ++thinned_open;
+    slot = {location, site};
+}
+
+bool take_thinned(const void* location, std::uint32_t& site) {
+    if (thinned_open == 0) return false;
+    Thinned& slot = thinned_slot(location);
+    if (slot.location != location || location == nullptr) return false;
+    site = slot.site;
+    slot.location = nullptr;
+    --thinned_open;
+    return true;
+}
+
 void request_gone(std::uint32_t site) {
     ++gone[site < most_sites ? site : most_sites];
 }
@@ -99,6 +133,8 @@ void note_requests() {
 
 void begin_requests() {
     std::memset(gone, 0, sizeof gone);
+    std::memset(static_cast<void*>(thinned), 0, sizeof thinned);
+    thinned_open = 0;
     requests.clear();
     unmap_rows(aside, aside_slots);
     aside = nullptr;

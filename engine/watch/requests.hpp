@@ -20,6 +20,7 @@ struct Pending {
     layout::Event event;            ///< of the post; its peer is a world rank
     Stream stream;                  ///< receives: what was asked for
     std::uint32_t order;            ///< see post_receive
+    Repeated* repeated;             ///< the earlier post that it is like; nullptr: none is known
     std::uint32_t* profile_hint;    ///< where the row that it counts in is noted, in its thread's lane
     std::uint64_t post_ticks;       ///< 0: its time is not counted with it
     std::uint32_t post_stands_for;  ///< see Counted
@@ -43,6 +44,11 @@ Pending* remember_request(Word handle, const void* location);
 /// call of these.
 Pending* find_request(Word handle, const void* location);
 void forget_request(Pending* pending);
+
+/// One was posted of which nothing but its place is kept.
+void remember_thinned(const void* location, std::uint32_t site);
+/// The place of one that is complete or freed; false: nothing was kept of it.
+bool take_thinned(const void* location, std::uint32_t& site);
 
 /// A request was completed or freed. @param site Where it was posted; layout::not_known: nobody knows.
 void request_gone(std::uint32_t site);

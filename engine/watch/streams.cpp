@@ -93,6 +93,19 @@ bool is_certain(const Stream& wanted) {
     return !is_any(wanted) && (wanted.is_partitioned || !is_open_before(wanted, last_order + 1));
 }
 
+bool count_message(const Stream& stream, StreamCounter& known) {
+    if (stream.is_receive && (open_count != 0 || open_unlisted != 0)) return false;
+    if (known.counter == nullptr || known.capacity != counters.capacity()) {
+        known.counter = counters.put(key_of(stream));
+        known.capacity = counters.capacity();
+        if (known.counter == nullptr) return false;
+    }
+    Counter& counter = *static_cast<Counter*>(known.counter);
+    if (stream.is_receive) counter.highest_order = ++last_order;
+    ++counter.next;
+    return true;
+}
+
 void settle_receive(std::uint32_t order) {
     for (std::uint32_t at = 0; at < open_count; ++at) {
         if (open[at].order != order) continue;

@@ -35,6 +35,16 @@ std::uint32_t number_receive(const Stream& stream, std::uint32_t order);
 /// earlier can take its message.
 bool is_certain(const Stream& wanted);
 
+/// Where a stream's messages are counted, so that it need not be looked up again.
+struct StreamCounter {
+    void* counter = nullptr;
+    std::size_t capacity = 0;  ///< of the table that it lies in
+};
+
+/// Count a message that is sent, or whose receive is posted and certain.
+/// @return False: it is not counted, and has to be numbered by the functions above.
+bool count_message(const Stream& stream, StreamCounter& known);
+
 /// A receive for any source or tag has got its message, or never will.
 void settle_receive(std::uint32_t order);
 

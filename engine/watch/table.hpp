@@ -84,9 +84,10 @@ class Table {
         mask_ = size_ = 0;
     }
 
-  private:
+    /// Another one where entries have moved, but for clear().
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask_ + 1; }
 
+  private:
     bool grow() {
         const std::size_t old_capacity = capacity();
         const std::size_t new_capacity = old_capacity == 0 ? first_capacity : old_capacity * 2;

@@ -20,6 +20,8 @@ TEST(Cost, IsMeasuredAndLeavesNothing) {
     const std::uint32_t cost_ns = record.header().call_cost_ns;
     EXPECT_GT(cost_ns, 5U);
     EXPECT_LT(cost_ns, 100'000U);
+    EXPECT_GT(record.header().thinned_call_cost_ns, 0U);
+    EXPECT_LT(record.header().thinned_call_cost_ns, cost_ns);
     const auto lanes = record.rows<layout::Lane>(layout::Is::lanes);
     ASSERT_EQ(lanes.size(), 1U);
     EXPECT_EQ(lanes[0].calls, 1U);

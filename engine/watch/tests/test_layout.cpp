@@ -100,6 +100,7 @@ TEST(Layout, HeaderIsTheSchemas) {
                                     FIELD(Header, library),
                                     FIELD(Header, library_path),
                                     FIELD(Header, local_call_ticks),
+                                    FIELD(Header, thinned_call_cost_ns),
                                     FIELD(Header, reserved)};
     EXPECT_EQ(fields_after(schema(), 0), fields);
 }
@@ -114,7 +115,7 @@ TEST(Layout, SectionsAreTheSchemas) {
     expect_section("lanes", number(Is::lanes), sizeof(layout::Lane),
                    {FIELD(Lane, thread), FIELD(Lane, level), FIELD(Lane, calls), FIELD(Lane, call_ticks),
                     FIELD(Lane, first_ticks), FIELD(Lane, last_ticks), FIELD(Lane, events_seen),
-                    FIELD(Lane, own_ticks), FIELD(Lane, reserved)});
+                    FIELD(Lane, own_ticks), FIELD(Lane, thinned)});
     expect_section(
         "profile", number(Is::profile), sizeof(layout::Profile),
         {FIELD(Profile, site), FIELD(Profile, call), FIELD(Profile, size_class), FIELD(Profile, flags),

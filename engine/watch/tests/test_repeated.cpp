@@ -2,7 +2,9 @@
 /// Sends and receives like an earlier one are recorded as if they were the first.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <set>
+#include <string>
 
 #include "watch/lanes.hpp"
 #include "watch/tests/fake_mpi.hpp"
@@ -132,6 +134,94 @@ TEST(Repeated, OfABusyThreadAllPostsAreCountedAndTheirTimeIsThatOfSome) {
     const Counted waits = counted(record, calls::MPI_Waitall);
     EXPECT_EQ(waits.ticks, 400U * (rounds + 1)) << "a call that may wait keeps its time";
     EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].call_ticks, waits.ticks + in_posts);
+}
+
+TEST(Repeated, WhatWasThinnedIsNumberedAndItsRequestsAreKnownToBeComplete) {
+    constexpr int rounds = 40, messages = 64;
+    const Record record = record_of([&] {
+        begin_record();
+        std::uint32_t requests[2 * messages];
+        exchange(requests, 1);
+        leave_window_out(true);
+        for (int round = 0; round < rounds; ++round) exchange(requests, messages);
+        current_lane().keeps_window = true;
+        exchange(requests, 1);
+        end_record();
+    });
+    const auto lanes = record.rows<layout::Lane>(layout::Is::lanes);
+    EXPECT_GT(lanes[0].thinned, 2U * rounds * messages * 8 / 10);
+    EXPECT_EQ(lanes[0].calls, 2U * (rounds * messages + 2) + rounds + 2);
+    const auto calls_made = record.rows<layout::CallRow>(layout::Is::calls);
+    EXPECT_EQ(calls_made[calls::MPI_Isend].calls, std::uint64_t{rounds} * messages + 2);
+    constexpr std::uint32_t last = rounds * messages + 1;
+    std::uint32_t send = 0, receive = 0;
+    for (const layout::Event& event : record.events()) {
+        if ((event.kind & layout::send) != 0) send = event.sequence;
+        if ((event.kind & layout::receive) != 0) receive = event.sequence;
+    }
+    EXPECT_EQ(send, last);
+    EXPECT_EQ(receive, last);
+    std::string text;
+    for (const layout::Text one : record.rows<layout::Text>(layout::Is::text)) text += one.byte;
+    EXPECT_NE(text.find("completed\t-1 0\n"), std::string::npos);
+    std::uint64_t complete = 0;
+    for (std::size_t at = 0; (at = text.find("completed\t", at)) != std::string::npos; ++at)
+        complete += std::stoull(text.substr(text.find(' ', at)));
+    EXPECT_EQ(complete, 2U * (rounds * messages + 2));
+}
+
+TEST(Repeated, ThinnedReceivesOfAnotherLengthCountWithTheirOwn) {
+    constexpr int rounds = 100;
+    const Record record = record_of([] {
+        begin_record();
+        leave_window_out(true);
+        for (int round = 0; round < rounds; ++round)
+            call(
+                calls::MPI_Recv, {word(data), 64, type_char, 1, 7, comm_world, fake_mpi::status_ignore},
+                [&](Word* arguments) {
+                    *reinterpret_cast<fake_mpi::Status*>(arguments[6]) = {10 + round % 2 * 30, 0, 1, 7, 0};
+                },
+                100, 1);
+        end_record();
+    });
+    const Counted all = counted(record, calls::MPI_Recv);
+    EXPECT_EQ(all.count, rounds);
+    EXPECT_EQ(all.bytes, rounds / 2 * 10U + rounds / 2 * 40U);
+    std::uint64_t short_ones = 0;
+    for (const layout::Profile& row : record.profile())
+        if (row.size_class == std::bit_width(10U)) short_ones += row.count;
+    EXPECT_EQ(short_ones, rounds / 2U);
+    EXPECT_GT(record.rows<layout::Lane>(layout::Is::lanes)[0].thinned, rounds * 8U / 10);
+}
+
+TEST(Repeated, PollsInVainAreThinnedUntilOneFindsSomething) {
+    constexpr int polls = 1000;
+    const Record record = record_of([] {
+        begin_record();
+        std::uint32_t request = 0x98000000;
+        call(
+            calls::MPI_Irecv, {word(data), 64, type_char, 1, 7, comm_world, word(&request)},
+            [&](Word*) { request = 0x98000001; }, 100, 1);
+        leave_window_out(true);
+        int flag = 0;
+        for (int poll = 0; poll <= polls; ++poll)
+            call(
+                calls::MPI_Test, {word(&request), word(&flag), fake_mpi::status_ignore},
+                [&](Word* arguments) {
+                    flag = poll == polls ? 1 : 0;
+                    if (flag == 0) return;
+                    request = fake_mpi::request_null;
+                    *reinterpret_cast<fake_mpi::Status*>(arguments[2]) = {24, 0, 1, 7, 0};
+                },
+                100, 2);
+        end_record();
+    });
+    const Counted tests = counted(record, calls::MPI_Test);
+    EXPECT_EQ(tests.count, polls + 1U);
+    EXPECT_GE(tests.ticks, polls * 100U * 9 / 10);
+    EXPECT_LE(tests.ticks, polls * 100U * 11 / 10);
+    EXPECT_EQ(counted(record, calls::MPI_Irecv).bytes, 24U);
+    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].calls, polls + 2U);
 }
 
 TEST(Repeated, OfAThreadThatIsNotBusyEachPostHasItsTime) {

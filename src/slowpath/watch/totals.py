@@ -371,17 +371,20 @@ def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
 def _own_cost_s(found: Attributed, seconds: CallSeconds) -> float:
     """The library's own work, a rank, and recorded calls times the cost of one, which each rank measured as it began.
 
-    A call that completes several requests is as many events; one without an event counts as one with it. A loop that
-    waits by polling ends no later for what its polls cost. A rank's cost is no more than its time outside MPI: the
-    library works before it notes the entry of a call and after it noted the return.
+    A call that completes several requests is as many events; one without an event counts as one with it; one that was
+    thinned has a cost of its own. A loop that waits by polling ends no later for what its polls cost. A rank's cost is
+    no more than its time outside MPI: the library works before it notes the entry of a call and after it noted the
+    return.
     """
     world = found.world
     total = 0.0
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         calls = float(np.maximum(record.lanes["calls"], record.lanes["events_seen"]).sum(dtype=float))
-        calls = max(calls - (world.polls[i] if world.polls else 0.0), 0.0)
+        thinned = float(record.lanes["thinned"].sum(dtype=float))
+        calls = max(calls - thinned - (world.polls[i] if world.polls else 0.0), 0.0)
         own = clock.duration_s(record.lanes["own_ticks"].sum(dtype=float))
-        cost_s = calls * int(record.header["call_cost_ns"]) * 1e-9 + own
+        cost_ns = calls * int(record.header["call_cost_ns"]) + thinned * int(record.header["thinned_call_cost_ns"])
+        cost_s = cost_ns * 1e-9 + own
         in_mpi_s = sum(float(seconds[i, lane].sum()) for lane in range(record.lanes.size))
         outside_s = max(_span_s(record, clock) * max(record.lanes.size, 1) - in_mpi_s, 0.0)
         total += min(cost_s, outside_s)
