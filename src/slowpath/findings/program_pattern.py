@@ -202,6 +202,7 @@ class ProgramCalls:
     target_wait_s   of one-sided calls: time until their target called MPI again; None: not known
     target      other rank of the call, root of a collective; < 0: none.  None: not known
     requests    that it was given to complete.  is_read: one-sided, brings the target's data and changes none of it
+    block_bytes mean stretch of the datatype of what the call moves; NaN: contiguous, or not known.  None: neither is
     own_ratio   share of the bytes of a collective that go to the rank itself; NaN: not known.  None: neither is known
     time_weight by how much its time is multiplied to be that of its kind, as the profile counts it; None: not known
 
@@ -258,6 +259,7 @@ class ProgramCalls:
     requests: Ints | None = None
     is_read: Bools | None = None
     own_ratio: Floats | None = None
+    block_bytes: Floats | None = None
     activity: Callable[[int, Floats, Floats], Activity | None] = lambda rank, start_s, end_s: None
     faults: Callable[[int], tuple[Floats, Ints]] = lambda rank: (np.zeros(0), np.zeros(0, dtype=np.int64))
     waits: Waits | None = None

@@ -108,6 +108,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         requests=events.requests[calls],
         is_read=(kind & int(EventKind.ONE_SIDED | EventKind.SEND | EventKind.RECEIVE))
         == int(EventKind.ONE_SIDED | EventKind.RECEIVE),
+        block_bytes=_block_bytes(found, calls, place),
         own_ratio=np.where(collective & (events.tag[calls] >= 0), events.tag[calls] / 1000.0, np.nan),
         in_vain=events.has(EventKind.NOTHING)[calls],
         names=world.calls,
@@ -121,6 +122,22 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         completions=_completions(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
     )
+
+
+def _block_bytes(found: Attributed, calls: Ints, place: Ints) -> Floats:
+    """Mean stretch of each call's datatype, or of a message that it starts or completes; NaN: contiguous."""
+    events, result = found.events, np.full(calls.size, np.nan)
+    for i, record in enumerate(found.world.records):
+        stretch_bytes = record.datatypes["bytes"] / np.maximum(record.datatypes["blocks"], 1)
+        typed = np.flatnonzero((events.record == i) & (events.datatype >= 0))
+        known = place[typed] != NO_EVENT
+        result[place[typed[known]]] = stretch_bytes[events.datatype[typed[known]]]
+        for side in (found.matched.sends, found.matched.receives):
+            post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
+            mine = (events.record[post] == i) & (events.datatype[post] >= 0)
+            for moved in (in_calls(found, post[mine], place), in_calls(found, side.done[mine], place)):
+                result[moved[moved != NO_EVENT]] = stretch_bytes[events.datatype[post[mine]]][moved != NO_EVENT]
+    return result
 
 
 def _sampled_record(found: Attributed, rank: int) -> tuple[int, float]:
