@@ -39,7 +39,9 @@ PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
 GETS = ("MPI_Get", "MPI_Rget")
 OPENS = ("MPI_Win_lock", "MPI_Win_lock_all")
 CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
-MOST_COMPLETING = 5.0  # times a send, of each message that a call completes; longer is a wait for the receiver
+MOST_COMPLETING = (
+    5.0  # times a send, of each message that a call completes, if its receiver searches; longer is a wait for that
+)
 LEAST_DIFFERENT = 4  # reductions of one run, by place and buffer
 LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until something converges has others
 # Computing between two reductions of one run: a sum over some thousand elements; and no longer than a call, or usual.
@@ -146,7 +148,7 @@ class _Merged:
 
 
 def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> _Merged:
-    """A call that completes other messages too keeps what is theirs. One that takes far longer than their sends waits.
+    """A call that completes other messages too keeps what is theirs. One whose receiver searches may wait for that.
 
     Args: mine: messages.  gone: share of each that goes.  walked: calls that are left out.
     """
@@ -162,7 +164,8 @@ def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> _Me
         np.add.at(extra, own[known], messages.bytes[mine][known].astype(float))
     rows = np.flatnonzero((goes > 0) & ~walked)
     send_s = max(float(np.median(calls.own_s[messages.sent[mine]])), CALL_S)
-    completes = np.isin(rows, np.concatenate([left, arrived]))
+    late = (messages.posted != NONE) & walked[messages.posted]
+    completes = np.isin(rows, np.concatenate([left[late], arrived[late]]))
     own_s = np.minimum(calls.own_s[rows], np.where(completes, MOST_COMPLETING * send_s * moved[rows], np.inf))
     return _Merged(rows, own_s, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows])
 

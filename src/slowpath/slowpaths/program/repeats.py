@@ -45,8 +45,8 @@ class Runs:
 
     @property
     def each(self) -> float:
-        """Mean length."""
-        return float(self.length[np.unique(self.run)].mean())
+        """Length of the run that a call is in, on average: a run that a kept window cuts counts less."""
+        return float(self.length[self.run].mean())
 
     @property
     def gone(self) -> Floats:
