@@ -14,10 +14,10 @@ from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_results
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, step_folders, write_atomically
-from slowpath.core.finding_results import LimitBracket, RemedyResult
+from slowpath.core.finding_results import LimitBracket
 from slowpath.core.guard import cleaned, text
-from slowpath.core.results import Brief, ContrastResult, Finding, Leg, Results, SideEffect, Verdict
-from slowpath.core.units import format_bytes, more_words, share_words
+from slowpath.core.results import Brief, ContrastResult, Finding, Leg, Results, Verdict
+from slowpath.core.units import format_bytes
 from slowpath.diagnose.tasks import (
     AlternativesOutcome,
     Diagnosis,
@@ -32,7 +32,7 @@ from slowpath.diagnose.tasks import (
 from slowpath.diagnose.trials import EFFECT, FAST
 from slowpath.findings.conclude import kinds_words
 from slowpath.report import format as fmt
-from slowpath.report.cards import Sources, Trial, findings_section, may_be, side_row, with_proven
+from slowpath.report.cards import Sources, Trial, findings_section, side_row, with_proven
 from slowpath.report.figure import (
     Axis,
     Block,
@@ -52,6 +52,7 @@ from slowpath.report.format import plural
 from slowpath.report.page import render as render_page
 from slowpath.report.panel import panel_lines, panel_section
 from slowpath.report.run_page import command_line, counted, date, environment_section, place
+from slowpath.report.text import block, wrapped
 from slowpath.report.write import rebuild as rebuild_run
 
 # Words that log, text and page of a diagnosis share.
@@ -82,9 +83,13 @@ def leg_words(leg: Leg, status: str) -> str:
     return "no remedy was tried yet; continue with slowpath diagnose --resume and more --budget"
 
 
+def _findings(diagnosis: Diagnosis) -> list[Finding]:
+    """With the reason why one has no trial."""
+    return [with_proven(finding, leg_words(finding.legs.proven, diagnosis.status)) for finding in diagnosis.findings]
+
+
 # A diagnosis in words, for a terminal. Pure: diagnosis in, text out.
 
-_MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
 _STATUS: Mapping[Status, str] = {
     "settled": "settled: more measuring would decide nothing",
     "named": "named, but nothing tried; continue with slowpath diagnose --resume",
@@ -141,10 +146,9 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
         yield from _wrapped(program_line(diagnosis.program), width, "")
     if diagnosis.only:
         yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
+    for finding in _findings(diagnosis):
+        yield wrapped(block(finding))
     yield ""
-    for finding in diagnosis.findings:
-        yield from _finding(finding, diagnosis.status, width)
-        yield ""
     if diagnosis.alternatives:
         yield from [*_alternatives(diagnosis.alternatives, width), ""]
     yield from _own_settings(diagnosis, width)
@@ -194,44 +198,6 @@ def _paths(diagnosis: Diagnosis, width: int) -> Iterator[str]:
         yield ""
 
 
-def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
-    yield from _wrapped(f"{finding.rule} {finding.title} [{finding.status}]", width, "")
-    yield from _wrapped(finding.text, width, "  ")
-    if finding.where:
-        yield from _wrapped(f"where: {finding.where}", width, "  ")
-    for name, leg in finding.legs.named():
-        yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
-        for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
-            yield from _wrapped(line, width, "    ")
-    for limit in _limits(finding):
-        yield f"  {limit_words(limit)}"
-    if finding.cause:
-        yield from _wrapped(f"cause: {finding.cause}", width, "  ")
-    if finding.hypotheses:
-        yield from _wrapped(f"{'other causes' if finding.cause else 'it may be'}: {may_be(finding)}", width, "  ")
-    for remedy in finding.remedies:
-        if remedy.verdict != "not tried":
-            yield from _remedy(remedy, width)
-
-
-def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
-    share = ""
-    if remedy.removed_ratio and remedy.removed_ratio.interval:
-        removed = remedy.removed_ratio
-        share = f", removes {share_words(removed.value, removed.interval)}{more_words(removed.beyond_s)}"
-    yield from _wrapped(f"remedy: {remedy.name}: {remedy.verdict}{share}", width, "  ")
-    for effect in remedy.side_effects:
-        words = _side_effect(effect) if isinstance(effect, SideEffect) else f"to watch: {effect}"
-        yield from _wrapped(words, width, "    ")
-    for lines in (remedy.snippet.shell, remedy.snippet.code) if remedy.verdict == "proven" else ():
-        for line in (lines or "").splitlines():
-            yield f"    {line}"
-
-
-def _side_effect(effect: SideEffect) -> str:
-    return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x the time"
-
-
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]
 
@@ -270,9 +236,6 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
     """Return the sections of the page."""
     step = survey_step(diagnosis)
     survey = runs.get(step.folder) if step else None
-    findings = [
-        with_proven(finding, leg_words(finding.legs.proven, diagnosis.status)) for finding in diagnosis.findings
-    ]
 
     def sources(finding: Finding) -> Sources:
         results = runs.get(finding.run or (step.folder if step else ""))
@@ -281,7 +244,7 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
 
     return [
         *panel_section(diagnosis.panel, diagnosis.no_reference),
-        *findings_section(kinds_words(diagnosis.findings), findings, sources),
+        *findings_section(kinds_words(diagnosis.findings), _findings(diagnosis), sources),
         *_trials_section(diagnosis),
         _steps_section(diagnosis),
         _environment_section(diagnosis, survey),

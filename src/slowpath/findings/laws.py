@@ -197,8 +197,6 @@ ALIKE = 1.25  # most over fewest pages that can't tell a cost by the page from a
 
 _BOUND = "upper bound: the constant divided by the pages of the shortest such allocation"
 
-_MESSAGE = "message_bytes"
-
 
 def fitted(choice: Choice, sweep: Sweep) -> FittedLaw:
     """What was decided about this sweep."""

@@ -13,16 +13,6 @@ from slowpath.core.units import format_time
 from slowpath.findings.facts import Facts
 from slowpath.findings.slow_path import Observation, Support
 
-
-@dataclass(frozen=True)
-class ControlVariable:
-    """A setting of the library (MPI_T) with a length in bytes. about: first line of its description."""
-
-    name: str
-    value: float
-    about: str
-
-
 # Lengths as text, in the way of several libraries: "64K", "64KB", "64KiB".
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -52,24 +42,6 @@ def control_variables(run: RunResult, mpi: str | None = None, environment: str |
     """
     having = (one for one in run.mpis if one.control_variables and mpi in (None, one.mpi))
     return _settings(next(having, None), environment)
-
-
-def variables_near(
-    run: RunResult, mpi: str | None, environment: str | None, low: float, high: float
-) -> list[ControlVariable] | None:
-    """Those of a library whose value in this environment lies in [low, high].  None: none were recorded.
-
-    0 and below set no length: they stand for "off" or "choose yourself".
-    """
-    entry = library(run, mpi)
-    if entry is None or not entry.control_variables:
-        return None
-    found = []
-    for setting in _settings(entry, environment):
-        if setting.number is not None and setting.number > 0 and low <= setting.number <= high:
-            lines = setting.description.strip().splitlines()
-            found.append(ControlVariable(setting.name, setting.number, f" ({lines[0]})" if lines else ""))
-    return found
 
 
 def _settings(entry: MpiResult | None, environment: str | None) -> list[Setting]:

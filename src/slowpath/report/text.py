@@ -29,9 +29,9 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","}
 @cleaned
 def render_text(results: Results) -> str:
     """Return verdict, findings, contrasts, skipped cells and the page's path as text, with a newline at the end."""
-    parts = [_verdict(results), _lines(finding_lines(results))]
+    parts = [_verdict(results), wrapped(finding_lines(results))]
     nothing_asked = results.verdict.state == "nothing asked"
-    parts += _tables(results) if nothing_asked else [_lines(view.lines(results)) for view in views_of(results)]
+    parts += _tables(results) if nothing_asked else [wrapped(view.lines(results)) for view in views_of(results)]
     parts += [_contrasts(results), _skipped(results), _where(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -69,10 +69,10 @@ def render_panel(results: Results) -> str:
 
 def _tables(results: Results) -> list[str]:
     """The studies' own tables, and a table of all cells whose experiments have none."""
-    views = [(view.name, _lines(view.lines(results))) for view in views_of(results)]
+    views = [(view.name, wrapped(view.lines(results))) for view in views_of(results)]
     shown = {view for view, lines in views if lines}
     covered = {experiment.name for experiment in EXPERIMENTS if shown & set(experiment.views)}
-    return [*(lines for _, lines in views if lines), _lines(cell_lines(results, without=covered))]
+    return [*(lines for _, lines in views if lines), wrapped(cell_lines(results, without=covered))]
 
 
 def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
@@ -98,7 +98,7 @@ def _verdict(results: Results) -> str:
     return "\n".join(lines + (["", *shown] if shown else []))
 
 
-def _lines(found: list[str]) -> str:
+def wrapped(found: list[str]) -> str:
     """Join lines, and wrap those that are too long to their own indentation."""
     return "\n".join(_wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
                      else line.translate(_PLAIN) for line in found)  # fmt: skip
@@ -182,11 +182,12 @@ def finding_lines(results: Results) -> list[str]:
     lines = ["Findings by kind, each sorted by cost. To explain one: slowpath explain CODE"] if groups else []
     for group, heading in HEADINGS.items():
         lines += ["", f"{heading}:"] if group in groups else []
-        lines += [line for finding in groups.get(group, ()) for line in _block(finding, results)]
+        lines += [line for finding in groups.get(group, ()) for line in block(finding, results)]
     return lines
 
 
-def _block(finding: Finding, results: Results) -> list[str]:
+def block(finding: Finding, results: Results | None = None) -> list[str]:
+    """Return the indented lines of one finding, a blank one first.  Args: results: that counts are read from."""
     law, legs = finding.law, finding.legs.named()
     lines = [
         "",

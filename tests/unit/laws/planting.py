@@ -7,9 +7,23 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slowpath.stats.laws.law import Sweep, make_sweep
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.law import Sweep
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+def make_sweep(
+    covariates: Mapping[str, Sequence[float] | Floats],
+    launch_s: Sequence[Sequence[float]] | Floats,
+    *,
+    label: str = "",
+) -> Sweep:
+    """A sweep from plain lists; `launch_s` as in Sweep.  Raises: UsageError."""
+    times: Floats = np.atleast_2d(np.asarray(launch_s, dtype=np.float64))
+    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in covariates.items()}
+    counts = np.isfinite(times).sum(axis=0)
+    return Sweep(arrays, times, counts.astype(np.int64), label)
 
 
 def plant(

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from planting import make_sweep
 
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.known import BY_BYTE, CONSTANT
-from slowpath.stats.laws.law import Sweep, make_sweep
+from slowpath.stats.laws.law import Sweep
 
 LENGTHS = np.array([1e3, 2e3, 4e3, 8e3, 16e3, 32e3])
 LAWS = (CONSTANT, BY_BYTE)

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from planting import GIB, KIB, MIB, plant
+from planting import GIB, KIB, MIB, make_sweep, plant
 from scipy import optimize
 
 from slowpath.core.errors import UsageError
@@ -25,7 +25,6 @@ from slowpath.stats.laws.known import (
 )
 from slowpath.stats.laws.law import (
     Sweep,
-    make_sweep,
 )
 
 

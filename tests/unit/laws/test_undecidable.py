@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from planting import MIB, plant
+from planting import MIB, make_sweep, plant
 
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.fit import NotDetermined, curve, fit_on
 from slowpath.stats.laws.known import GRANULES, find
-from slowpath.stats.laws.law import make_sweep
 
 Time = Callable[[dict[str, float]], float]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slowpath.core.results import LibraryVariable, RunResult
-from slowpath.findings.witness import control_variables, variables_near
+from slowpath.findings.witness import control_variables
 from slowpath.run.prepare import LIBRARY, unavailable, witness_variables
 from support.results import a_run, an_mpi
 
@@ -78,26 +78,9 @@ RUN: RunResult = a_run(
 )
 
 
-def names(low: float, high: float, mpi: str | None = "one", environment: str | None = None) -> list[str] | None:
-    found = variables_near(RUN, mpi, environment, low, high)
-    return None if found is None else [one.name for one in found]
-
-
-def test_both_ends_count() -> None:
-    assert names(4000, 4200) == ["eager", "near"]
-    assert names(4000, 4095) == ["near"]
-    assert names(4097, 4200) == []
-    assert names(8000, 9000, "two") == ["eager"]
-
-
-def test_no_variables_is_not_the_same_as_none_that_fits() -> None:
-    assert names(4000, 4200, "absent") is None
-    assert names(4000, 4200, None) is None  # which of three libraries it was is not known
-
-
 def test_an_environment_has_its_own_value_of_a_variable() -> None:
-    assert names(5000, 5000) == []
-    assert names(5000, 5000, environment="moved") == ["eager"]
+    assert control_variables(RUN, "one")[0].number == 4096
+    assert control_variables(RUN, "one", "moved")[0].number == 5000
 
 
 def test_all_variables_of_the_first_library_that_has_any() -> None:

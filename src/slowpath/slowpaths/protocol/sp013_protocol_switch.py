@@ -13,7 +13,7 @@ from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, memory, parameter, ratio_of, ratio_words
 from slowpath.findings.laws import Line, lines_along
 from slowpath.findings.slow_path import Observation, SlowPath, Support, observed
-from slowpath.findings.witness import protocol_limits, variables_near
+from slowpath.findings.witness import protocol_limits
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.known import BY_BYTE, CONSTANT, SEGMENTS
@@ -112,8 +112,6 @@ def _at(side: _Side, length: float) -> Floats:
     return times
 
 
-_UNMOVED = "variables of the library have a value near the switch; slowpath diagnose tries whether one of them sets it"
-
 NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
 
 EXACT_BYTES = 64  # a bracket no wider than this can be compared with a table
@@ -155,29 +153,18 @@ def _observation(facts: Facts, one: ProtocolSwitch) -> Observation:
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
-    """UCX's own table of protocols. A variable that has the value of the switch is only named as near it: whether it
-    sets the switch shows when it is moved, which `slowpath diagnose` does.
-    """
+    """UCX's own table of protocols. `slowpath diagnose` moves variables: that shows whether one sets the switch."""
     if seen.law is None or not seen.law.brackets:
         return Support("missing", "no law of segments")
     bracket = seen.law.brackets[0]
     low, high = bracket.above - NEAR_BYTES, bracket.up_to + NEAR_BYTES
-    found = variables_near(facts.run, seen.place.mpi, seen.place.environment, low, high)
-    table = protocol_limits(facts.run, seen.place.mpi, seen.place.environment, low, high)
-    if found is None and not table:
-        return Support("missing", "the library's control variables (MPI_T) were not recorded; needs witness = true")
+    table = tuple(protocol_limits(facts.run, seen.place.mpi, seen.place.environment, low, high))
+    if not table:
+        return Support("missing", "no table of the library has the switch; slowpath diagnose moves variables near it")
     width = bracket.up_to - bracket.above
-    near = tuple(
-        f"{control_variable.name} = {control_variable.value:.0f}{control_variable.about} is near the switch; not moved"
-        for control_variable in found or ()
-    )
-    if not (near or table):
-        return Support("missing", "no control variable of the library has the value of the switch")
     if width > EXACT_BYTES:
-        return Support("missing", f"the switch is known to {width:.0f} bytes only", (*near, *table))
-    if table:
-        return Support("shown", "the library's own table of protocols has the switch", (*near, *table))
-    return Support("missing", _UNMOVED, near)
+        return Support("missing", f"the switch is known to {width:.0f} bytes only", table)
+    return Support("shown", "the library's own table of protocols has the switch", table)
 
 
 SLOW_PATH: SlowPath = SlowPath(

@@ -86,19 +86,6 @@ class Sweep:
         return ", ".join(f"{name}={self.covariates[name][point]:.12g}" for name in self.varied())
 
 
-def make_sweep(
-    covariates: Mapping[str, Sequence[float] | Floats],
-    launch_s: Sequence[Sequence[float]] | Floats,
-    *,
-    label: str = "",
-) -> Sweep:
-    """A sweep from plain lists; `launch_s` as in Sweep.  Raises: UsageError."""
-    times: Floats = np.atleast_2d(np.asarray(launch_s, dtype=np.float64))
-    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in covariates.items()}
-    counts = np.isfinite(times).sum(axis=0)
-    return Sweep(arrays, times, counts.astype(np.int64), label)
-
-
 # A law that was fitted, as plain numbers, and as a formula: `t = 1.20 us + 27.8 ns x pages of 4 KiB`.
 
 Interval = tuple[float, float]
