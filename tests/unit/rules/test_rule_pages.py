@@ -22,7 +22,7 @@ def test_a_rule_fits_one_screen(rule: SlowPath) -> None:
 
 def test_the_page_of_all_rules_is_short_and_links_other_pages() -> None:
     page = markdown_page(SLOW_PATHS)
-    assert max(len(part.split()) for part in page.split("\n## ")) <= 160  # an account of a whole program answers several questions
+    assert max(len(part.split()) for part in page.split("\n## ")) <= 160
     assert "docs/" not in page
     assert "](remedies.md)" in page
 
