@@ -426,8 +426,10 @@ def _undecided(results: WatchResults, watch: str) -> str | None:
 
 
 def _collectives_share(results: WatchResults) -> float:
-    """Of the run, in blocking collectives of many calls once all ranks are there."""
+    """Of the run, in blocking collectives of many calls once all ranks are there; 0: processors were short."""
     run_s = run_seconds(results)
+    if any(account.name == "no processor" and account.share >= LEAST_COLLECTIVES for account in results.accounts):
+        return 0.0
     work_s = sum(kind.work_s * kind.count for kind in results.collectives if kind.count >= LEAST_CALLS)
     return min(work_s / run_s, 1.0) if run_s > 0 else 0.0
 

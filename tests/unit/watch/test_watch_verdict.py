@@ -298,6 +298,8 @@ def test_collectives_that_take_much_are_for_tuning() -> None:
         line.startswith("Not decided: 22 % of the run is work of collectives; slowpath tune") for line in lines(some)
     )
     assert not any("tune" in line for line in lines(a_watch(collectives=(replace(kind, count=19, work_s=1.0),))))
+    busy = a_watch(collectives=(replace(kind, count=9000),), accounts=(*ACCOUNTS, account("no processor", 0.2)))
+    assert not any("tune" in line for line in lines(busy))
 
 
 def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -> None:
