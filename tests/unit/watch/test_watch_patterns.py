@@ -37,7 +37,7 @@ from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.what_if import Change, KindCounts, Scenario, possible, replay, what_if
 from support.program_plants import PLANTS
-from support.watch_record import Job, buffer_class
+from support.watch_record import BASE_NS, Job, buffer_class
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
 RANKS = {"SP079 by hand": 8}
@@ -454,3 +454,20 @@ def test_a_ping_pong_saves_what_each_of_its_messages_does(tmp_path: Path) -> Non
     assert (found.kept.pairs >= 0).all()
     assert replay(possible(found.kept.order), Change(np.zeros((found.kept.order.calls, 1)))).error_ratio < 1e-6
     assert saved_s(found, 0.4e-3) == pytest.approx(2 * ROUNDS * 0.4e-3, rel=0.02)
+
+
+def test_page_faults_in_calls_on_old_buffers_are_memory_of_the_librarys_own(tmp_path: Path) -> None:
+    """A library that gives its buffers back is no reason to allocate the program's once."""
+    program, pages = Program(2), 1024
+    for number in range(200):
+        program.compute(10e-6)
+        for rank in program.job.ranks:
+            rank.sample(program.now[0], minor_faults=pages * number)
+        program.all(size=2048, took_s=2e-3)
+        for rank in program.job.ranks:
+            rank.sample(program.now[0] - 1e-6, minor_faults=pages * (number + 1))
+    for rank in program.job.ranks:
+        for moment, at_s, count in (("begin", 0.0, 0), ("end", max(program.now), pages * 200)):
+            words = f"minor_faults={count} resident_bytes={2**24} fault_ns=500"
+            rank.say("at", f"{moment} ns={BASE_NS + round(at_s * 1e9)} {words}")
+    assert [finding for finding in program.watched(tmp_path).findings if finding.rule == "SP082"] == []

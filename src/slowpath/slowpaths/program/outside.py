@@ -75,15 +75,15 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     new = calls.first_uses[(calls.first_uses[:, 3] >= LEAST_BYTES) & np.isin(calls.first_uses[:, 1], list(ranks))]
     new = _repeated(new)
     pages = int((new[:, 2] * (new[:, 3] // PAGE_BYTES)).sum())
-    seen = [place for of_rank in places.values() for place in of_rank if place.times >= LEAST]
+    seen = [place for of_rank in places.values() for place in of_rank or () if place.times >= LEAST]
     if pages < AGAIN * faults and sum(place.faults for place in seen) < AGAIN * faults:
         return
-    kept = [(place, ranks[rank]) for rank, of_rank in places.items() for place in of_rank]
+    kept = [(place, ranks[rank]) for rank, of_rank in places.items() for place in of_rank or ()]
     outside = [(place.rows, place.each(calls, again.each_s)) for place, again in kept if not place.is_call]
     inside = [(place.rows, place.each(calls, again.each_s)) for place, again in kept if place.is_call]
     sooner, rows = (np.concatenate([np.zeros(0, np.int64), *(row for row, _ in part)]) for part in (outside, inside))
     sooner_s, saved_s = (np.concatenate([np.zeros((0, 3)), *(each for _, each in part)]) for part in (outside, inside))
-    without = [again.faults * np.array(again.each_s) for rank, again in ranks.items() if not places[rank]]
+    without = [again.faults * np.array(again.each_s) for rank, again in ranks.items() if places[rank] is None]
     left = np.sum(without, axis=0) / calls.ranks if without else np.zeros(3)
     sites, text = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
     value = np.array([again.each_s for again in ranks.values()]).mean(axis=0) * 1e9
@@ -174,13 +174,16 @@ class _Place:
         return least
 
 
-def _places(calls: ProgramCalls, again: _Again) -> list[_Place]:
-    """Kinds of stretches of a rank with their faults, by how many came between two samples."""
+def _places(calls: ProgramCalls, again: _Again) -> list[_Place] | None:
+    """Kinds of stretches of a rank with their faults, by how many came between two samples; None: not known.
+
+    Faults in calls on buffers that are not new are of memory of MPI's own, and left out.
+    """
     rank = again.share.rank
     at_s, counted = calls.faults(rank)
     mine = np.flatnonzero(calls.rank == rank)
     if at_s.size < LEAST or not mine.size or (np.diff(calls.start_s[mine]) < 0).any():
-        return []  # several threads call at once: whose faults these are is not known
+        return None  # several threads call at once: whose faults these are is not known
     gaps = mine[np.isfinite(calls.gap_s[mine])]
     kinds = [
         *((int(a), int(b), False) for a, b in zip(calls.site[gaps - 1], calls.site[gaps], strict=True)),
@@ -206,7 +209,7 @@ def _places(calls: ProgramCalls, again: _Again) -> list[_Place]:
     for kind, share in zip(largest.tolist(), shares.tolist(), strict=True):
         before, after, is_one = keys[kind]
         here = rows[number == kind]
-        if share > 0:
+        if share > 0 and not (is_one and after not in fresh):
             times = float(calls.weight[here].sum())
             found.append(_Place(before, after, is_one, here, times, share * again.faults))
     return found
@@ -298,7 +301,7 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     for number in np.argsort(-lasted_s)[:MOST_KINDS].tolist():
         rows = after[kind.reshape(-1) == number]
         parts = [part for rank in np.unique(calls.rank[rows]).tolist() if (part := _asked(calls, rank, rows))]
-        if 2 * len(parts) < calls.ranks or calls.ranks < 2:
+        if 2 * len(parts) <= calls.ranks:
             continue
         before, there = (int(site) for site in kinds[number])
         each_s = np.zeros(len(calls))
