@@ -102,6 +102,21 @@ def test_datatypes_that_are_never_freed_are_named(count: int, freed: int, is_nam
     assert ("datatypes never freed" in names) is is_named
 
 
+@pytest.mark.parametrize(("opened", "is_named"), [(400, True), (20, False)])
+def test_files_that_are_opened_anew_are_named(opened: int, is_named: bool, tmp_path: Path) -> None:
+    program = Program(2)
+    for _ in range(20):
+        program.compute()
+        program.all(size=2048, site=ELSEWHERE)
+    for rank in program.job.ranks:
+        rank.profile_row("MPI_File_open", 200_000, opened, site=HERE)
+        rank.profile_row("MPI_File_close", 100_000, opened, site=THERE)
+    findings = {finding.name: finding for finding in program.watched(tmp_path).findings}
+    assert ("files made anew" in findings) is is_named
+    if is_named:
+        assert findings["files made anew"].seconds == pytest.approx(opened * 0.3e-3, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("count", "completed", "moved", "is_named"),
     [(200, 0, 0, True), (200, 10, 0, True), (200, 200, 0, False), (200, 100, 0, False), (50, 0, 0, False),

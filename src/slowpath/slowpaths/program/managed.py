@@ -105,6 +105,14 @@ KINDS: Final = (
         once="attach the buffer once before the loop, and detach it after the loop",
     ),
     _Kind("MPI allocation", ("MPI_Alloc_mem",), ("MPI_Free_mem",), least=10),
+    _Kind(
+        "file",
+        ("MPI_File_open",),
+        ("MPI_File_close",),
+        ("MPI_File_set_view", "MPI_File_set_size", "MPI_File_preallocate"),
+        least_held=100,
+        once="open the file once before the loop, and close it after the loop",
+    ),
     _Kind("operation", ("MPI_Op_create",), ("MPI_Op_free",)),
 )
 # No call counts for more than so many times the median of its kind: each is several steps of all ranks in turn, any of
