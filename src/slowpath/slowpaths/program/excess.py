@@ -146,7 +146,7 @@ def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
 OTHER_WINDOWS = ("MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic")
 LEAST_CALLS = 100  # one-sided ones, on windows that MPI_Win_create made
 MORE_THAN_DIRECT = 1.5  # times what they would take on memory that the processor reaches itself
-DIRECT_S = 0.2e-6  # of a call that a processor does itself
+DIRECT_S = 0.05e-6  # of a call that a processor does itself
 DIRECT_S_PER_BYTE = 0.1e-9
 SLIGHT = 0.35  # of what can be saved, where a library does little else for memory of its own
 
@@ -159,14 +159,16 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     hosts = {} if calls.resources is None else {share.rank: share.host for share in calls.resources.ranks}
     host = np.array([hash(hosts.get(rank, "")) for rank in range(calls.ranks)])
     known = calls.is_one_sided & ~calls.is_collective & (calls.target >= 0) & (calls.target < calls.ranks)
-    rows = np.flatnonzero(known & (calls.target != calls.rank))
+    rows = np.flatnonzero(known & (calls.target != calls.rank) & ~calls.named("MPI_Win_lock"))
     rows = rows[host[calls.rank[rows]] == host[calls.target[rows]]]
     late_s = 0.0 if calls.target_wait_s is None else calls.target_wait_s[rows]
     own_s = np.maximum(calls.own_s[rows] - late_s, 0.0)
     direct_s = DIRECT_S + DIRECT_S_PER_BYTE * calls.bytes[rows].astype(float)
     if rows.size < LEAST_CALLS or own_s.sum() < MORE_THAN_DIRECT * direct_s.sum():
         return
-    value = np.maximum(usual(own_s, calls.call[rows]) - direct_s, 0.0)
+    own_s = usual(own_s, calls.call[rows])
+    is_unlock = calls.named("MPI_Win_unlock")[rows]
+    value = np.where(is_unlock, 0.0, np.maximum(own_s - direct_s, 0.0))
     made = np.flatnonzero(calls.named("MPI_Win_create"))
     by_call = np.bincount(calls.call[rows], weights=own_s)
     total = calls.stood_for(rows)
@@ -178,16 +180,17 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
         text=f"{total:,} one-sided calls, most of the time in {calls.names[int(by_call.argmax())]}, on windows that "
         "MPI_Win_create made in {place}: ranks of one host may not reach that memory themselves",
         change="make the window by MPI_Win_allocate, and use the memory that it returns",
-        basis="what these calls take beyond 0.2 us each and 10 GB/s; not measured here: by library a third of that is "
-        "saved, or nearly all",
+        basis="what transfers and flushes take beyond 0.05 us each and 10 GB/s; it depends on the library and was not "
+        "measured here: low: a third; high: with MPI_Win_unlock",
         rows=rows,
-        saved_s=np.stack([value, SLIGHT * value, np.maximum(usual(own_s, calls.call[rows]), value)], axis=1),
+        saved_s=np.stack([value, SLIGHT * value, own_s], axis=1),
     )
 
 
 IN_BLOCKS = "a datatype of short blocks"
 MOST_BLOCK_BYTES = 256  # of a datatype's stretches: longer ones are copied as fast as one
 LEAST_BLOCKS = 512  # of a call
+PACKING_S = 0.2e-6  # of a call that packs
 S_PER_BLOCK = 2e-9  # that a loop takes which packs them
 S_PER_PACKED_BYTE = 0.2e-9  # read and written once more: 5 GB/s
 MORE_THAN_PACKED = 2.0  # times what packing by a loop and moving the bytes takes
@@ -199,7 +202,7 @@ def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
         return
     moved_bytes = _moved_bytes(calls)
     blocks = moved_bytes / np.maximum(np.nan_to_num(calls.block_bytes, nan=np.inf), 1.0)
-    packed_s = DIRECT_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
+    packed_s = PACKING_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES))
     for place in np.unique(calls.site[chosen]).tolist():
         rows = chosen[calls.site[chosen] == place]
@@ -223,7 +226,9 @@ def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
             basis="what these calls take beyond a loop that packs, at 2 ns a block and 0.2 ns a byte; low: at three "
             "times that; high: contiguous data",
             rows=rows,
-            saved_s=np.stack([value, np.minimum(low, value), np.maximum(usual(own_s, call) - DIRECT_S, value)], axis=1),
+            saved_s=np.stack(
+                [value, np.minimum(low, value), np.maximum(usual(own_s, call) - PACKING_S, value)], axis=1
+            ),
         )
 
 
