@@ -31,11 +31,6 @@ MORE: tuple[Advice, ...] = (
         ("operation",),
     ),
     Advice(
-        "no accumulate",
-        "Call MPI_Put where no other rank updates the same element at the same time.",
-        ("operation",),
-    ),
-    Advice(
         "share memory",
         "Share memory (variants shared_direct and get_from_home), or turn single copy off.",
         ("environment",),
