@@ -67,20 +67,23 @@ def critical_path(order: CallOrder) -> CriticalPath:
     np.minimum.at(began, order.stretch, order.start_s)
     by = np.argsort(order.end_s, kind="stable")
     last[order.stretch[by]] = by
-    steps: list[tuple[int, bool, float, float]] = []
-    for at, begin_s in zip(last.tolist(), began.tolist(), strict=True):
-        is_returning = True
+    call, outside, since_s, to_s = list[int](), list[bool](), list[float](), list[float]()
+    for number in np.argsort(-began).tolist():  # from the end of all stretches to their begin
+        at, is_return = int(last[number]), True
         while at != NONE:
-            if is_returning:
-                steps.append((at, False, until_s[at], end_s[at]))
-                if other[at] != NONE:
-                    at, is_returning = other[at], returns[at]
-                    continue
-            steps.append((at, True, end_s[before[at]] if before[at] != NONE else begin_s, start_s[at]))
-            at, is_returning = before[at], True
-    steps = sorted((step for step in steps if step[3] > step[2]), key=lambda step: step[2:])
-    call, outside, since_s, to_s = zip(*steps, strict=True) if steps else ((), (), (), ())
-    return CriticalPath(np.array(call, dtype=np.int64), np.array(outside, bool), np.array(since_s), np.array(to_s))
+            jumps = is_return and other[at] != NONE
+            before_s = end_s[before[at]] if before[at] != NONE else float(began[number])
+            call.append(at)
+            outside.append(not is_return)
+            since_s.append(until_s[at] if is_return else before_s)
+            to_s.append(end_s[at] if is_return else start_s[at])
+            if jumps:
+                at, is_return = other[at], returns[at]
+            else:
+                at, is_return = (at, False) if is_return else (before[at], True)
+    path = CriticalPath(*map(np.array, (call[::-1], outside[::-1], since_s[::-1], to_s[::-1])))
+    some = np.flatnonzero(path.end_s > path.start_s)
+    return CriticalPath(path.call[some], path.outside[some], path.start_s[some], path.end_s[some])
 
 
 def parts_of(path: CriticalPath, calls: ProgramCalls) -> tuple[PathPart, ...]:
