@@ -84,11 +84,16 @@ class Replayed:
 def possible(order: CallOrder) -> CallOrder:
     """Without dependencies on what was past only after the dependent call had returned: errors of clocks or matching.
 
+    A message may arrive before the call that sends it has returned: then its entry is what was waited for.
     Stretches are independent, so a dependency across two of them goes, too.
     """
     call, other = order.after[:, 0], order.after[:, 1]
-    fits = (dependency_moments(order) < order.end_s[call]) & (order.stretch[call] == order.stretch[other])
-    return replace(order, after=order.after[fits])
+    after = order.after.copy()
+    after[dependency_moments(order) >= order.end_s[call], 2] = ENTRY
+    fits = (dependency_moments(replace(order, after=after)) < order.end_s[call]) & (
+        order.stretch[call] == order.stretch[other]
+    )
+    return replace(order, after=after[fits])
 
 
 def transfers(order: CallOrder) -> Floats:

@@ -237,6 +237,7 @@ _READ = "let rank {rank} read larger pieces, or ahead, or let all ranks read"
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
 LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
 LEAST_CALLS = 100
+LEAST_ASLEEP_S = 0.01  # shorter ones are errors of two clocks
 
 
 def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
@@ -264,7 +265,7 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
     share = _share(calls, rank)
     if share is None or share.ran_s is None or share.waited_s is None:
         return _Doing("is outside MPI", "give rank {rank} less to do there: it computes, sleeps, or is in system calls")
-    if _asleep_s(share) >= OWN * late_s:
+    if _asleep_s(share) >= max(OWN * late_s, LEAST_ASLEEP_S):
         return _Doing("sleeps", _SLEEP)
     return _Doing(*((_NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
 
