@@ -18,7 +18,7 @@ from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.mpi.libraries import named_in
 from slowpath.watch.accounts import accounts_of, file_time, start_seconds
-from slowpath.watch.attributed import Attributed, attributed, barriers_of
+from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
 from slowpath.watch.conclude import Asking, asking, concluded
 from slowpath.watch.critical_path import critical_path, on_slices, parts_of
@@ -245,14 +245,11 @@ def _dependencies(found: Attributed, place: Ints) -> Ints:
 
 
 def _meets(found: Attributed, place: Ints) -> Ints:
-    """Of each kept call the number of the collective that needed all of its ranks: none left before the last came."""
-    events, every = found.events, barriers_of(found.events, found.world, found.groups)
+    """Of each kept call the number of the blocking collective of which no rank returns before the last has come."""
+    event, group = found.groups.event, found.groups.group
     number = np.full(int(place.max(initial=-1)) + 1, NO_EVENT, dtype=np.int64)
-    last_in, first_out = np.full(every.groups, -np.inf), np.full(every.groups, np.inf)
-    np.maximum.at(last_in, every.group, events.start_s[every.event])
-    np.minimum.at(first_out, every.group, events.end_s[every.event])
-    rows = np.flatnonzero((place[every.event] != NO_EVENT) & (last_in < first_out)[every.group])
-    number[place[every.event[rows]]] = every.group[rows]
+    rows = np.flatnonzero(found.meets[group] & (place[event] != NO_EVENT) & ~found.events.has(EventKind.POST)[event])
+    number[place[event[rows]]] = group[rows]
     return number
 
 

@@ -180,7 +180,7 @@ class Attributed:
     eager       shape (pairs,): which messages went at once, and which were there before their receive
     pulled      shape (pairs,): there before its receive, and the receiver was in MPI in between: its library has
                 taken the message to memory of its own, from where it is copied
-    groups      calls of collectives
+    groups      calls of collectives.  meets: shape (groups,), those whose ranks all wait for all
     reasons     what calls waited for.  split: the parts of each call's time
     clocks      errors of hosts' clocks.  presence: when each rank was in MPI
     shift_s     shape (records,): what was added to the times of each rank's own clock, at its first event
@@ -193,6 +193,7 @@ class Attributed:
     eager: Eager
     pulled: Bools
     groups: Collectives
+    meets: Bools
     reasons: Reasons
     split: TimeSplit
     clocks: Clocks
@@ -236,7 +237,7 @@ def attributed(job: WatchedJob) -> Attributed:
     eager = eager_of(events, found, posted_s, error_s, is_far)
     presence = Presence.of(events, world)
     done_of = _done_of(events)
-    of_groups, lacking = of_collectives(events, world, groups, done_of, clocks.largest_error_s)
+    of_groups, lacking, meets = of_collectives(events, world, groups, done_of, clocks.largest_error_s)
     probes = of_probes(events, found, error_s)
     of_target, at_target = of_targets(events, world, presence, clocks.largest_error_s)
     reasons = Reasons.joined(
@@ -254,7 +255,7 @@ def attributed(job: WatchedJob) -> Attributed:
     unknown[probes.call] = False
     parts = split(events, world, reasons, moves, unknown)
     return Attributed(
-        world, events, found, int(wrong.sum()), eager, pulled, groups, reasons, parts, clocks, presence, shift_s
+        world, events, found, int(wrong.sum()), eager, pulled, groups, meets, reasons, parts, clocks, presence, shift_s
     )
 
 

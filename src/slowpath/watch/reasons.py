@@ -232,17 +232,18 @@ NEEDS: dict[str, Needs] = {
 
 def of_collectives(
     events: Events, world: World, groups: Collectives, done_of: Ints, error_s: float
-) -> tuple[Reasons, Bools]:
+) -> tuple[Reasons, Bools, Bools]:
     """What each call of a collective waits for.
 
     Args: done_of: shape (n,), the call in which the request of a non-blocking one completed; itself where it blocks.
           error_s: of clocks.
-    Returns: reasons; and calls whose group lacks ranks, which may have come later, shape (n,).
+    Returns: reasons; calls whose group lacks ranks, which may have come later, shape (n,); and groups whose calls all
+    wait for all, shape (groups,).
     """
     rows, group = groups.event, groups.group
     lacking = np.zeros(len(events), dtype=bool)
     if not rows.size:
-        return _reasons(events, rows, rows, rows, done_of, error_s), lacking
+        return _reasons(events, rows, rows, rows, done_of, error_s), lacking, np.zeros(groups.groups, dtype=bool)
     needs = np.array([int(NEEDS.get(name.removesuffix("_c"), Needs.UNKNOWN)) for name in world.calls])[
         events.call[rows]
     ]
@@ -252,7 +253,12 @@ def of_collectives(
     expected = [len(world.members.get(int(i), ())) or 2**31 for i in events.communicator[rows[groups.first[:-1]]]]
     lacking_rows = rows[(np.diff(groups.first) < np.array(expected))[group]]
     lacking[done_of[lacking_rows][done_of[lacking_rows] != NO_EVENT]] = True
-    needs = np.where(_is_refuted(events, groups, done_of, error_s)[group] & (needs == Needs.ALL), Needs.UNKNOWN, needs)
+    refuted = _is_refuted(events, groups, done_of, error_s)
+    of_group, root_of, last_of = (each[groups.first[:-1]] for each in (needs, root, last))
+    known = ~refuted & (
+        (of_group == Needs.ALL) | _seen_to_need_all(events, groups, refuted, of_group, root_of == last_of)
+    )
+    needs = np.where(refuted[group] & (needs == Needs.ALL), Needs.UNKNOWN, np.where(known[group], Needs.ALL, needs))
     waits_all = (needs == Needs.ALL) | ((needs == Needs.ALL_AT_ROOT) & is_root)
     waits_root = (needs == Needs.ROOT) & ~is_root & (root != NO_EVENT)
     doubts = ~waits_all & ~((needs == Needs.ROOT) & is_root)
@@ -264,7 +270,30 @@ def of_collectives(
     call = np.concatenate([part[0] for part in parts])
     other = np.concatenate([part[1] for part in parts])
     why = np.concatenate([np.full(part[0].size, int(part[2])) for part in parts])
-    return _reasons(events, call, other, why, done_of, error_s), lacking
+    return _reasons(events, call, other, why, done_of, error_s), lacking, known
+
+
+LATE_S = 20e-6  # by which the last rank has to come later than the first, so that the others show whether they wait
+LEAST_SEEN = 10  # collectives of a kind that show it
+MOST_REFUTED = 0.02  # of them, that show the contrary: a rank's clock or a matching may be wrong
+
+
+def _seen_to_need_all(events: Events, groups: Collectives, refuted: Bools, needs: Ints, root_is_last: Bools) -> Bools:
+    """Groups of kinds (call, size class) of which no rank left before the last came, though the standard lets it.
+
+    MPI_Reduce of MPICH 5.0.2 inside a node holds all ranks until the root has come.
+    """
+    rows, first = groups.event, groups.first[:-1]
+    start_s, size = events.start_s[rows], np.diff(groups.first)
+    late_s = np.maximum.reduceat(start_s, first) - np.minimum.reduceat(start_s, first)
+    # Of a gather by two ranks the root waits for the other by definition, as all do for the root of a broadcast.
+    shows = (late_s > LATE_S) & np.where(needs == Needs.ROOT, ~root_is_last, True)
+    shows &= np.where(needs == Needs.ALL_AT_ROOT, size - 1 - ~root_is_last > 0, True)
+    lengths = np.frexp(np.maximum(events.bytes[rows[first]], 0).astype(float))[1]
+    kind = np.unique(np.stack([events.call[rows[first]], lengths]), axis=1, return_inverse=True)[1].reshape(-1)
+    against, seen = (np.bincount(kind[shows & which], minlength=int(kind.max()) + 1) for which in (refuted, ~refuted))
+    found: Bools = ((seen >= LEAST_SEEN) & (against <= MOST_REFUTED * seen))[kind]
+    return found
 
 
 def _is_refuted(events: Events, groups: Collectives, done_of: Ints, error_s: float) -> Bools:

@@ -107,3 +107,26 @@ def test_the_critical_path_is_on_the_late_rank_in_the_results_and_on_the_page(tm
     page = render_watch_html(results)
     assert "line s4" in page
     assert "outside MPI, before MPI_Allreduce" in page
+
+
+def reduced(program: Program, *, leaves_early: bool) -> None:
+    """Rank 0, the root, naps before a reduction: in some libraries the others leave before it comes, in others not."""
+    for _ in range(40):
+        program.compute()
+        program.now[0] += 200e-6
+        came = list(program.now)
+        for rank in program.job.ranks:
+            first = max(came[1:]) if leaves_early and rank.rank else max(came)
+            rank.collective("MPI_Reduce", start_s=came[rank.rank], end_s=first + 1e-6, message_bytes=8, site=HERE,
+                            root=0, start_offset=0)  # fmt: skip
+            program.now[rank.rank] = first + 1e-6
+        if leaves_early:
+            program.now[1:] = [max(program.now)] * 3
+
+
+@pytest.mark.parametrize("leaves_early", [False, True])
+def test_whether_a_reduction_holds_all_ranks_is_seen_in_the_program(leaves_early: bool, tmp_path: Path) -> None:
+    calls = calls_of(lambda program: reduced(program, leaves_early=leaves_early), tmp_path)
+    assert calls.meets is not None
+    assert (calls.meets >= 0).all() == (not leaves_early)
+    assert [pattern.name.startswith("rank 0 is late") for pattern in waiting.see(calls)] == [True] * (not leaves_early)
