@@ -31,7 +31,14 @@ from slowpath.watch.prices import read_sources
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
-from slowpath.watch.resources import alone_note, launcher_seconds, misstart, program_resources, resources_of
+from slowpath.watch.resources import (
+    alone_note,
+    launcher_seconds,
+    misstart,
+    program_resources,
+    resources_of,
+    start_reason,
+)
 from slowpath.watch.results import (
     WATCH_SCHEMA,
     RankResources,
@@ -135,6 +142,7 @@ def watched(folder: Path) -> AttributedWatch:
         results,
         place=_wrong_place(info, results),
         start_s=start_seconds(results),
+        start_reason=start_reason(found.world.records, found.world.clocks),
         files=file_time(results, info.variables),
     )
     return AttributedWatch(results, found, weight, keys, site_of)

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from slowpath.core.errors import UsageError
 from slowpath.core.machine import format_cpu_list, parse_cpu_list
+from slowpath.core.units import seconds
 from slowpath.findings.program_pattern import ProgramResources, RankShare
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import MPI_LIBRARIES, named_in
 from slowpath.watch.folder import WatchInfo, WatchLauncher
-from slowpath.watch.record.job import RecordedResources, WatchedJob, resources_in
+from slowpath.watch.record.job import RecordedResources, Ticks, WatchedJob, resources_in
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.results import RankResources, RankTime, WatchResults
 
@@ -92,6 +95,33 @@ def program_resources(results: WatchResults) -> ProgramResources | None:
     shares = [_share(one, times[one.rank]) for one in results.resources if one.rank in times]
     span_s = results.program.span_s if results.program.span_s is not None else results.program.wall_s
     return ProgramResources(tuple(shares), span_s, results.program.launcher_s)
+
+
+def start_reason(records: Sequence[RankRecord], clocks: Sequence[Ticks]) -> str | None:
+    """Return what most of the time in MPI_Init is: a process that started late, or sleep; None: neither, or not known.
+
+    What a thread ran and waited for a processor before MPI_Init counts as if it had been in it, so that the sleep is
+    the least that it was.
+    """
+    called_s = np.array([clock.seconds(r.header["spawn_ticks"]) for r, clock in zip(records, clocks, strict=True)])
+    took_s = np.array([clock.seconds(r.header["start_ticks"]) for r, clock in zip(records, clocks, strict=True)])
+    took_s -= called_s
+    if not len(records) or not all(int(record.header["spawn_ticks"]) for record in records) or (took_s <= 0).any():
+        return None
+    mean_s = float(took_s.mean())
+    if len({record.words("host") for record in records}) == 1:
+        late_s = float((called_s.max() - called_s).mean())
+        if late_s >= 0.5 * mean_s:
+            rank = records[int(called_s.argmax())].rank
+            return f"the others wait {seconds(late_s)} for rank {rank}, whose process starts last"
+    begun = [resources_in(record) for record in records]
+    awake = [[one.number(name, at_end=False) for name in ("ran_ns", "waited_ns")] for one in begun]
+    if any(None in both for both in awake):
+        return None
+    asleep_s = float((took_s - [sum(ns or 0 for ns in both) * _S for both in awake]).mean())
+    if asleep_s < 0.5 * mean_s:
+        return None
+    return f"at least {seconds(asleep_s)} of it asleep, waiting for the launcher, for names of hosts, or for devices"
 
 
 def launcher_seconds(info: WatchInfo, job: WatchedJob, resources: Sequence[RankResources]) -> float | None:

@@ -291,6 +291,7 @@ class WatchResults(Result, frozen=True, kw_only=True):
     place: WrongPlace = optional()
     standstill: WhyStill = optional()
     start_s: StartTime = optional()
+    start_reason: Annotated[str | None, means("what takes half of start_s or more; null: not known")] = optional()
     files: Files = optional()
 
 

@@ -102,9 +102,9 @@ def full_lines(results: WatchResults) -> list[str]:
     return [*lines, _sentence(coverage(results))]
 
 
-def start_words(start_s: float) -> str:
-    """`MPI_Init takes 0.31 s a rank, which is before the run`."""
-    return f"MPI_Init takes {seconds(start_s)} a rank before the run"
+def start_words(start_s: float, reason: str | None) -> str:
+    """`MPI_Init takes 0.31 s a rank before the run: 0.25 s of it asleep`."""
+    return f"MPI_Init takes {seconds(start_s)} a rank before the run{f': {reason}' if reason else ''}"
 
 
 def grouped_lines(found: Standstill) -> list[str]:
@@ -301,7 +301,7 @@ def _apart(results: WatchResults) -> list[str]:
     if results.files is not None and results.files.share >= LEAST_SHARE:
         lines.append(f"{results.files.text}.")
     if results.start_s is not None and results.start_s >= LONG_START * run_s:
-        lines.append(f"{start_words(results.start_s)}.")
+        lines.append(f"{start_words(results.start_s, results.start_reason)}.")
     if results.coverage.own_cost_s >= LEAST_SHARE * run_s > 0:
         lines.append(_sentence(own_cost_words(results)))
     return lines
