@@ -269,7 +269,7 @@ def one_sided(program: Program, call: str, kind: EventKind, size: int, site: int
 
 
 def waits_for_any(program: Program, twin: bool) -> None:
-    """Rank 1 waits for any of 400 receives, 400 times, or for all of them."""
+    """Rank 1 waits for any of 2,000 requests, 400 times, or for all of them."""
     for _ in range(ITERATIONS):
         program.compute()
         at, posts = program.now[1], list[int]()
@@ -281,7 +281,7 @@ def waits_for_any(program: Program, twin: bool) -> None:
             program.send(0, 1, 2048)
         for number, serials in enumerate([posts] if twin else [[post] for post in posts]):
             start, at = at, max(program.now) if number == 0 else at  # the first one waits until all were sent
-            program.at(1).wait(*serials, start_s=start, end_s=at + 2e-6, given=400, site=ELSEWHERE,
+            program.at(1).wait(*serials, start_s=start, end_s=at + 2e-6, given=2000, site=ELSEWHERE,
                                call="MPI_Waitall" if twin else "MPI_Waitany")  # fmt: skip
             at += 2e-6 + STEP_S
         program.now[1] = at

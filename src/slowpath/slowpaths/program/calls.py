@@ -399,7 +399,8 @@ def _beyond_other(calls: ProgramCalls, entry: Cheaper, rows: Ints) -> tuple[Ints
 
 PICKS = ("MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome")
 LEAST_REQUESTS = 64  # given to one call
-S_PER_REQUEST = 0.5e-9  # that a call looks at, at least: it is in a core's cache
+S_PER_REQUEST = 1e-9  # that a call looks at
+MOST_ELSE = 4.0  # times that: more is what a call does with the one that it completes
 
 
 def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -414,8 +415,8 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
         own_s, given = calls.own_s[rows], calls.requests[rows]
         in_mpi_s, outside_s = times(calls, mine)
         only_waits = outside_s.sum() <= in_mpi_s.sum()
-        if float(np.median(own_s)) < max(0.25 * S_PER_REQUEST * float(given.mean()), 0.5e-6):
-            continue  # the first of them is always the one
+        if float(np.median(own_s)) > MOST_ELSE * S_PER_REQUEST * float(given.mean()):
+            continue  # looking at them is little of what it does
         value = np.maximum(usual(own_s, calls.call[rows]) - CALL_S, 0.0)
         low = 0.7 * np.maximum(usual(own_s, calls.call[rows], 1.0) - CALL_S, 0.0)
         name, total = _name(calls, rows), calls.stood_for(rows)
