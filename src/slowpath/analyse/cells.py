@@ -444,7 +444,7 @@ def _by_rank(launches: Sequence[Reduced]) -> list[float] | None:
     return [float(time_s) for time_s in np.median(np.array(rows), axis=0)]
 
 
-FEWEST_NUMBERED = 32  # samples of a launch
+FEWEST_NUMBERED = 20  # samples of a launch
 
 
 def _numbers(launches: Sequence[Reduced]) -> SampleNumbers | None:

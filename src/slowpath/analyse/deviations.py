@@ -345,8 +345,7 @@ class Shared:
         among, rest = max(self.among, cells), max(self.total - max(self.among, cells), self.others)
         such = f"{cells} of {among} such cells" if cells < among else f"all {among} such cells"
         counted = f"{'the only such cell' if among == 1 else such}, {self.others or 'none'} of {rest} others."
-        kinds = {one.item.kind for one in self.slow}
-        if kinds == {MEAN}:
+        if all(one.item.kind == MEAN for one in self.slow):
             return f"{self._stalls}: {counted}"
         takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
         if self.cost.form == "in proportion":
@@ -358,16 +357,12 @@ class Shared:
 
     @property
     def _stalls(self) -> str:
-        """`1 in 64 operations of MPI_Send, regularly, takes 900 us longer`; `2.1% of the operations ...`."""
-        periods = Counter(one.item.period for one in self.slow)
-        period, agreeing = periods.most_common(1)[0]
-        means_s = statistics.median(one.extra_s for one in self.slow)
-        if period is not None and 2 * agreeing > len(self.slow):
-            return (
-                f"One in {period} operations of {self.subject}, regularly, takes {format_time(means_s * period)} longer"
-            )
-        share = statistics.median(one.item.far_share for one in self.slow)
-        return f"{share:.1%} of the operations of {self.subject} take {format_time(means_s / share)} longer"
+        """`One in 64 operations of MPI_Send, regularly, takes 900 us longer`."""
+        ((period, agreeing),) = Counter(one.item.period or 1 for one in self.slow).most_common(1)
+        mean_s = statistics.median(one.extra_s for one in self.slow)
+        if 2 * agreeing <= len(self.slow):
+            return f"Some operations of {self.subject} take longer, {format_time(mean_s)} as a mean over all"
+        return f"One in {period} operations of {self.subject}, regularly, takes {format_time(mean_s * period)} longer"
 
 
 def slow_rank(slow: Sequence[Judged]) -> int | None:
@@ -525,6 +520,8 @@ class _Table:
     def __init__(self, judged: Sequence[Judged]) -> None:
         self.judged = judged
         self.slow = np.array([one.side == "slower" for one in judged])
+        self.is_mean = np.array([one.item.kind == MEAN for one in judged])
+        self.is_series = np.array([one.item.is_series for one in judged])
         self.extra_s = np.array([one.extra_s for one in judged])
         self.room_s = np.array([one.item.interval[1] - one.reference.low for one in judged])
         self.units = {form: np.array([_units(one, form) for one in judged]) for form in FORMS}
@@ -556,6 +553,8 @@ class _Table:
         form, coefficient_s = self.cost(hits)
         expected_s = coefficient_s * self.units[form]
         against = where & ~self.slow & (self.room_s < 0.5 * expected_s)
+        if self.is_mean[hits].all():
+            against &= self.is_series
         explained = hits & (self.extra_s < _APART * expected_s) & (_APART * self.extra_s > expected_s)
         return float(left.sum() - explained.sum() + against.sum()), against, explained
 
@@ -631,10 +630,6 @@ class _Candidate:
     where: Mask
     against: Mask
     explained: Mask
-
-    @property
-    def rank(self) -> tuple[float, int, tuple[Condition, ...]]:
-        return self.loss, len(self.conditions), self.conditions
 
 
 def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
@@ -724,7 +719,7 @@ def _candidate(table: _Table, left: Mask, conditions: tuple[Condition, ...], whe
 
 
 def _rank(candidate: _Candidate) -> tuple[float, int, tuple[Condition, ...]]:
-    return candidate.rank
+    return candidate.loss, len(candidate.conditions), candidate.conditions
 
 
 def _reluctance(condition: Condition) -> float:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from slowpath.analyse.deviations import calls_of, place_of
-from slowpath.analyse.reference import MEAN, MEDIAN, Item, Judged, scale_class
+from slowpath.analyse.reference import Item, Judged, scale_class
 from slowpath.core.finding_results import PanelRow
 
 FIRST = "first use"
@@ -38,8 +38,7 @@ def panel_rows(judged: Sequence[Judged]) -> list[PanelRow]:
     """
     kinds: dict[str, list[Judged]] = defaultdict(list)
     for entry in judged:
-        is_shown = entry.item.kind in (MEDIAN, MEAN)
-        if is_shown and entry.item.value > 0 < entry.reference.median:
+        if entry.item.value > 0 < entry.reference.median:
             kinds[kind_of_call(entry.item)].append(entry)
     return sorted((_row(name, entries) for name, entries in kinds.items()), key=_rank)
 

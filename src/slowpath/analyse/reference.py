@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -40,7 +40,7 @@ Key = tuple[str, str, str]  # identity of a cell, metric, phase
 
 THIS_KIND = "this kind of machine"
 MEDIAN, MEAN = "median", "mean"
-_FAR_SHARE = 0.03  # of samples: who loses a processor for a while does so in fewer messages
+_ONE_EACH = (0.7, 1.5)  # samples far above the median in a period: stalls, and not a wave or what is long at random
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Item:
     """One metric and phase of a cell. traits: parameters, experiment, environment, placement, phase.
 
     kind: what of its samples: the median, or the mean where some lie far above.
-    period, far_share: of the samples.  by_rank_s: of each rank, where the value is the slowest rank's.
+    period: of its samples.  is_series: they would show stalls.  by_rank_s: where the value is the slowest rank's.
     """
 
     key: Key
@@ -88,8 +88,13 @@ class Item:
     traits: Mapping[str, str]
     kind: str = MEDIAN
     period: int | None = None
-    far_share: float = 0.0
+    is_series: bool = False
     by_rank_s: tuple[float, ...] = ()
+
+    @property
+    def of_median(self) -> Key:
+        """Whose reference it has: a mean is held against medians, which healthy runs have nearby."""
+        return self.key[0], self.metric, self.phase
 
     @property
     def group(self) -> tuple[str, str]:
@@ -120,12 +125,7 @@ class Judged:
         """Slower: the whole interval lies beyond the limit, over launches enough to have one."""
         low = self.item.interval[0]
         is_beyond = low > self.limit and low - self.reference.high > LEAST_EXTRA_S
-        return "slower" if is_beyond and self.item.launches >= FEWEST_LAUNCHES and _is_regular(self.item) else "within"
-
-
-def _is_regular(item: Item) -> bool:
-    """Not where a few samples are long at random: processes that take turns on a processor make such means anywhere."""
-    return item.kind != MEAN or item.period is not None or item.far_share >= _FAR_SHARE
+        return "slower" if is_beyond and self.item.launches >= FEWEST_LAUNCHES else "within"
 
 
 def scale_class(traits: Mapping[str, str]) -> tuple[str, str]:
@@ -178,11 +178,20 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     "phase": str(phase),
                 }
                 key = (name, metric, str(phase))
-                ranks = tuple(estimate.by_rank or ())
-                yield Item(
+                item = Item(
                     key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
-                    by_rank_s=ranks,
+                    is_series=estimate.numbers is not None, by_rank_s=tuple(estimate.by_rank or ()),
                 )  # fmt: skip
+                yield item
+                # Collectives of healthy libraries go round their buffers, and every fourth is slow.
+                numbers = estimate.numbers if cell.experiment != "coll" else None
+                if numbers and numbers.period and _ONE_EACH[0] <= numbers.far_share * numbers.period <= _ONE_EACH[1]:
+                    mean = estimate.p50 * numbers.mean_ratio
+                    ends = mean * low / estimate.value, mean * high / estimate.value
+                    yield replace(
+                        item, key=(name, f"{metric} {MEAN}", str(phase)), value=mean, interval=ends, kind=MEAN,
+                        period=numbers.period,
+                    )  # fmt: skip
 
 
 def _own(cell: CellResult) -> dict[str, str]:
@@ -247,7 +256,9 @@ def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun)
             (kin, SAME_KIND_MARGIN, THIS_KIND),
             (same, OTHER_KIND_MARGIN, "other machines"),
         ):
-            values = [value for number in chosen if (value := tables[number].get(item.key)) is not None]
+            # A run whose mean is not known had no stalls there.
+            both = (tables[number].get(item.key, tables[number].get(item.of_median)) for number in chosen)
+            values = [value for value in both if value is not None]
             if len(values) >= FEWEST_RUNS:
                 high = max(values)
                 reference = Reference(statistics.median(values), min(values), high, len(values), source)
@@ -270,7 +281,7 @@ def _scaled(measured: Sequence[Item], healthy: HealthyRuns, number: int, here: H
         return theirs
     ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
     for item in measured:
-        if item.key in theirs and theirs[item.key] > 0:
+        if item.kind == MEDIAN and theirs.get(item.key, 0) > 0:
             ratios[item.group].append(item.value / theirs[item.key])
     pooled = sorted(value for values in ratios.values() for value in values)
     if not pooled:
@@ -295,11 +306,10 @@ def judged(results: Results, healthy: HealthyRuns) -> list[Judged]:
     here, _ = healthy_run(results, "this run")
     measured = list(items(results.cells))
     known = references(measured, healthy, here)
-    every = [Judged(item, *known[item.key]) for item in measured if item.key in known]
-    slow = {(one.item.cell, one.item.metric, one.item.phase) for one in every if one.side == "slower" and _plain(one)}
-    # Where the median is slow, so are the mean and the launches.
-    return [one for one in every if _plain(one) or (one.item.cell, one.item.metric, one.item.phase) not in slow]
+    return decided([Judged(item, *known[item.key]) for item in measured if item.key in known])
 
 
-def _plain(one: Judged) -> bool:
-    return one.item.kind == MEDIAN
+def decided(every: Sequence[Judged]) -> list[Judged]:
+    """Of median and mean the one that is slow; where the median is, so is the mean."""
+    slow = {one.item.of_median: one.item.kind for one in reversed(every) if one.side == "slower"}
+    return [one for one in every if one.item.kind == slow.get(one.item.of_median, MEDIAN)]

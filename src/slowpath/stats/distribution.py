@@ -17,12 +17,12 @@ from slowpath.stats.estimate import Floats, Values, median, positive
 from slowpath.stats.launches import between, within
 
 FAR_RATIO = 2.0  # over the median of the launch
-FEWEST_OF_PERIOD = 32  # samples of each launch
+FEWEST_OF_PERIOD = 20  # samples of each launch
 FEWEST_OF_SLOPE = 30
 _WARM_UP = 0.1  # of the samples at the head, which the slope leaves out
 _LEAST_WITHIN = 1e-3  # quantised times may have a median absolute deviation of zero
 _CLIP_LOG = math.log(4.0)  # one long stall must not outweigh all other samples
-_TURNS = 4  # periods that a launch has to hold
+_TURNS = 3  # periods that a launch has to hold
 MOST_PERIOD = 512
 _LEAST_PEAK = 0.15  # of an autocorrelation over its neighbours
 _PEAK_PER_SD = 6.0  # a thousand series without a period show none

@@ -4,10 +4,27 @@
 import random
 from dataclasses import replace
 
+import msgspec
+import numpy as np
 import pytest
 
+from slowpath.analyse.cells import estimate
 from slowpath.analyse.deviations import Cost, Shared, shared, slow_rank
-from slowpath.analyse.reference import MEAN, THIS_KIND, HealthyRun, Item, Judged, Reference, joined, references
+from slowpath.analyse.reference import (
+    MEAN,
+    THIS_KIND,
+    HealthyRun,
+    Item,
+    Judged,
+    Reference,
+    decided,
+    items,
+    joined,
+    references,
+)
+from slowpath.core.cell_results import CellResult
+from slowpath.experiments.measured import MetricSamples, reduce
+from support.results import a_cell, a_metric
 
 LENGTHS = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1048576)
 COLLECTIVES = ("bcast", "allreduce", "alltoall", "gather", "scan")
@@ -37,13 +54,13 @@ def _usual_s(traits: dict[str, str]) -> float:
 
 def _measured(draw: random.Random, extra_s=lambda traits: 0.0, speed: float = 1.0) -> list[Item]:
     """One run, with noise of some percent."""
-    items = []
+    measured = []
     for number, traits in enumerate(_traits()):
         value = (speed * _usual_s(traits) + extra_s(traits)) * draw.uniform(0.97, 1.03)
         key = (" ".join(f"{k}={v}" for k, v in sorted(traits.items())), "call_s", traits["phase"])
         interval = (0.97 * value, 1.03 * value)
-        items.append(Item(key, number // 2, "call_s", traits["phase"], value, interval, 5, traits))
-    return items
+        measured.append(Item(key, number // 2, "call_s", traits["phase"], value, interval, 5, traits))
+    return measured
 
 
 def _healthy(draw: random.Random, count: int = 5):
@@ -152,14 +169,46 @@ def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
     late = []
     for item in items:
         one = Judged(item, *known[item.key])
-        late.append(one)
         if item.traits["experiment"] == "p2p" and item.phase == "steady":
             mean_s = item.value + 900e-6 / 64
             slow = replace(
-                item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64, far_share=1 / 64,
-                traits={**item.traits, "kind": MEAN},
+                item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64,
             )  # fmt: skip
-            late.append(replace(one, item=slow))
+            one = replace(one, item=slow)
+        late.append(one)
     (group,) = shared(late)
     assert group.text.startswith("One in 64 operations of MPI_")
     assert any(f", regularly, takes {us}" in group.text for us in range(890, 911))
+
+
+def _series(draw: random.Random, every: int | None) -> CellResult:
+    """A cell of 23 single calls in each of five launches, each n-th of which stalls."""
+    launches = []
+    for _ in range(5):
+        calls_s = [1e-5 * draw.uniform(0.97, 1.03) for _ in range(23)]
+        for place in range(draw.randrange(every), 23, every) if every else ():
+            calls_s[place] += 1e-4
+        reduced = reduce(MetricSamples(np.array(calls_s), 1))
+        assert reduced is not None
+        launches.append(reduced)
+    plain = a_cell(0, experiment="first_use", parameters={"pattern": "call", "call": "comm_dup"}, metrics={})
+    return msgspec.structs.replace(plain, metrics={"call_s": a_metric(estimate(launches, None))})
+
+
+@pytest.mark.parametrize("every", [3, 5, 7, None])
+def test_a_series_of_23_calls_shows_each_nth_that_stalls(every: int | None) -> None:
+    draw = random.Random(6)
+    (usual,) = items([_series(draw, None)])
+    healthy = joined([(HealthyRun(f"h{n}", "mpich 5", "host", 2), {usual.key: usual.value}) for n in range(3)])
+    measured = list(items([_series(draw, every)]))
+    here = HealthyRun("here", "mpich 5", "host", 2)
+    known = references(measured, healthy, here)
+    others = _judged(random.Random(7), lambda traits: 0.0)
+    said = [group.text for group in shared([*others, *decided([Judged(i, *known[i.key]) for i in measured])])]
+    assert len(said) == (every is not None)
+    if said:
+        assert (text := said[0]).startswith(f"One in {every} operations of MPI_Comm_dup, regularly, takes ")
+        assert float(text.split(" takes ")[1].split(" us")[0]) == pytest.approx(100, rel=0.25)
+        stalling = joined([(here, {item.key: item.value for item in measured})] * 3)
+        known = references(measured, stalling, here)
+        assert all(Judged(item, *known[item.key]).side == "within" for item in measured)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from slowpath.analyse.deviations import MANY, MOST_FINDINGS, NOT_TRAITS, Shared, findings_outside, shared
-from slowpath.analyse.reference import HealthyRuns, Item, Judged, Reference, items, judged, stated
+from slowpath.analyse.reference import HealthyRuns, Item, Judged, Key, Reference, decided, items, judged, stated
 from slowpath.core.campaign import Campaign, CellsTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding
@@ -47,26 +47,24 @@ def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Jud
     later = [one for one in measured if isinstance(one.step.task, OutsideTask)]
     if not later:
         return panel
-    known = {one.item.key: one for one in panel}
+    known = {one.item.of_median: one for one in panel}
     lines = _lines(panel)
-    anew: dict[object, Judged] = {}
+    anew: dict[Key, Judged] = {}
     for number, step in enumerate(later, start=1):
         for item in items(step.results.cells):
-            before = known.get(item.key)
+            before = known.get(item.of_median)
             if before is not None:
                 anew[item.key] = replace(before, item=replace(item, cell=before.item.cell))
             elif (between := _between(lines.get(_line(item), ()), item)) is not None:
                 anew[item.key] = replace(between, item=replace(item, cell=number * _LATER + item.cell))
     gone = {one.item.key for group in shared(panel) if _is_refuted(group, anew) for one in group.slow}
-    return [
-        *(anew.get(one.item.key, one) for one in panel if one.item.key in anew or one.item.key not in gone),
-        *(one for key, one in anew.items() if key not in known),
-    ]
+    left = (one for one in panel if one.item.of_median not in anew and one.item.key not in gone)
+    return decided([*left, *anew.values()])
 
 
-def _is_refuted(group: Shared, anew: Mapping[object, Judged]) -> bool:
-    again = [anew[one.item.key] for one in group.slow if one.item.key in anew]
-    return bool(again) and 2 * sum(one.side == "slower" for one in again) < len(again)
+def _is_refuted(group: Shared, anew: Mapping[Key, Judged]) -> bool:
+    again = [one.item.key for one in group.slow if one.item.of_median in anew]
+    return bool(again) and 2 * sum(key in anew and anew[key].side == "slower" for key in again) < len(again)
 
 
 def _line(item: Item) -> Line:
