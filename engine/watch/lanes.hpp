@@ -68,8 +68,9 @@ struct Repeated {
     std::uint8_t untimed;  ///< how many like it were made since the last one whose time was taken
     bool is_whole;         ///< the last message was as long as its buffer
     StreamCounter counter;
-    BufferView buffer;         ///< of the last one that was looked at
-    std::uint32_t thinned[4];  ///< calls that nothing counts yet, by where the buffer begins
+    BufferView buffer;               ///< of the last one that was looked at
+    std::uint32_t thinned[4];        ///< calls that nothing counts yet, by where the buffer begins
+    std::uint64_t thinned_ticks[4];  ///< of those that were timed
 };
 
 /// A poll from a place that found nothing.
@@ -83,6 +84,7 @@ struct Vain {
     std::uint8_t untimed;   ///< as of Repeated
     std::uint32_t row;      ///< 1 + that of the profile
     std::uint32_t thinned;  ///< calls that nothing counts yet
+    std::uint64_t thinned_ticks;
 };
 
 struct Lane {

@@ -107,7 +107,7 @@ Scratch* before(Observed& call) {
         if (call.repeated != nullptr) thin(current_lane(), call, plan);
     }
     if (plan.is_test && !is_multiple) thin_poll(current_lane(), call, plan);
-    if (plan.is_shown && (call.vain == nullptr || !call.is_untimed()))
+    if (plan.is_shown && (call.vain == nullptr || !call.is_thinned))
         show(current_lane(), call, plan, scratch);
     if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
     return scratch;
@@ -117,13 +117,14 @@ void after(Observed& call, Scratch* scratch) {
     if (recording == 0) [[unlikely]]
         return;
     Lane& lane = current_lane();
-    if (call.is_thinned) {
+    if (call.stands_for > 1) settle_time(call);
+    if (call.is_thinned && call.repeated != nullptr) {
         const Plan& plan = plans[call.call];
         observe_thinned(call, plan, lane);
         if (plan.is_shown) hide(lane);
         return;
     }
-    if (call.vain != nullptr && call.is_untimed() && observe_thinned_poll(call, plans[call.call], lane)) {
+    if (call.is_thinned && call.vain != nullptr && observe_thinned_poll(call, plans[call.call], lane)) {
         if (scratch != nullptr) release(*scratch);
         return;
     }

@@ -40,7 +40,7 @@ struct Observed {
     Vain* vain = nullptr;                ///< an earlier poll like it, which found nothing
     std::uint32_t stands_for = 1;  ///< calls whose time is taken to be the same; 0: the clock is not read,
                                    ///< and both times are those of the last return
-    bool is_thinned = false;       ///< not timed, nor is anything else kept of it than that it was made
+    bool is_thinned = false;       ///< nothing is kept of it but that it was made, and its time
 
     bool is_untimed() const { return stands_for == 0; }
 };

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "watch/clock.hpp"
 #include "watch/events.hpp"
 #include "watch/library.hpp"
 #include "watch/requests.hpp"
@@ -115,19 +116,32 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
     constexpr std::uint64_t short_bytes = 256;
     Repeated& known = *call.repeated;
     if (!can_thin(lane) || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
-        call.stands_for = known.untimed + 1U;
+        if (plan.lasting == Lasting::once) call.stands_for = known.untimed + 1U;
         known.untimed = 0;
         return;
     }
     call.is_thinned =
         (known.is_whole || plan.lasting == Lasting::no) && count_message(known.stream, known.counter);
-    if (call.is_thinned || plan.lasting == Lasting::once) leave_untimed(lane, call, known.untimed);
+    if (plan.lasting == Lasting::once)
+        leave_untimed(lane, call, known.untimed);
+    else if (call.is_thinned)
+        ++known.untimed;  // but for its time: it may wait
+}
+
+void settle_time(Observed& call) {
+    // A post does not wait: one that was interrupted stands for itself.
+    constexpr std::uint64_t long_ns = 2000;
+    if (duration_ns(call.end_ticks - call.start_ticks) < long_ns || call.repeated == nullptr) return;
+    call.repeated->untimed = static_cast<std::uint8_t>(call.stands_for - 1);
+    call.stands_for = 1;
 }
 
 namespace {
 
-void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_t calls,
-                 std::uint64_t bytes) {
+/// @param ticks Of all of them; 0: they were not timed.
+void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_t calls, std::uint64_t bytes,
+                 std::uint64_t ticks) {
+    lane.row->call_ticks += ticks;
     lane.row->calls += calls;
     lane.row->events_seen += calls;
     lane.row->thinned += calls;
@@ -141,22 +155,27 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
         known.event.peer,
         buffer_class,
         known.event.communicator};
-    count(lane, key, {bytes * calls, 0, known.buffer.allocation_bytes, false, 0, calls}, nullptr);
+    count(lane, key, {bytes * calls, ticks / calls, known.buffer.allocation_bytes, ticks != 0, calls, calls},
+          nullptr);
 }
 
 }  // namespace
 
 void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     Repeated& known = *call.repeated;
+    constexpr std::uint64_t long_ns = 2000;  // shows as such
     const unsigned start = start_of(start_class(call.arguments[0]));
+    const std::uint64_t ticks = call.is_untimed() ? 0 : call.end_ticks - call.start_ticks;
     if (plan.lasting == Lasting::once) {
         remember_thinned(reinterpret_cast<const void*>(argument(call, plan, Role::request)),
                          known.event.site);
     } else if (known.stream.is_receive) {
         const std::uint64_t bytes =
             read_status(reinterpret_cast<const void*>(argument(call, plan, Role::status))).bytes;
-        if (bytes != known.event.bytes) return add_thinned(lane, known, start, 1, bytes);
+        if (bytes != known.event.bytes) return add_thinned(lane, known, start, 1, bytes, ticks);
     }
+    if (duration_ns(ticks) >= long_ns) return add_thinned(lane, known, start, 1, known.event.bytes, ticks);
+    known.thinned_ticks[start] += ticks;
     ++known.thinned[start];
     lane.has_thinned = true;
 }
@@ -166,8 +185,10 @@ namespace {
 void count_thinned(Lane& lane, Repeated& known) {
     for (unsigned start = 0; start < sizeof known.thinned / sizeof known.thinned[0]; ++start) {
         if (known.thinned[start] != 0)
-            add_thinned(lane, known, start, known.thinned[start], known.event.bytes);
+            add_thinned(lane, known, start, known.thinned[start], known.event.bytes,
+                        known.thinned_ticks[start]);
         known.thinned[start] = 0;
+        known.thinned_ticks[start] = 0;
     }
 }
 
@@ -176,8 +197,15 @@ void count_thinned(Lane& lane, Vain& poll) {
     lane.row->calls += poll.thinned;
     lane.row->events_seen += poll.thinned;
     sections().calls[poll.call].calls += poll.thinned;
-    if (poll.row != 0) lane.profile[poll.row - 1].count += poll.thinned;
+    lane.row->call_ticks += poll.thinned_ticks;
+    if (poll.row != 0) {
+        layout::Profile& row = lane.profile[poll.row - 1];
+        row.count += poll.thinned;
+        row.ticks += poll.thinned_ticks;
+        row.histogram[duration_bucket(duration_ns(poll.thinned_ticks / poll.thinned))] += poll.thinned;
+    }
     poll.thinned = 0;
+    poll.thinned_ticks = 0;
 }
 
 }  // namespace
@@ -214,17 +242,14 @@ void thin_poll(Lane& lane, Observed& call, const Plan& plan) {
         (plan.action == Action::probe && !is_probe_of(poll, call.arguments)))
         return;
     call.vain = &poll;
-    if (can_thin(lane) && poll.untimed != most_untimed) {
-        leave_untimed(lane, call, poll.untimed);
-    } else {
-        call.stands_for = poll.untimed + 1U;
-        poll.untimed = 0;
-    }
+    call.is_thinned = can_thin(lane) && poll.untimed != most_untimed;
+    poll.untimed = call.is_thinned ? poll.untimed + 1 : 0;
 }
 
 bool observe_thinned_poll(const Observed& call, const Plan& plan, Lane& lane) {
     if (call.error != 0 || !found_nothing(call, plan)) return false;
     ++call.vain->thinned;
+    call.vain->thinned_ticks += call.end_ticks - call.start_ticks;
     lane.has_thinned = true;
     return true;
 }
@@ -233,7 +258,7 @@ void keep_vain(const Seen& seen) {
     if (is_multiple || seen.lane.is_shared || seen.call.vain != nullptr || !seen.plan.is_test) return;
     Vain& poll = vain_slot(seen.lane, seen.call);
     count_thinned(seen.lane, poll);
-    poll = {seen.call.caller, seen.call.frame, {}, seen.call.call, 0, seen.slot.profile, 0};
+    poll = {seen.call.caller, seen.call.frame, {}, seen.call.call, 0, seen.slot.profile, 0, 0};
     if (seen.plan.action == Action::probe)
         std::memcpy(poll.arguments, seen.call.arguments, sizeof poll.arguments);
 }

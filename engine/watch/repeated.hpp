@@ -13,9 +13,11 @@ void forget_repeated();
 void find_repeated(Lane& lane, Observed& call);
 /// Of a thread whose calls come so close together that watching them would take too much of its time
 /// (find_busy), one in 16 short messages is recorded in windows that are not kept. Of the others nothing but
-/// the number is kept: by what was found, peer, tag, length and place are known. The time of one stands for
-/// the 15 before.
+/// the number is kept, and the time of those that may wait: by what was found, peer, tag, length and place
+/// are known. The time of one post stands for the 15 before.
 void thin(Lane& lane, Observed& call, const Plan& plan);
+/// How many the time of one that has returned stands for.
+void settle_time(Observed& call);
 /// Counts one that was thinned.
 void observe_thinned(const Observed& call, const Plan& plan, Lane& lane);
 /// The same of polls that find nothing, one after the other from one place.
