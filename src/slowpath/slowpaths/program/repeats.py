@@ -133,13 +133,14 @@ def little_s(calls: ProgramCalls, runs: Runs) -> Floats:
 def times(calls: ProgramCalls, runs: Runs) -> tuple[Floats, Floats]:
     """Of each run its calls' own time and the time outside MPI, from the first call to the last; shape (runs,).
 
-    A wait is no call's own: while ranks wait for each other, computing would seem little.
+    A wait is no call's own: while ranks wait for each other, or for a core, computing would seem little.
     """
+    own_s = usual(calls.own_s, calls.call)
     first, last = np.full(runs.length.size, len(calls)), np.full(runs.length.size, -1)
     np.minimum.at(first, runs.run, runs.rows)
     np.maximum.at(last, runs.run, runs.rows)
     first = np.minimum(first, last + 1)
-    in_mpi, outside = (np.append(0.0, np.cumsum(part)) for part in (calls.own_s, gaps(calls)))
+    in_mpi, outside = (np.append(0.0, np.cumsum(part)) for part in (own_s, gaps(calls)))
     between = np.where(last >= 0, outside[last + 1] - outside[np.minimum(first + 1, last + 1)], 0.0)
     return in_mpi[last + 1] - in_mpi[first], between
 
