@@ -12,6 +12,7 @@ import numpy as np
 from slowpath.core.units import format_bytes
 from slowpath.findings.program_pattern import (
     NONE,
+    SHORT_BYTES,
     Floats,
     Ints,
     ProgramCalls,
@@ -235,10 +236,11 @@ def _shares(time_s: Floats, faults: Floats, weight: Floats) -> Floats:
     return found
 
 
-_PICKLED: Final = (
-    *("send", "ssend", "bsend", "isend", "issend", "ibsend", "sendrecv", "recv", "irecv", "bcast", "gather", "scatter"),
-    *("allgather", "alltoall"),
-)
+_GIVE: Final = ("send", "ssend", "bsend", "isend", "issend", "ibsend", "sendrecv", "gather", "allgather", "alltoall")
+_TAKE: Final = ("recv", "irecv", "sendrecv", "scatter", "allgather", "alltoall")
+_ROOT_GIVES: Final = ("bcast", "scatter")
+_ROOT_TAKES: Final = ("gather",)
+_PICKLED: Final = tuple(dict.fromkeys((*_GIVE, *_TAKE, *_ROOT_GIVES)))
 
 
 def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -255,10 +257,15 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     mapped = min(faults / pages, 2.0) * float(np.median(fault_s)) / PAGE_BYTES if fault_s and pages else 0.0
     each_s = length * (mapped + COPY_S_PER_BYTE)
     ends = each_s[:, None] * np.array([1.0, 0.6, 1.8])
-    sends = np.isin(method, [name for name in _PICKLED if "recv" not in name or name == "sendrecv"])[calls.site[rows]]
-    # An array is pickled before its send, and unpickled after it was received.
-    after = np.minimum(rows + 1, len(calls) - 1)
-    entered = np.where(sends, rows, after)
+    # An array is pickled before its call, or before the one of its length, and unpickled after it was received.
+    of = method[calls.site[rows]]
+    is_root = (calls.root[rows] == NONE) | (calls.root[rows] == calls.rank[rows])
+    before = np.isin(of, _GIVE) | (np.isin(of, _ROOT_GIVES) & is_root)
+    after = np.isin(of, _TAKE) | (np.isin(of, _ROOT_TAKES) & is_root) | (np.isin(of, _ROOT_GIVES[:1]) & ~is_root)
+    earlier = np.maximum(rows - 1, 0)
+    follows = (method[calls.site[earlier]] == of) & (calls.bytes[earlier] <= SHORT_BYTES)
+    entered = np.concatenate([np.where(follows, earlier, rows)[before], np.minimum(rows + 1, len(calls) - 1)[after]])
+    ends = np.concatenate([ends[before], ends[after]])
     alone, place = np.unique(entered, return_inverse=True)
     less_s = np.zeros((alone.size, 3))
     np.add.at(less_s, place.reshape(-1), ends)

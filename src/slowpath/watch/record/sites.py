@@ -439,7 +439,7 @@ def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[Nam
 
 
 PythonFrames = tuple[SourcePlace, ...]
-_INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_|cfunction_|method_vectorcall|_start|main$")
+_INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_|cfunction_|method_vectorcall|run_mod|_imp_|_start|main$")
 _EXTENSION = re.compile(r"\.(cpython-|abi3|pypy)[^/]*\.so$")
 
 
