@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from slowpath.mpi.libraries import named_in
+from slowpath.slowpaths.datatype.sp015_datatype import SLOW_PATH as DATATYPES
 from slowpath.slowpaths.program.excess import IN_BLOCKS
 from slowpath.watch.findings import (
     MOST_UNEXPLAINED,
@@ -27,7 +28,6 @@ from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.verdict import run_seconds, verdict_of
 from slowpath.watch.what_if import CallOrder, KeptOrder, KindCounts, Saved, Scenario, what_if
 
-_BLOCKS_MEASURED: Final = "SP015"  # where a cell has priced them, there is no estimate besides
 _NOT_KEPT: Final = Saved(None, None, "the order of its calls was not recorded")
 
 
@@ -84,7 +84,7 @@ def concluded(
     findings = [
         finding_of(cost, saved, results.sites, run_s, name, version) for cost, saved in zip(costs, every, strict=True)
     ]
-    measured = {site for finding in findings for site in finding.sites if finding.rule == _BLOCKS_MEASURED}
+    measured = {site for finding in findings for site in finding.sites if finding.rule == DATATYPES.code}
     findings += [seen for seen in patterns.findings if seen.name != IN_BLOCKS or not measured.intersection(seen.sites)]
     together = _with_patterns(together, patterns, results)
     unclear_words = no_gain_words(unclear, results.program.ranks).values()

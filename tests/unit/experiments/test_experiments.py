@@ -12,7 +12,6 @@ import pytest
 from slowpath.core.cell_results import CellResult
 from slowpath.core.files import data_folder
 from slowpath.core.plan import Plan, is_effort
-from slowpath.diagnose.limits import SHORT_EFFORT, shortened
 from slowpath.experiments.exchange import EXCHANGE, box_points
 from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, SampleBlock
 from slowpath.experiments.messages import allocation_bytes, ends, one_way, ping_pong, polling, splits
@@ -188,11 +187,6 @@ def test_every_parameter_has_a_role_of_three() -> None:
 def varied(cells: list[CellResult]) -> list[list[str]]:
     """What varies in each sweep of the cells."""
     return [sorted(sweep.varied()) for sweep in sweeps(cells, ROLES)]
-
-
-def test_what_a_diagnosis_shortens_is_effort() -> None:
-    assert all(is_effort(ROLES, name) for name in SHORT_EFFORT)
-    assert shortened(PUT) == {**PUT, "samples": SHORT_EFFORT["samples"]}
 
 
 def test_effort_is_no_covariate_and_splits_no_sweep() -> None:
