@@ -83,6 +83,7 @@ class Rank:
     ticks_per_ns: float = 1.0
     level: int = 0  # windows that are no multiple of 2^level are left out of the events
     window_ns: int = 50_000_000
+    thinned: int = 0  # calls of the first lane that were only counted
     header: dict[str, Any] = field(default_factory=dict)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     text: list[tuple[str, str]] = field(default_factory=list)
@@ -345,7 +346,8 @@ class Rank:
         rows = [row for row in self.rows["profile"] if row["lane"] == number]
         ticks = sum(self._scaled(event["end_ns"] - event["start_ns"]) for event in timed)
         return {
-            "thread": 1000 + number, "level": self.level, "events_seen": len(events),
+            "thread": 1000 + number, "thinned": 0 if number else self.thinned, "level": self.level,
+            "events_seen": len(events),
             "calls": len(timed) + sum(row["count"] for row in rows if not self._is_local(row)),
             "call_ticks": ticks + sum(row["ticks"] for row in rows),
             "first_ticks": min((self._ticks(event["start_ns"]) for event in timed), default=0),

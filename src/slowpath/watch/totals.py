@@ -401,9 +401,11 @@ def _notes(found: Attributed) -> list[str]:
         named = ", ".join(map(str, ended[:MOST_NAMED])) + (", ..." if len(ended) > MOST_NAMED else "")
         notes.append(f"ranks that did not end with MPI_Finalize: {named}; their records end early")
     if world.level:
+        thinned = sum(int(record.lanes["thinned"].sum(dtype=float)) for record in world.records)
+        are = f"{thinned:,} short messages were only counted: numbers of calls are exact, their times estimates"
         notes.append(
             f"where calls were most frequent, the watch kept one time window in {2**world.level}: shares of "
-            "waiting are those of the kept windows; numbers and times of calls are exact"
+            f"waiting are those of the kept windows; {are if thinned else 'numbers and times of calls are exact'}"
         )
     notes += _without_place(world)
     if np.isinf(found.clocks.largest_error_s):

@@ -425,6 +425,17 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
     }
 
 
+def test_calls_that_were_only_counted_have_a_cost_of_their_own(tmp_path: Path) -> None:
+    job = planted()
+    late_rank(job)
+    for rank in job.ranks:
+        rank.level, rank.thinned = 1, 60
+        rank.header["thinned_call_cost_ns"] = 20
+    coverage = watch(tmp_path, job).results.coverage
+    assert coverage.own_cost_s == pytest.approx(20 * 50e-9 + 60 * 20e-9)
+    assert any("240 short messages were only counted" in note for note in coverage.notes)
+
+
 def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:
     """One window in four is kept: times are scaled, counts are exact, and the stretches without events are said so."""
     whole = planted()
