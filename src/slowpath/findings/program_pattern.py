@@ -24,7 +24,6 @@ class RankShare:
                 of the time at least, or could have.  busy_waited_s: as waited_s, of all threads, for each busy one
     has_ended_threads   some busy ones were over before the end: busy is the least that they are, and busy_waited_s is
                 that of the thread that calls MPI
-    namespace   number of its user namespace
     grown_bytes by which its memory in RAM grew.  touched_bytes: at most, in between
     faults      page faults without a disk.  fault_s: what one takes, mapped and unmapped, as measured at begin and end
     throttled_s for which its control group's quota stopped processors, added up
@@ -40,7 +39,6 @@ class RankShare:
     busy: int | None
     busy_waited_s: float | None
     has_ended_threads: bool = field(default=False, kw_only=True)
-    namespace: int | None
     grown_bytes: int | None = field(default=None, kw_only=True)
     touched_bytes: int | None = field(default=None, kw_only=True)
     faults: int | None = field(default=None, kw_only=True)
@@ -314,12 +312,6 @@ class ProgramCalls:
         """Of each call the part of a collective that it is, by its weight; shape (n,)."""
         size = np.array([*self.members, 1], dtype=float)[self.communicator]
         found: Floats = self.weight / np.maximum(size, 1.0)
-        return found
-
-    @property
-    def epoch(self) -> Ints:
-        """How many calls before brought something, shape (n,): between equal numbers a thread learnt nothing."""
-        found: Ints = np.cumsum(self.brings) - self.brings
         return found
 
     @cached_property

@@ -150,7 +150,6 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         busy=busy,
         busy_waited_s=waited,
         has_ended_threads=ended,
-        namespace=one.user_namespace,
         grown_bytes=one.grown_bytes,
         touched_bytes=one.touched_bytes,
         faults=one.minor_faults,

@@ -171,9 +171,7 @@ def test_more_ranks_than_the_node_has_processors_are_told_to_be_fewer(tmp_path: 
 def test_ranks_that_compute_lose_no_more_than_fewer_ranks_would_take() -> None:
     """Four on two processors, each of which computes for half of the run and then waits for its turn."""
     for mpi_s, most_s in ((0.0, 0.01), (1.0, 0.6)):
-        ranks = tuple(
-            RankShare(i, "a", frozenset({0, 1}), 2, 4.0, mpi_s, 2.0, 1, 2.0, None, ran_s=2.0) for i in range(4)
-        )
+        ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 4.0, mpi_s, 2.0, 1, 2.0, ran_s=2.0) for i in range(4))
         calls = cast(ProgramCalls, SimpleNamespace(resources=ProgramResources(ranks, 4.0)))
         (pattern,) = sp060_shared_processors.see(calls)
         value_s, low_s, high_s = pattern.more_s
@@ -201,7 +199,7 @@ def test_who_takes_the_processors_is_another_job_or_the_own_launcher(
 
 
 def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:
-    return RankShare(rank, host, frozenset(processors), 16, 1.0, 0.5, 0.1, 1, 0.1, None)
+    return RankShare(rank, host, frozenset(processors), 16, 1.0, 0.5, 0.1, 1, 0.1)
 
 
 def test_crowds_are_found_on_each_host_and_inside_larger_sets() -> None:
