@@ -34,7 +34,7 @@ from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 LEAST = 10  # waits of one pair of places
 LATE, OFTEN_LATE = 0.05, 0.03  # of the run, by which a rank is late now and then, or usually
 LATE_ON_BUSY = 0.1  # where it may be for want of a processor
-USUAL = 0.5  # share of the calls there that have to wait: any rank is late now and then
+USUAL = 0.4  # share of the calls there that have to wait: any rank is late now and then
 USUAL_ON_BUSY = 0.75  # where they may wait for ranks without a processor
 SHORT_S = 1e-6  # of a wait that counts
 MORE = 2.0  # times as long as waits the other way round, of a receive that is late
@@ -393,6 +393,16 @@ _SENDER = _Kind(
 )
 
 
+_UNEVEN = _Kind(
+    "another rank is late at each exchange",
+    "{count} {call} in {{place}} waited {median} each (median) for {who}, though in sum none of them computes more "
+    "than the others: no rank is slow, the parts are uneven",
+    "exchange after several parts, or start the exchange (MPI_Isend, MPI_Irecv) and wait for it after the next part, "
+    "if that part does not need it",
+    least_share=LEAST_PIPELINE,
+)
+
+
 def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = False) -> Iterator[SeenPattern]:
     """Places whose calls usually wait for another rank that is not slow.  Args: own: ranks that are."""
     assert calls.waits is not None
@@ -410,7 +420,8 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     rows = rows[~np.isin(rows, messages.left[both[needless]])]  # these wait for the kind of their send
     pairs = calls.ends_of(both)
     pair = pairs[:, 0] * len(calls) + pairs[:, 1]
-    of_receive = np.isin(rows * len(calls) + waits.other[rows], pair)
+    exchanges = messages.arrived[both] * len(calls) + messages.sent[both]  # MPI_Sendrecv waits for the other's send
+    of_receive = np.isin(rows * len(calls) + waits.other[rows], np.setdiff1d(pair, exchanges))
     no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
     kind = np.where(calls.is_one_sided[rows], 0, np.where(of_receive, 1, 2))
     even = (kind < 2) | ~np.isin(calls.rank[waits.other[rows]], own)
@@ -429,8 +440,12 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
         in_mpi = computed_s[here].sum() < OWN * known[here].sum()
         if in_mpi and (not what.in_mpi or not _passed_on(calls, waits.other[here])):
             continue
-        if not in_mpi and (only_in_mpi or (what is _SENDER and not _in_turn(calls, here))):
+        if not in_mpi and only_in_mpi:
             continue
+        if what is _SENDER and not in_mpi and not _in_turn(calls, here):
+            if _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks:
+                continue
+            what = _UNEVEN
         yield _reordered(calls, what, here, in_mpi=in_mpi)
 
 
@@ -496,7 +511,8 @@ OF_ALL = (
 )
 WITH_ROOT = ("MPI_Reduce", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv")
 MOST_ALONE = 0.1  # of the barriers of a place: more stand alone
-AT_ONCE_S = 1e-6  # between barrier and collective, or as long as the barrier itself: nothing else happens there
+AT_ONCE_S = 1e-6, 20e-6  # between barrier and collective, as long as a barrier takes: nothing else happens there
+FAST = 10.0  # percentile of barriers that had their processors
 
 
 def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -555,7 +571,7 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
     fits = (calls.thread[rows] == calls.thread[other]) & (calls.communicator[rows] == calls.communicator[other])
     fits &= (calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective)[other]
     fits &= ~((step < 0) & barrier[other])  # of two barriers the first is the needless one
-    fits &= calls.gap_s[np.maximum(rows, other)] <= max(AT_ONCE_S, float(np.median(calls.own_s[rows])))
+    fits &= calls.gap_s[np.maximum(rows, other)] <= np.clip(np.percentile(calls.own_s[rows], FAST), *AT_ONCE_S)
     before = np.maximum(rows - 1, 0)
     fits &= ~(calls.is_one_sided[before] & (calls.thread[before] == calls.thread[rows]))
     found = np.zeros(len(calls), dtype=bool)
