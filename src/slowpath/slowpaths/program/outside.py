@@ -34,7 +34,7 @@ MOST_PLACES = 40  # kinds of stretches of one rank; the rest are one
 IN_CALL = 0.02  # of the faults that a stretch outside of equal length has: calls mostly wait, unless buffers are new
 ROUNDS = 6  # of the search for what each kind of stretch faults: few, so that what nothing shows stays as at first
 LEAST_PICKLED_BYTES = 16 * 1024  # of a message: shorter ones need not be arrays
-COPY_S_PER_BYTE = 0.1e-9  # of pickling and unpickling together, in memory that is mapped
+COPY_S_PER_BYTE = 0.2e-9  # of pickling or unpickling, three copies in memory that is mapped
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
@@ -256,7 +256,7 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     pages = float((length * calls.weight[rows]).sum()) / PAGE_BYTES
     mapped = min(faults / pages, 2.0) * float(np.median(fault_s)) / PAGE_BYTES if fault_s and pages else 0.0
     each_s = length * (mapped + COPY_S_PER_BYTE)
-    ends = each_s[:, None] * np.array([1.0, 0.6, 1.8])
+    ends = each_s[:, None] * np.array([1.0, 0.6, 2.5])
     # An array is pickled before its call, or before the one of its length, and unpickled after it was received.
     of = method[calls.site[rows]]
     is_root = (calls.root[rows] == NONE) | (calls.root[rows] == calls.rank[rows])
@@ -282,7 +282,10 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
         "each side copies them into memory that is new each time",
         change=f"send arrays by {buffered} with buffers that are there: {said} pickle them",
         basis="what lies outside MPI before sends and after receives, as far as copies and page faults of the "
-        "messages' length take that long; low 0.6 and high 1.8 times",
+        "messages' length take that long (low 0.6, high 2.5 times), and 0.2 of the calls' own time, because new memory "
+        "is slow to copy (low 0.1, high 0.35)",
+        rows=rows,
+        saved_s=calls.own_s[rows][:, None] * np.array([0.2, 0.1, 0.35]),
         sooner=alone,
         sooner_s=np.minimum(less_s, gap_s[:, None]),
         outside=True,
