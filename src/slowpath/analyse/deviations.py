@@ -218,19 +218,25 @@ def place_of(call: str) -> int:
 
 @dataclass(frozen=True, order=True)
 class Condition:
-    """What a cell has to be. relation: `calls`, `is`, `from` (and more), `up to`, `multiple of`."""
+    """What a cell has to be. relation: `calls`, `is`, `from` (and more), `up to`, `multiple of`.
+
+    beyond: of a limit, the nearest value that is not slow.
+    """
 
     name: str
     relation: str
     value: str
+    beyond: str = ""
 
     @property
     def words(self) -> str:
         """For a sentence, behind its subject."""
         if self.relation == "calls":
             return self.value
-        number = whole_number(self.value)
-        value = format_bytes(number) if number is not None and self.name.endswith("_bytes") else self.value
+        value, beyond = (
+            format_bytes(number) if (number := whole_number(text)) and self.name.endswith("_bytes") else text
+            for text in (self.value, self.beyond)
+        )
         if self.name == "collective":
             return f"of {mpi_name(self.value)}"
         if self.name == "request":
@@ -240,7 +246,7 @@ class Condition:
         thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
         if self.relation == "multiple of":
             return f"{thing} a multiple of {value} long".strip() if thing else f"whose length is a multiple of {value}"
-        more = {"from": " and more", "up to": " and less"}.get(self.relation, "")
+        more = {"from": " and more", "up to": " and less"}.get(self.relation, "") + (beyond and f" (not {beyond})")
         usual = f"of {value}{more}" if not thing else f"with {thing}{value}{more}"
         return _WORDS.get((self.name, self.value), usual) if self.relation == "is" else usual
 
@@ -606,7 +612,7 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
         else:
             first = groups[same]
             groups[same] = replace(first, slow=(*first.slow, *group.slow), among=first.among + group.among)
-    return [replace(group, others=_others(table, group)) for group in groups]
+    return [replace(group, others=len(_cells(table, table.slow) - group.cells)) for group in groups]
 
 
 def _is_part(group: Shared, first: Shared) -> bool:
@@ -614,11 +620,6 @@ def _is_part(group: Shared, first: Shared) -> bool:
     own, other = group.cost, first.cost
     alike = own.form == other.form and 1 / _ALIKE < own.coefficient_s / other.coefficient_s < _ALIKE
     return bool(calls[0] & calls[1]) and alike
-
-
-def _others(table: _Table, group: Shared) -> int:
-    """Deviating cells that are not in a group."""
-    return len(_cells(table, table.slow) - {one.item.cell for one in group.slow})
 
 
 @dataclass(frozen=True)
@@ -663,7 +664,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     covered = best.explained
     hits = [table.judged[int(n)] for n in np.flatnonzero(covered)]
     form, _ = table.cost(covered)
-    conditions = tuple(_tightened(condition, hits) for condition in best.conditions)
+    conditions = tuple(_tightened(table, condition, best) for condition in best.conditions)
     rivals = tuple(
         other.conditions
         for other in kept[1:]
@@ -684,13 +685,19 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     )
 
 
-def _tightened(condition: Condition, hits: Sequence[Judged]) -> Condition:
-    """A limit as the cells themselves have it: the shortest length that is slow, or the longest."""
-    ends = {"from": min, "up to": max}
-    if condition.relation not in ends:
+def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Condition:
+    """A limit as the cells have it: the shortest length that is slow, or the longest, and the next that is not."""
+    if condition.relation not in ("from", "up to"):
         return condition
-    numbers = [whole_number(one.item.traits.get(condition.name, "")) or 0 for one in hits]
-    return replace(condition, value=str(ends[condition.relation](numbers)))
+    sign = 1 if condition.relation == "from" else -1
+    numbers = sign * np.array([whole_number(one.item.traits.get(condition.name, "")) or 0 for one in table.judged])
+    limit = int(numbers[best.explained].min())
+    form, coefficient_s = table.cost(best.explained)
+    healthy = (
+        ~table.slow & (table.room_s < 0.5 * coefficient_s * table.units[form]) & (numbers < limit) & (numbers != 0)
+    )
+    beyond = numbers[np.logical_and.reduce([healthy, *(table.holds[c] for c in best.conditions if c != condition)])]
+    return replace(condition, value=str(sign * limit), beyond=str(sign * int(beyond.max())) if beyond.size else "")
 
 
 def _inseparable(table: _Table, left: Mask, best: _Candidate) -> tuple[str, ...]:

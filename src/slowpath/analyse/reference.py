@@ -96,11 +96,6 @@ class Item:
         """Whose reference it has: a mean is held against medians, which healthy runs have nearby."""
         return self.key[0], self.metric, self.phase
 
-    @property
-    def group(self) -> tuple[str, str]:
-        """The class of cells whose times scale together from machine to machine."""
-        return scale_class(self.traits)
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -129,7 +124,7 @@ class Judged:
 
 
 def scale_class(traits: Mapping[str, str]) -> tuple[str, str]:
-    """Experiment, with a pattern or call where these are unlike one another, and short, long or none."""
+    """Cells whose times scale together from machine to machine: experiment and pattern; short, long or none."""
     length = whole_number(traits.get("message_bytes", ""))
     size = "none" if length is None else "short" if length < _SHORT_BYTES else "long"
     experiment = traits["experiment"]
@@ -282,16 +277,16 @@ def _scaled(measured: Sequence[Item], healthy: HealthyRuns, number: int, here: H
     ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
     for item in measured:
         if item.kind == MEDIAN and theirs.get(item.key, 0) > 0:
-            ratios[item.group].append(item.value / theirs[item.key])
+            ratios[scale_class(item.traits)].append(item.value / theirs[item.key])
     pooled = sorted(value for values in ratios.values() for value in values)
     if not pooled:
         return {}
     overall = _quantile(pooled, _HEALTHY_SHARE)
-    scales = {}
+    scales: dict[tuple[str, str], float] = defaultdict(lambda: overall)
     for group, values in ratios.items():
         own = _quantile(sorted(values), _HEALTHY_SHARE) if len(values) >= 8 else overall
         scales[group] = min(max(own, overall / _MOST_OFF), overall * _MOST_OFF)
-    return {item.key: theirs[item.key] * scales[item.group] for item in measured if item.key in theirs}
+    return {item.key: theirs[item.key] * scales[scale_class(item.traits)] for item in measured if item.key in theirs}
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

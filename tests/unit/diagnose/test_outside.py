@@ -3,10 +3,12 @@
 
 from collections.abc import Callable, Mapping
 
+import msgspec
 import numpy as np
 from made_results import cell, results, step
 
 from slowpath.analyse.reference import HealthyRuns, healthy_run, joined
+from slowpath.core.cell_results import CellResult, SampleNumbers
 from slowpath.core.results import Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.outside import of_panel, outside, propose_outside
@@ -74,12 +76,52 @@ def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping
     lengths = sorted({int(n) for table in proposal.campaign.cells for n in table.parameters["message_bytes"]})
     between = [length for length in lengths if 8192 < length < 16384]
     assert len(between) == 5
+    assert 16392 in lengths  # a multiple of no page
 
     narrowed = [*measured, again(panel(ping_pong, above_10000, 14, lengths=lengths))]
-    assert len(of_panel(narrowed, known)) == len(LENGTHS) + len(between)
+    assert len(of_panel(narrowed, known)) == len(LENGTHS) + len(between) + 1
     (finding,) = outside(narrowed, known)
     first = min(length for length in between if length > 10000)
     assert any(str(first) in words for words in (finding.text.replace(",", ""), finding.about))
+
+
+def test_a_length_that_is_no_multiple_tells_a_granule_from_a_limit(ping_pong: dict[str, str]) -> None:
+    def whole_pages(parameters: Mapping[str, str]) -> float:
+        return 40e-6 if int(parameters["message_bytes"]) % 4096 == 0 else 0.0
+
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, whole_pages, 15))
+    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
+    (proposal,) = propose_outside(state)
+    lengths = sorted({int(n) for table in proposal.campaign.cells for n in table.parameters["message_bytes"]})
+    (finding,) = outside([*measured, again(panel(ping_pong, whole_pages, 16, lengths=lengths))], known)
+    assert "whose length is a multiple of 4 KiB" in finding.text
+
+
+def test_a_mean_over_stalls_that_do_not_come_again_was_a_disturbance(ping_pong: dict[str, str]) -> None:
+    def of(run: Results, period: int | None) -> Results:
+        numbers = SampleNumbers(mean_ratio=11.0 if period else 1.0, far_share=0.125 if period else 0.0, period=period)
+        return msgspec.structs.replace(run, cells=[*(with_numbers(c, numbers) for c in run.cells[:4]), *run.cells[4:]])
+
+    known, stalls = healthy(ping_pong), of(panel(ping_pong, none, 17), 8)
+    (suspected,) = outside(surveyed(stalls), known)
+    assert suspected.text.startswith("One in 8 operations of ")
+    assert suspected.needs_cause
+    (sure,) = outside([*surveyed(stalls), again(stalls)], known)
+    assert not sure.needs_cause
+    assert outside([*surveyed(stalls), again(of(stalls, None))], known) == []
+
+
+def with_numbers(cell: CellResult, numbers: SampleNumbers) -> CellResult:
+    metrics = {
+        name: msgspec.structs.replace(
+            metric,
+            phases={
+                phase: msgspec.structs.replace(estimate, numbers=numbers) for phase, estimate in metric.phases.items()
+            },
+        )
+        for name, metric in cell.metrics.items()
+    }
+    return msgspec.structs.replace(cell, metrics=metrics)
 
 
 def test_a_healthy_panel_proposes_nothing(ping_pong: dict[str, str]) -> None:

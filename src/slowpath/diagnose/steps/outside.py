@@ -28,6 +28,7 @@ MOST_STEPS = 2  # the second narrows a limit that the first bracketed
 _MOST_AGAIN = 6  # cells of a group
 _BETWEEN = 5  # lengths between the longest that is not slow and the shortest that is
 _CLEAR = 1.15  # times the limit: where one cell alone is slow
+_PAGE = 4096
 _CLOSE = 1.03  # a limit is known where the two lie so close
 _LATER = 1_000_000  # numbers of cells of later steps, apart from the survey's
 
@@ -191,7 +192,9 @@ def _lengths_between(group: Shared, panel: Sequence[Judged]) -> dict[int, list[i
         if high / low < _CLOSE or number is None:
             continue
         if best is None or first.ratio > best[0]:
-            best = first.ratio, number, _spread(low, high)
+            # Where only multiples of a page were measured, one that is none tells a limit from pages.
+            beside = [high + 8] if high % _PAGE == 0 and _bytes(line[-1]) > high else []
+            best = first.ratio, number, [*_spread(low, high), *beside]
     return {} if best is None else {best[1]: best[2]}
 
 
