@@ -69,8 +69,8 @@ gc.callbacks.append(lambda phase, _: collections.append(phase))
 references = sys.getrefcount(exchange.__code__), sys.getrefcount(lines.__code__)
 for number in range(3000):
     exchange(number % 7)
-lines(2000)
-phases(2000)
+lines(10000)
+phases(40000)
 try:
     raises()
 except KeyError as error:
