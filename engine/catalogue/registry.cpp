@@ -7,7 +7,6 @@
 #include "coll/coll.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
-#include "exchange/exchange.hpp"
 #include "first_use/first_use.hpp"
 #include "nodes/nodes.hpp"
 #include "p2p/p2p.hpp"
@@ -17,8 +16,8 @@ namespace slowpath {
 namespace {
 
 const std::array<const Experiment*, 7> all{
-    &p2p::experiment,   &exchange::experiment, &coll::experiment,   &first_use::experiment,
-    &nodes::experiment, &put::experiment,      &cannon::experiment,
+    &p2p::experiment,   &coll::experiment, &first_use::experiment,
+    &nodes::experiment, &put::experiment,  &cannon::experiment,
 };
 
 }  // namespace

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from slowpath.core.plan import Cell, Plan, Roles, twins_of
 from slowpath.experiments.cannon.experiment import CANNON
 from slowpath.experiments.coll import COLL
-from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment, Metric, Pattern
 from slowpath.experiments.first_use import FIRST_USE
 from slowpath.experiments.measured import (
@@ -44,7 +43,6 @@ PRINTED = Experiment(
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     P2P,
-    EXCHANGE,
     COLL,
     FIRST_USE,
     NODES,
