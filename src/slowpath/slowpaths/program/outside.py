@@ -24,7 +24,7 @@ from slowpath.findings.program_pattern import (
 
 LEAST = 20  # times that pages are mapped again at one place, by a rank
 LEAST_PAGES = 16  # of one time: less is a list that grows
-AGAIN = 0.5  # share of a rank's page faults that have to be beyond the memory that it came to need
+AGAIN = 0.7  # share of page faults beyond the memory that a rank came to need; lists that grow by doubling have 0.5
 LEAST_BYTES = 64 * 1024  # of a new buffer: shorter ones come from pages that malloc keeps
 PAGE_BYTES = 4096
 # A fault of the program's takes so many times one that a rank measures alone: in the program it runs beside those of
@@ -374,7 +374,7 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     what="Memory that is freed goes back to the kernel, and the next buffer consists of pages that the kernel has "
     "to clear and enter at their first touch. A call of mpi4py in lower case pickles its object, which copies an array "
     "on each side.",
-    needs="A watched program on Linux. Memory: page faults of a rank are twice as many as its memory grew by, at a "
+    needs="A watched program on Linux. Memory: page faults of a rank are three times what its memory grew by, at a "
     "place that samples of the rank or new buffers of 64 KiB and longer show, twenty times or more. Pickling: twenty "
     "messages of 16 KiB and longer by calls in lower case. System calls: a fifth of a stretch of most ranks.",
     remedy="Allocate before the loop. Else let glibc keep freed memory (`slowpath prove --remedy keep-freed-memory`). "
