@@ -15,7 +15,7 @@
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 7> all{
+const std::array<const Experiment*, 6> all{
     &p2p::experiment,   &coll::experiment, &first_use::experiment,
     &nodes::experiment, &put::experiment,  &cannon::experiment,
 };
