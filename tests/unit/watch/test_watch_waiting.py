@@ -10,7 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowpath.findings.program_pattern import Activity, Floats, ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import (
+    Activity,
+    Floats,
+    ProgramCalls,
+    ProgramResources,
+    RankShare,
+    SeenPattern,
+)
 from slowpath.slowpaths.program import waiting
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
 from slowpath.watch.record.layout import EventKind
@@ -67,6 +74,20 @@ def test_what_a_late_rank_does_is_in_its_name(
     assert change in pattern.change
     value, low, high = (pattern.sooner_s.sum(axis=0) / pattern.sooner.size).tolist()
     assert 0 < low <= value <= high == pytest.approx(100e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("activity", "is_named"),
+    [(does({}, ran=1.0), True), (does({}, ran=0.4, queued=0.6), False), (lambda *_: None, False)],
+    ids=["computes", "no core", "no samples"],
+)
+def test_of_ranks_that_share_processors_only_samples_make_one_late(
+    activity: Callable[[int, Floats, Floats], Activity | None], is_named: bool, tmp_path: Path
+) -> None:
+    calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
+    ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, 0.1, 1, 0.1, ran_s=0.9) for i in range(4))
+    shared = dataclasses.replace(calls, activity=activity, resources=ProgramResources(ranks, 1.0))
+    assert [pattern.name for pattern in waiting.see(shared)] == ["rank 1 is late: it computes"] * is_named
 
 
 def sleeping_polls(program: Program) -> None:

@@ -47,6 +47,7 @@ LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until
 # Computing between two reductions of one run: a sum over some thousand elements; and no longer than a call, or usual.
 LITTLE_S, MOST_LITTLE_S = 5e-6, 50e-6
 NO_COMPUTING_S = 100e-9  # between two that use one buffer: a loop's step, and no work on what was reduced
+FASTEST = 5.0  # percentile: no cheaper call takes longer than these calls do at their fastest, in caches
 S_PER_COPIED_BYTE = 0.1e-9  # of what one core copies: 10 GB/s
 CALL_S = 0.2e-6  # of a call that only copies within its process
 
@@ -344,7 +345,8 @@ CHEAPER = (
         has=_is_read,
         why=lambda calls, rows: "with MPI_NO_OP, which reads and changes nothing, but as one atomic access",
         change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
-        basis="the calls' own time beyond that of the program's MPI_Get, or of a copy at 10 GB/s where it has none",
+        basis="the calls' own time beyond that of the program's MPI_Get; where it has none, of a copy at 10 GB/s or of "
+        "the fastest twentieth of them",
         least_s=_copied_s,
     ),
     Cheaper(
@@ -387,7 +389,7 @@ def _beyond_other(calls: ProgramCalls, entry: Cheaper, rows: Ints) -> tuple[Ints
     """These calls, and those that complete them right behind; what each takes beyond the cheaper call."""
     length = float(np.median(calls.bytes[rows]))
     others = np.flatnonzero(calls.named(*entry.other) & (np.abs(calls.bytes - length) <= 0.5 * length))
-    least_s = entry.least_s(calls, rows)
+    least_s = np.minimum(entry.least_s(calls, rows), float(np.percentile(calls.own_s[rows], FASTEST)))
     if others.size >= 8:
         least_s = np.full(rows.size, float(np.median(calls.own_s[others])))
     ends = rows[rows + 1 < len(calls)] + 1

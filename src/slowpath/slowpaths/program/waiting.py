@@ -67,13 +67,14 @@ class _Late:
 def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if calls.waits is None or not calls.waits.wait.size:
         return
-    if calls.resources is not None and crowds(calls.resources.ranks):
-        yield from _messages(calls, (), only_in_mpi=True)  # outside MPI they are late for want of a processor
-        return
+    is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
     late = _late(calls)
     own = _late_ranks(calls, late)
     for rank in own:
-        yield from _late_rank(calls, late, rank)
+        yield from _late_rank(calls, late, rank, is_crowded)
+    if is_crowded:
+        yield from _messages(calls, own, only_in_mpi=True)  # outside MPI they are late for want of a processor
+        return
     yield from _meetings(calls)
     yield from _messages(calls, own)
 
@@ -172,7 +173,8 @@ def _late_ranks(calls: ProgramCalls, late: _Late) -> list[int]:
     return [int(rank) for rank in np.argsort(-late_s) if is_late[rank]]
 
 
-def _late_rank(calls: ProgramCalls, late: _Late, rank: int) -> Iterator[SeenPattern]:
+def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) -> Iterator[SeenPattern]:
+    """Args: is_crowded: ranks share processors; only what samples show makes one late, and not the want of one."""
     mine = calls.rank[late.cause] == rank
     wait, cause, seconds, others = late.wait[mine], late.cause[mine], late.seconds[mine], late.others[mine]
     rows, number = np.unique(cause, return_inverse=True)
@@ -183,6 +185,8 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int) -> Iterator[SeenPatt
     np.maximum.at(to_first, number, seconds)
     late_s = float((to_others * calls.seconds_weight[rows]).sum())
     doing = _doing(calls, rank, rows, late_s)
+    if is_crowded and (doing.words == _NO_CORE or _activity(calls, rank, rows) is None):
+        return
     at_most = np.minimum(to_others, 3.0 * float(np.median(to_others)))
     is_usual = float(at_most.sum()) >= USUAL * float(to_others.sum())
     late_share = LATE_ON_BUSY if doing.words == _NO_CORE else OFTEN_LATE if is_usual else LATE
