@@ -21,6 +21,7 @@ import pytest
 
 from slowpath.findings.program_pattern import Messages, ProgramCalls
 from slowpath.slowpaths import placement
+from slowpath.slowpaths.program import calls as calls_account
 from slowpath.slowpaths.program import calls as cost_of_calls
 from slowpath.slowpaths.program import excess, objects, outside
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
@@ -379,6 +380,19 @@ def test_arrays_that_are_pickled_are_named_with_the_call_that_takes_buffers() ->
 @pytest.mark.parametrize(("method", "size"), [("", 2**20), ("send", 200)])
 def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int) -> None:
     assert list(outside.see(sent_by(method, size))) == []
+
+
+@pytest.mark.parametrize(("size", "closes", "is_named"), [(8, 1, True), (2**20, 1, False), (8, 2, False)])
+def test_short_reads_that_are_each_completed_are_named(size: int, closes: int, is_named: bool) -> None:
+    """800 reads, each of which stands for two; with a flush behind each, or behind every second pair of calls."""
+    calls = reductions_of_objects(1e-3, 20)
+    turn = np.arange(len(calls)) % 2
+    reads = dataclasses.replace(
+        calls, names=("MPI_Get", "MPI_Win_flush", "MPI_Barrier"), call=turn * closes, site=0 * calls.site,
+        bytes=np.where(turn == 0, size, 0), weight=2.0 * calls.weight, target=1 - calls.rank,
+    )  # fmt: skip
+    names = [pattern.name for pattern in calls_account.see(reads)]
+    assert ("each read waits for itself" in names) is is_named
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *reductions_of_objects(calls),
         *_puts(calls),
         *_epochs(calls),
+        *_reads(calls),
         *(pattern for entry in CHEAPER for pattern in _cheaper(calls, entry)),
         *_two_in_one(calls),
         *collectives_by_hand(calls),
@@ -287,6 +288,38 @@ def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
             more_s=_between(calls, mine),
             outside=True,
         )  # fmt: skip
+
+
+LEAST_READS = 1000  # of a place
+READ_AT_ONCE = 10  # that one call would bring, or one flush complete: how many can be known before is the program's
+
+
+def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Short reads of a place that are each completed at once."""
+    reads = calls.named(*GETS) & (calls.bytes <= SHORT_BYTES)
+    same = calls.thread[1:] == calls.thread[:-1]
+    alone = np.flatnonzero(reads[:-1] & calls.named(*CLOSES)[1:] & same)
+    for place in np.unique(calls.site[alone]).tolist():
+        mine = alone[calls.site[alone] == place]
+        total = calls.stood_for(mine)
+        if total < LEAST_READS:
+            continue
+        rows = np.concatenate([mine, mine + 1])
+        size = format_bytes(round(float(calls.bytes[mine].mean())))
+        saved_s = merged(calls.own_s[rows], calls.call[rows], np.full(rows.size, 1 - 1 / READ_AT_ONCE),
+                         np.zeros(rows.size)) * [1.0, 0.5, 1.0]  # fmt: skip
+        yield SeenPattern(
+            name="each read waits for itself",
+            sites=(place,) if place >= 0 else (),
+            count=total,
+            text=f"{total:,} {_name(calls, mine)} of {size} in {{place}}, each completed by its own "
+            f"{_name(calls, mine + 1)}",
+            change="read more by one call (all that is needed of a rank, once), or start several reads whose addresses "
+            "are known and flush once",
+            basis=f"the time of these calls, less one in {READ_AT_ONCE}; low: half of that",
+            rows=rows,
+            saved_s=saved_s,
+        )
 
 
 # Calls for which there is a cheaper one.
