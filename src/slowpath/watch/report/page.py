@@ -274,7 +274,7 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
 def _advice(finding: WatchFinding, first: RemedyResult | None) -> str:
     """What to change: as the program's own calls say it, else the first remedy."""
     if finding.status == "estimated" and finding.change:
-        return f"{finding.change[:1].upper()}{finding.change[1:]}"
+        return finding.change  # begins with a file, whose name is as it is
     return advice(first, finding.status == "proven") if first else f"{finding.title}; no remedy is known"
 
 
