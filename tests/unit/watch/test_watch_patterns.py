@@ -35,9 +35,10 @@ from slowpath.watch.analysis import (
 )
 from slowpath.watch.conclude import asking
 from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.what_if import Change, KindCounts, Scenario, possible, replay, what_if
-from support.program_plants import PLANTS
+from support.program_plants import PLANTS, one_sided
 from support.watch_record import BASE_NS, Job, buffer_class
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
@@ -380,6 +381,23 @@ def test_arrays_that_are_pickled_are_named_with_the_call_that_takes_buffers() ->
 @pytest.mark.parametrize(("method", "size"), [("", 2**20), ("send", 200)])
 def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int) -> None:
     assert list(outside.see(sent_by(method, size))) == []
+
+
+@pytest.mark.parametrize(("call", "is_used"), [("MPI_Win_create", True), ("MPI_Comm_dup", False)])
+def test_first_uses_of_a_window_may_go_with_it(call: str, is_used: bool, tmp_path: Path) -> None:
+    """50 us each: the high end has them, where what is made anew is set up by its first use."""
+    program = Program(2)
+    for _ in range(ITERATIONS):
+        program.compute()
+        program.all(call, size=0, took_s=30e-6)
+        one_sided(program, "MPI_Put", EventKind.ONE_SIDED | EventKind.SEND, 8, ELSEWHERE, took_s=50e-6)
+        program.all("MPI_Win_free" if is_used else "MPI_Comm_free", size=0, site=THERE, took_s=20e-6)
+    (finding,) = [each for each in program.watched(tmp_path).findings if each.rule == "SP083"]
+    assert finding.saved_interval is not None
+    assert finding.saved_s == pytest.approx(ITERATIONS * 50e-6, rel=0.05)
+    assert finding.saved_interval[1] - (finding.saved_s or 0.0) == pytest.approx(
+        (ITERATIONS - 1) * 50e-6 if is_used else 0.0, rel=0.02, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize(("size", "closes", "is_named"), [(8, 1, True), (2**20, 1, False), (8, 2, False)])

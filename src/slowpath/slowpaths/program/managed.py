@@ -28,7 +28,8 @@ class _Kind:
 
     makes, frees, along: calls that make one, free it, and go with making it.  is_timed: each call has a time of its
     own.  least: made by a rank at one place, after communication each time where that is known.  least_held: made by a
-    rank at one place, hardly any freed.  once: what to write instead.
+    rank at one place, hardly any freed.  once: what to write instead.  is_used_first: the first calls on a new one set
+    it up, so that what they take may go as well.
     """
 
     name: str
@@ -39,6 +40,7 @@ class _Kind:
     least_held: int = 1000
     once: str = ""
     is_timed: bool = False
+    is_used_first: bool = False
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -72,6 +74,7 @@ KINDS: Final = (
         least=10,
         least_held=20,
         is_timed=True,
+        is_used_first=True,
     ),
     _Kind("datatype", tuple(f"MPI_Type_{how}" for how in _TYPES), ("MPI_Type_free",), ("MPI_Type_commit",)),
     _Kind(
@@ -158,7 +161,7 @@ def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
             change=f"{once}, or at least free each {kind.name} after its last use" if is_held else once,
             basis="the calls that make and free it, except the first, without their waits for late ranks and the first "
             f"use of a new {kind.name}; low, value and high: none longer than {LEAST:g}, {USUAL:g} and {MOST:g} times "
-            "the median",
+            f"the median{'; high: with all calls on it' if kind.is_used_first else ''}",
             rows=rows,
             saved_s=saved_s,
             more_s=(alone_s, 0.9 * alone_s, alone_s),
@@ -183,7 +186,12 @@ def _saved(calls: ProgramCalls, kind: _Kind, place: int, part: float, rounds: in
     makes = calls.name_is(*kind.makes)[counted] & (site == place) & ~kept[counted]
     others = calls.name_is(*kind.frees, *kind.along)[counted] & ~kept[counted]
     alone_s = float(calls.counted_s[makes].sum() + part * calls.counted_s[others].sum()) / calls.ranks * again
-    return rows, np.stack(ends, axis=1), alone_s
+    saved_s = np.stack(ends, axis=1)
+    if kind.is_used_first:
+        uses = np.flatnonzero(calls.is_one_sided & ~calls.named(*kind.calls))
+        rows = np.concatenate([rows, uses])
+        saved_s = np.concatenate([saved_s, calls.own_s[uses, None] * np.array([0.0, 0.0, part * again])])
+    return rows, saved_s, alone_s
 
 
 def _rounds(calls: ProgramCalls, kind: _Kind, place: int, made: int) -> int:
