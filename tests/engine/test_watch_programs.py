@@ -64,6 +64,7 @@ PLANTED = {
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
+TRIES = {"chain": 3}  # four ranks on two processors: in one of twelve runs most wait for want of one
 # Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
 FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls", "epochs", "any-request"), 2)
 LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
@@ -86,7 +87,11 @@ def test_a_pattern_is_named_at_its_place_and_its_twin_is_clean(
     ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path, pattern: str
 ) -> None:
     code, function = PLANTED[pattern]
-    faulty, clean = (seen(ranks, watch_library, program, tmp_path, pattern, twin) for twin in ("faulty", "clean"))
+    clean = seen(ranks, watch_library, program, tmp_path, pattern, "clean")
+    for number in range(TRIES.get(pattern, 1)):
+        faulty = seen(ranks, watch_library, program, tmp_path / str(number), pattern, "faulty")
+        if (code, function) in faulty:
+            break
     # Open MPI tells malloc to keep what is freed: what page faults there are need not be of new buffers.
     may_cost_nothing = pattern == "new-buffers" and ranks.mpi.name == "openmpi"
     # Of three libraries inside a node, MPICH alone waits for the target.

@@ -70,11 +70,15 @@ def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
     is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
     late = _late(calls)
     own = _late_ranks(calls, late)
+    if is_crowded:
+        named = {rank: list(_late_rank(calls, late, rank, is_crowded)) for rank in own}
+        for patterns in named.values():
+            yield from patterns
+        # Outside MPI the others are late for want of a processor.
+        yield from _messages(calls, [rank for rank in own if named[rank]], only_in_mpi=True)
+        return
     for rank in own:
         yield from _late_rank(calls, late, rank, is_crowded)
-    if is_crowded:
-        yield from _messages(calls, own, only_in_mpi=True)  # outside MPI they are late for want of a processor
-        return
     yield from _meetings(calls)
     yield from _messages(calls, own)
 
@@ -436,13 +440,15 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
         what = (_TARGET, _RECEIVER, _SENDER)[int(kind[alike == number][0])]
         here = here[wait_s[here] > what.short_s]
         there = np.isin(calls.site, calls.site[here]) & np.isin(calls.call, calls.call[here])
-        is_busy = no_core_s >= OWN * float((wait_s[here] * calls.seconds_weight[here]).sum())
+        in_mpi = computed_s[here].sum() < OWN * known[here].sum()
+        is_passed_on = in_mpi and bool(what.in_mpi) and _passed_on(calls, waits.other[here])
+        # That ranks pass messages on is how the program is made: waits that anyone has without a processor are not.
+        is_busy = not is_passed_on and no_core_s >= OWN * float((wait_s[here] * calls.seconds_weight[here]).sum())
         if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum()):
             continue
         if what is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[_reverse(calls, rows, here)]):
             continue  # on busy processors either is late now and then
-        in_mpi = computed_s[here].sum() < OWN * known[here].sum()
-        if in_mpi and (not what.in_mpi or not _passed_on(calls, waits.other[here])):
+        if in_mpi and not is_passed_on:
             continue
         if not in_mpi and only_in_mpi:
             continue
