@@ -346,7 +346,7 @@ class Tally:
 
     @property
     def kinds(self) -> str:
-        """`1 fault (SP035), 2 properties (SP004, SP012)`, in the words of all counts; empty: nothing was found."""
+        """`1 fault (SP035), 2 properties (SP008, SP009)`, in the words of all counts; empty: nothing was found."""
         groups = [(self._of(group), word) for group, word in WORDS.items()]
         parts = [f"{_counted(len(those), word)} ({_codes(those)})" for those, word in groups if those]
         if self.unnamed:
@@ -413,7 +413,7 @@ def _is_sure(finding: Finding) -> bool:
 
 
 def _codes(findings: Sequence[Finding]) -> str:
-    """`2 SP004, SP012`."""
+    """`2 SP008, SP009`."""
     counts = Counter(finding.rule for finding in findings)
     return ", ".join(f"{number} {code}" if number > 1 else code for code, number in counts.items())
 
