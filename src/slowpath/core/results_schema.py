@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -101,7 +102,7 @@ def _closed(struct: type[Result], found: Schema, besides: Sequence[Schema]) -> S
     reasons = [reason_where(f"{name}_reason", has(name, NULL)) for name in properties if f"{name}_reason" in properties]
     conditions = [*reasons, *besides]
     return {
-        "description": found["description"],
+        "description": cleandoc(found["description"]),  # msgspec cleans it from 0.23.0 on
         "type": "object",
         "required": [name for name in properties if name not in absent],
         "additionalProperties": False,
