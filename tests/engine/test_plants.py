@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ranks import Process, Ranks
 
 from slowpath.record.blocks import BlockIndex, read, scan
-from slowpath.stats.distribution import distribution_of
 
 LONG_S = 0.02  # of a delay: longer than a busy machine takes a core away, which is several ms
 LONG = f"us={LONG_S * 1e6:g}"
@@ -89,8 +88,8 @@ def test_first_uses_and_every_8th_message_are_paid_for(run_planted: RunPlanted, 
     for cell in range(1, 5):
         (block,) = index.select(cell=cell, phase="steady", rank=0)
         series.append(read(index, int(block)).duration_ns * 1e-9)
-    assert distribution_of(series).period == 8
-    assert all(np.median(times[times > LONG_S / 2]) >= LONG_S for times in series)
+    # On a busy machine others are as long: every eighth is in any case.
+    assert all(any((times[phase::8] >= LONG_S).all() for phase in range(8)) for times in series)
 
 
 def test_a_plant_that_cannot_be_read_ends_the_job(run_planted: RunPlanted) -> None:
