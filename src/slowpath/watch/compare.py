@@ -103,13 +103,13 @@ def read_side(path: Path) -> list[tuple[Path, WatchResults]]:
 
     Raises: RecordError: a watch can't be read, or no rank left a record.
     """
-    found = []
+    runs = []
     for folder in watches_in(path):
         results = concluded_watch(folder) if record_files(folder) else read_watch_results(folder)
         if not results.ranks or run_seconds(results) <= 0:
             raise RecordError(f"{folder}: no rank left a record; watch again")
-        found.append((folder, results))
-    return found
+        runs.append((folder, results))
+    return runs
 
 
 def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, WatchResults]]) -> WatchComparison:
@@ -198,15 +198,15 @@ def _places(before: Sequence[WatchResults], after: Sequence[WatchResults], least
 
 def _by_place(results: WatchResults, words: dict[_Key, str]) -> dict[_Key, float]:
     """Seconds a rank. Args: words: gets the place of each, of the first run that has it."""
-    found: dict[_Key, float] = defaultdict(float)
-    for one in results.classes:
-        if one.call in BEFORE_THE_RUN:
+    seconds_of: dict[_Key, float] = defaultdict(float)
+    for message_class in results.classes:
+        if message_class.call in BEFORE_THE_RUN:
             continue
-        site = results.sites[one.site]
-        key = _Key(one.call, site.object, site.function or hex(site.offset))
-        found[key] += one.time_s
+        site = results.sites[message_class.site]
+        key = _Key(message_class.call, site.object, site.function or hex(site.offset))
+        seconds_of[key] += message_class.time_s
         words.setdefault(key, place_words(site))
-    return dict(found)
+    return dict(seconds_of)
 
 
 def _saving(finding: WatchFinding) -> tuple[float, Interval]:
@@ -237,13 +237,13 @@ def _same(finding: WatchFinding, results: WatchResults, among: WatchResults) -> 
 
 
 def _promised(a: WatchResults, b: WatchResults) -> list[PromisedChange]:
-    found = []
+    changes = []
     for finding in a.findings:
         value_s, interval = _saving(finding)
         after = _same(finding, a, b)
         is_made = after is None or _saving(after)[0] < GONE * value_s
         if value_s > 0 and finding.status != "no effect":
-            found.append(
+            changes.append(
                 PromisedChange(
                     id=finding.id,
                     name=finding.name,
@@ -253,7 +253,7 @@ def _promised(a: WatchResults, b: WatchResults) -> list[PromisedChange]:
                     is_made=is_made,
                 )
             )
-    return sorted(found, key=lambda one: -one.promised_s)
+    return sorted(changes, key=lambda change: -change.promised_s)
 
 
 def _together(
@@ -285,17 +285,17 @@ def _at(place: str | None) -> str:
     return f" in {place}" if place else ""
 
 
-def comparison_lines(found: WatchComparison, full: bool = False) -> list[str]:
+def comparison_lines(comparison: WatchComparison, full: bool = False) -> list[str]:
     """Return at most twelve lines, or all."""
     most = None if full else MOST_ROWS
-    sentences = [_head(found), *_promise(found), *_rows(found, most)]
-    open_ = [one for one in found.promised if not one.is_made]
+    sentences = [_head(comparison), *_promise(comparison), *_rows(comparison, most)]
+    open_ = [one for one in comparison.promised if not one.is_made]
     sentences += [f"Still there: {one.name}{_at(one.place)}, saves {amount(one.promised_s, one.interval)}."
                   for one in open_[:most]]  # fmt: skip
-    sentences += [f"New: {words}." for words in found.new[:most]]
-    sentences += [f"They differ in {words}." for words in found.differences]
-    lacked = {row.name: max(row.before_s, row.after_s) for row in found.accounts}.get("no processor", 0.0)
-    if lacked >= BUSY_SHARE * found.a.span_s:
+    sentences += [f"New: {words}." for words in comparison.new[:most]]
+    sentences += [f"They differ in {words}." for words in comparison.differences]
+    lacked = {row.name: max(row.before_s, row.after_s) for row in comparison.accounts}.get("no processor", 0.0)
+    if lacked >= BUSY_SHARE * comparison.a.span_s:
         sentences.insert(1, "Ranks lacked processors in these runs: repeat them on a quiet machine.")
     lines: list[str] = []
     for sentence in sentences:
@@ -305,32 +305,33 @@ def comparison_lines(found: WatchComparison, full: bool = False) -> list[str]:
     return lines
 
 
-def _head(found: WatchComparison) -> str:
-    a, b = len(found.a.folders), len(found.b.folders)
-    ratio = f"{format_ratio(found.ratio)}x"
-    if found.interval is not None:
-        runs = f"{ratio} {format_interval(found.interval, found.ratio)}, {a} and {b} runs"
+def _head(comparison: WatchComparison) -> str:
+    a, b = len(comparison.a.folders), len(comparison.b.folders)
+    ratio = f"{format_ratio(comparison.ratio)}x"
+    if comparison.interval is not None:
+        runs = f"{ratio} {format_interval(comparison.interval, comparison.ratio)}, {a} and {b} runs"
     else:
         runs = f"{ratio}; {'one run each' if a == b == 1 else f'{a} and {b} runs'}, so without an interval"
-    count = f"{found.b.ranks} rank{'s' if found.b.ranks != 1 else ''}"
-    return f"{found.b.program}, {count}: {seconds(found.b.span_s)} instead of {seconds(found.a.span_s)} ({runs})."
+    count = f"{comparison.b.ranks} rank{'s' if comparison.b.ranks != 1 else ''}"
+    after_s, before_s = seconds(comparison.b.span_s), seconds(comparison.a.span_s)
+    return f"{comparison.b.program}, {count}: {after_s} instead of {before_s} ({runs})."
 
 
-def _promise(found: WatchComparison) -> list[str]:
-    made = [one for one in found.promised if one.is_made]
-    if found.promised_s is None or found.promised_interval is None:
-        return ["Nothing that the first watch had named was changed."] if found.promised else []
+def _promise(comparison: WatchComparison) -> list[str]:
+    made = [one for one in comparison.promised if one.is_made]
+    if comparison.promised_s is None or comparison.promised_interval is None:
+        return ["Nothing that the first watch had named was changed."] if comparison.promised else []
     names = "; ".join(f"{one.name}{_at(one.place)}" for one in made[:MOST_ROWS])
-    got = seconds(found.saved_s) if found.saved_s > 0 else "nothing"
-    said = amount(found.promised_s, found.promised_interval)
-    return [f"Promised {said} by {names}. Obtained {got}: {found.kept_word}."]
+    got = seconds(comparison.saved_s) if comparison.saved_s > 0 else "nothing"
+    said = amount(comparison.promised_s, comparison.promised_interval)
+    return [f"Promised {said} by {names}. Obtained {got}: {comparison.kept_word}."]
 
 
-def _rows(found: WatchComparison, most: int | None) -> list[str]:
+def _rows(comparison: WatchComparison, most: int | None) -> list[str]:
     """Accounts and places, what became faster before what became slower."""
     lines = []
-    accounts = [(str(row.name), row.before_s, row.after_s) for row in found.accounts]
-    places = [(f"{row.call} in {row.place}", row.before_s, row.after_s) for row in found.places]
+    accounts = [(str(row.name), row.before_s, row.after_s) for row in comparison.accounts]
+    places = [(f"{row.call} in {row.place}", row.before_s, row.after_s) for row in comparison.places]
     for head, rows in (("Time a rank", accounts), ("Places", places)):
         for word, chosen in (("less", [row for row in rows if row[1] > row[2]]),
                              ("more", [row for row in rows if row[1] < row[2]])):  # fmt: skip
@@ -339,6 +340,6 @@ def _rows(found: WatchComparison, most: int | None) -> list[str]:
     return lines
 
 
-def comparison_json(found: WatchComparison) -> str:
+def comparison_json(comparison: WatchComparison) -> str:
     """Return all of it."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode()
+    return msgspec.json.format(msgspec.json.encode(comparison), indent=1).decode()

@@ -506,9 +506,7 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 change=f"call {both} instead of both (if the root does not change the result in between)",
                 basis=f"half of both calls' own time: {both} needs about as many steps as one of them; low: a quarter",
                 rows=rows,
-                saved_s=np.stack(
-                    [0.5 * usual(own_s, call), 0.25 * usual(own_s, call, 1.0), 0.65 * usual(own_s, call, 9.0)], axis=1
-                ),
+                saved_s=np.stack([share * usual(own_s, call, most_times) for share, most_times in HALF], axis=1),
             )
 
 
@@ -557,8 +555,6 @@ LOCAL = {
     "MPI_Group_translate_ranks": "translate all ranks in one call, and keep them",
     "MPI_Get_processor_name": "call it once and keep the result",
     "MPI_Initialized": "call it once and keep the result",
-    "MPI_Wtime": "read the clock around longer parts",
-    "MPI_Wtick": "call it once and keep the result",
     "MPI_Get_count": "ask only where the length is not known",
 }
 LEAST_LOCAL = 10_000  # calls of a rank at one place
