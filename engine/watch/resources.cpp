@@ -133,21 +133,13 @@ void add_thread(Threads& threads, int number) {
     if (one.ran_ns + one.waited_ns >= (monotonic_ns() - begun_ns) / tenth) ++threads.busy;
 }
 
-struct Entry {  // struct linux_dirent64
-    std::uint64_t inode;
-    std::int64_t offset;
-    unsigned short bytes;
-    unsigned char kind;
-    char name[];
-};
-
 void read_threads(Threads& threads) {
     const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
-    alignas(Entry) char buffer[4096];
+    alignas(DirectoryEntry) char buffer[4096];
     for (long got; (got = syscall(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;)
         for (long at = 0; at < got;) {
-            const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
+            const auto* const entry = reinterpret_cast<const DirectoryEntry*>(buffer + at);
             const int number = std::atoi(entry->name);  // 0: not a thread
             if (number != 0 && number != sampling_thread()) add_thread(threads, number);
             at += entry->bytes;

@@ -198,22 +198,15 @@ struct Pace {
 
 /// The program's files would stay open as long as this thread has them, too: a pipe would never end.
 bool close_files() {
-    struct Entry {  // struct linux_dirent64
-        std::uint64_t inode;
-        std::int64_t offset;
-        unsigned short bytes;
-        unsigned char kind;
-        char name[];
-    };
     constexpr const char* path = "/proc/thread-self/fd";
     const long folder =
         ask(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    alignas(Entry) char buffer[2048];
+    alignas(DirectoryEntry) char buffer[2048];
     long got = -1;
     while (folder >= 0 &&
            (got = ask(SYS_getdents64, folder, reinterpret_cast<long>(buffer), sizeof buffer)) > 0)
         for (long at = 0; at < got;) {
-            const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
+            const auto* const entry = reinterpret_cast<const DirectoryEntry*>(buffer + at);
             const auto number = static_cast<long>(Numbers(entry->name).next());
             if (entry->name[0] != '.' && number != folder) ask(SYS_close, number);
             at += entry->bytes;

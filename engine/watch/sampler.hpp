@@ -5,7 +5,18 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 namespace slowpath::watch {
+
+/// struct linux_dirent64, which no header has.
+struct DirectoryEntry {
+    std::uint64_t inode;
+    std::int64_t offset;
+    unsigned short bytes;
+    unsigned char kind;
+    char name[];
+};
 
 /// Begin to look at the calling thread. A thread that the C library knows nothing of, so that the program
 /// stays single-threaded for it; with all signals blocked, and files of its own that the program does not
