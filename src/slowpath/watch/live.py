@@ -23,7 +23,7 @@ from slowpath.watch.record.job import Moved, moved
 from slowpath.watch.record.reader import read_parts
 from slowpath.watch.results import WatchResults
 from slowpath.watch.standstill import standstill
-from slowpath.watch.verdict import account_words, grouped_lines
+from slowpath.watch.verdict import account_words
 
 MOST_LOOKS: Final = 0.01  # of the time, spent on looking
 
@@ -65,7 +65,6 @@ def quiet_for(folder: Path, now_s: float) -> float | None:
 EVERY_S: Final = 3.0
 MOST_SHARE: Final = 0.05  # of one processor
 QUIET_S: Final = 5.0  # without a call, from which a look says who waits
-MOST_LINES: Final = 6
 
 
 class Live(threading.Thread):
@@ -105,12 +104,7 @@ def live_lines(folder: Path, since_start_s: float, now_s: float) -> list[str]:
     lines = [f"live, {seconds(since_start_s)}: {_share(results)}"]
     still = standstill(found.attributed, now_s, QUIET_S)
     if still is not None:
-        every = grouped_lines(still)
-        lines += [
-            f"live, nothing moved for {seconds(still.quiet_s)}: {still.text}",
-            *(f"  {line}" for line in every[:MOST_LINES]),
-        ]
-        lines += [f"  and {len(every) - MOST_LINES} more"] if len(every) > MOST_LINES else []
+        lines.append(f"live, nothing moved for {seconds(still.quiet_s)}: {still.text}")
     return lines
 
 

@@ -393,9 +393,6 @@ Files = Annotated[FileTime | None, means("MPI-IO; null: the program makes no suc
 StartTime = Annotated[NotNegative | None, means("in MPI_Init, a rank, before the run; null: not recorded")]
 
 
-StandstillCause = Literal["mismatch", "circle", "missing", "not known"]
-
-
 class Standing(Result, frozen=True, kw_only=True):
     """What one rank did when nothing moved any more."""
 
@@ -405,22 +402,14 @@ class Standing(Result, frozen=True, kw_only=True):
     place: Annotated[str | None, means("of that call in the program; null: not known")]
     seconds: Annotated[NotNegative, means("since when it does that")]
     waits_for: Annotated[tuple[Count, ...], means("ranks without which the call can't return; empty: not known")]
-    text: Annotated[Text, means("the same in words")]
+    text: Annotated[str, means("the call with its partners, in words; empty: it is in none")]
 
 
 class Standstill(Result, frozen=True, kw_only=True):
     """A program that stood still until it was stopped."""
 
     quiet_s: Annotated[NotNegative, means("for which no rank began or ended an MPI call; polls in vain don't count")]
-    cause: Annotated[
-        StandstillCause,
-        means(
-            "mismatch: ranks are in different collectives; circle: ranks wait for each other; missing: some have not "
-            "come; not known"
-        ),
-    ]
-    late: Annotated[tuple[Count, ...], means("ranks that have not come, that form the circle, or that call another")]
-    text: Annotated[Text, means("one sentence")]
+    text: Annotated[Text, means("what the ranks did, one sentence")]
     was_stopped: Annotated[
         bool, means("by the user, a signal or --hang-after; false: it failed, or a launcher ended it")
     ]

@@ -7,14 +7,13 @@ that save most. `full_lines` and `site_lines` have what does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec.structs import replace
 
 from slowpath.core.finding_results import RemedyResult
-from slowpath.core.machine import format_cpu_list
 from slowpath.core.result import Interval
 from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
@@ -25,7 +24,6 @@ from slowpath.watch.proof import Proof
 from slowpath.watch.results import (
     BEFORE_THE_RUN,
     Account,
-    Standing,
     Standstill,
     WatchFinding,
     WatchResults,
@@ -62,7 +60,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
     if results.standstill is not None:
         count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
         head = f"{program.program}, {count}, {stood_still(results.standstill)}"
-        return (head, *_numbered(grouped_lines(results.standstill)), *accounts, *notes)
+        return (head, *accounts, *notes)
     changes = _changes(results, watch)
     answer, wrong = _headline(results, changes), results.place or ()
     heads = (" ".join(one.sentence for one in wrong), f"{answer}.") if wrong else (answer,)
@@ -107,30 +105,9 @@ def start_words(start_s: float, reason: str | None) -> str:
     return f"MPI_Init takes {seconds(start_s)} a rank before the run{f': {reason}' if reason else ''}"
 
 
-def grouped_lines(found: Standstill) -> list[str]:
-    """One line for all ranks that do the same at one place, those of most ranks first."""
-    return [f"{ranks_words(one.rank for one in stands)}: {stands[0].text}" for stands in standing_groups(found)]
-
-
-def standing_groups(found: Standstill) -> list[list[Standing]]:
-    """Ranks that do the same at one place, the largest group first."""
-    groups: dict[tuple[str, str | None, str | None, tuple[int, ...]], list[Standing]] = {}
-    for one in found.ranks:
-        groups.setdefault((one.doing, one.call, one.place, one.waits_for), []).append(one)
-    return sorted(groups.values(), key=len, reverse=True)
-
-
-def ranks_words(numbers: Iterable[int]) -> str:
-    """`rank 3`, `ranks 0 and 2`, `ranks 0-2,4-7`."""
-    found = sorted(set(numbers))
-    if len(found) == 1:
-        return f"rank {found[0]}"
-    return f"ranks {found[0]} and {found[1]}" if len(found) == 2 else f"ranks {format_cpu_list(found)}"
-
-
 def stood_still(found: Standstill) -> str:
-    """`hung for 12 s: rank 3 does not come to MPI_Barrier at main (x.c:3), where ranks 0-2 wait: ...`."""
-    if found.was_stopped or found.cause in ("mismatch", "circle"):
+    """`hung for 12 s: ranks 0-2 in MPI_Barrier at main (x.c:3) for 12 s, waiting for rank 3; rank 3 outside ...`."""
+    if found.was_stopped:
         return f"hung for {seconds(found.quiet_s)}: {found.text}"
     # A rank that crashed after it had computed for long looks the same.
     return f"nothing moved for {seconds(found.quiet_s)} before it failed: {found.text}"

@@ -57,7 +57,7 @@ from slowpath.watch.results import (
     WatchFinding,
     WatchResults,
 )
-from slowpath.watch.verdict import ranks_words, standing_groups
+from slowpath.watch.standstill import ranks_words, standing_groups
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _FEWER_RANKS = (64, 32, 16, 8)  # of the picture ranks x time, until the page is small enough
@@ -182,11 +182,7 @@ def _warnings(results: WatchResults) -> list[str]:
 # ---- A hang
 
 _MOST_STANDING = 40
-_STANDING_LEAD = (
-    "No rank began or ended an MPI call any more. Each rank wrote down the call that it was about to make; what a call "
-    "waits for follows from its arguments, from requests that are still open, and from the collectives that the other "
-    "ranks came to."
-)
+_STANDING_LEAD = "No rank began or ended an MPI call any more. Each rank wrote down the call that it was about to make."
 
 
 def _standing_section(results: WatchResults) -> Section | None:
@@ -200,9 +196,9 @@ def _standing_section(results: WatchResults) -> Section | None:
             stands[0].call or fmt.MISSING,
             stands[0].place or fmt.MISSING,
             words.time(min(stand.seconds for stand in stands)),
-            ranks_words(stands[0].waits_for) if stands[0].waits_for else fmt.MISSING,
+            ranks_words(rank for stand in stands for rank in stand.waits_for) if stands[0].waits_for else fmt.MISSING,
         ]
-        for stands in standing_groups(results.standstill)[:_MOST_STANDING]
+        for stands in standing_groups(results.standstill.ranks)[:_MOST_STANDING]
     ]
     table = Table("", ["Who", "Does", "In, or after", "At", "For", "Waits for"], rows)
     return Section("standing", "Where the ranks stood when it was stopped", "Hang", [table], _STANDING_LEAD)
