@@ -13,13 +13,18 @@
 //
 //     MPICH_GPU_SUPPORT_ENABLED=1 srun -n 2 ./overalloc 5 3 1024 1073741824 1
 //
-// The arguments are <num_iterations> <num_sub_iterations> <p2p_size> <buffer_size> <overalloc_size> and,
-// where the memory is not the GPU's, --memory host. Rank 0 sends p2p_size bytes to the last rank,
-// num_sub_iterations times from each of num_iterations fresh buffers of buffer_size + overalloc_size bytes;
-// then the same from buffers of buffer_size bytes, and no more than that. [i:j] is sub-iteration j of buffer
-// i, in seconds, MPI_Barrier included. [-1] is one message from a buffer of its own length, with allocation
-// and free: the first contact of the ranks and of the GPU. Cray MPICH takes its path between GPUs from
-// MPICH_GPU_IPC_THRESHOLD bytes on, 1024 by default.
+// The arguments are <num_iterations> <num_sub_iterations> <p2p_size> <buffer_size> <overalloc_size>. Rank 0
+// sends p2p_size bytes to the last rank, num_sub_iterations times from each of num_iterations fresh buffers
+// of buffer_size + overalloc_size bytes; then the same from buffers of buffer_size bytes, and no more than
+// that. [i:j] is sub-iteration j of buffer i, in seconds, MPI_Barrier included. [-1] is one message from a
+// buffer of its own length, with allocation and free: the first contact of the ranks and of the GPU. Cray
+// MPICH takes its path between GPUs from MPICH_GPU_IPC_THRESHOLD bytes on, 1024 by default.
+//
+// --device 0:1 puts the sender's buffer on GPU 0 and the receiver's on GPU 1; by default the ranks of a node
+// take its GPUs in turn. Within one GPU (0:0) and between two the times differ in kind: say which. --memory
+// host takes host memory; no page of it is written before, as in the original, so that all pages of the
+// sender are the kernel's one page of zeros. --touch write writes both buffers before the first message,
+// write:none the sender's alone, none:write the receiver's.
 #include <mpi.h>
 #include <sys/mman.h>
 
@@ -52,6 +57,7 @@
 
 static int rank = 0, ranks = 0, last_rank = 0;
 static bool in_host_memory = false;
+static std::string touch, device;
 
 typedef std::chrono::steady_clock Clock;
 
@@ -101,7 +107,9 @@ static char* allocate(std::size_t bytes) {
     void* memory = nullptr;
     check_gpu(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
     if (devices == 0) fail("no GPU");
-    check_gpu(cudaSetDevice(node_rank() % devices), "cudaSetDevice");
+    const std::string mine = device.substr(rank == 0 ? 0 : device.find(':') + 1);
+    check_gpu(cudaSetDevice(device.empty() ? node_rank() % devices : std::atoi(mine.c_str())),
+              "cudaSetDevice");
     check_gpu(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
     return static_cast<char*>(memory);
 #else
@@ -117,6 +125,11 @@ static void release(char* memory, std::size_t bytes) {
 #ifdef HAVE_GPU
     check_gpu(cudaFree(memory), "cudaFree");
 #endif
+}
+
+// Writes each page, where --touch says so.
+static void write_pages(char* memory, std::size_t bytes) {
+    if (touch == "write" || touch == (rank == 0 ? "write:none" : "none:write")) std::memset(memory, 1, bytes);
 }
 
 static void transfer(char* memory, std::size_t bytes) {
@@ -178,6 +191,8 @@ static void test(std::size_t iterations, std::size_t sub_iterations, std::size_t
     barrier();
     for (std::size_t i = 0; i < iterations; ++i) {
         char* memory = takes_part ? allocate(bytes) : nullptr;
+        if (takes_part) write_pages(memory, bytes);
+        barrier();
         for (std::size_t j = 0; j < sub_iterations; ++j) {
             const Clock::time_point begin = Clock::now();
             transfer(memory, message);
@@ -196,18 +211,34 @@ static std::size_t number(const char* word) {
     return static_cast<std::size_t>(value);
 }
 
+static bool options(int argc, char** argv) {
+    for (int i = 6; i + 1 < argc; i += 2) {
+        const std::string name = argv[i], value = argv[i + 1];
+        if (name == "--memory" && value == "host")
+            in_host_memory = true;
+        else if (name == "--device" && value.find_first_not_of("0123456789:") == std::string::npos)
+            device = value;
+        else if (name == "--touch" &&
+                 (value == "none" || value == "write" || value == "write:none" || value == "none:write"))
+            touch = value;
+        else
+            return false;
+    }
+    return argc >= 6 && argc % 2 == 0 && (touch.empty() || in_host_memory);
+}
+
 int main(int argc, char** argv) {
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) return 1;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     last_rank = ranks - 1;
-    in_host_memory = argc == 8 && !std::strcmp(argv[6], "--memory") && !std::strcmp(argv[7], "host");
-    if ((argc != 6 && !in_host_memory) || ranks < 2) {
+    if (!options(argc, argv) || ranks < 2) {
         if (rank == 0)
             std::cerr
                 << "usage: srun -n 2 gpudirect_p2p_overalloc <num_iterations> <num_sub_iterations> <p2p_size>"
-                   " <buffer_size> <overalloc_size> [--memory host]"
+                   " <buffer_size> <overalloc_size> [--device 0:1]"
+                   " [--memory host [--touch none|write|write:none|none:write]]"
                 << std::endl;
         MPI_Finalize();
         return 2;
@@ -219,6 +250,8 @@ int main(int argc, char** argv) {
         fail("p2p_size must be at most buffer_size + overalloc_size");
     if (rank == 0) {
         if (in_host_memory) std::cout << "mem_type: host\n";
+        if (!touch.empty()) std::cout << "touch: " << touch << '\n';
+        if (!device.empty()) std::cout << "device: " << device << '\n';
         std::cout << "p2p_size: " << p2p_size << "\nbuffer_size: " << buffer_size
                   << "\noveralloc_size: " << overalloc_size << std::endl;
     }

@@ -14,12 +14,17 @@
 //     export MPICH_GPU_SUPPORT_ENABLED=1 MPICH_SMP_SINGLE_COPY_MODE=CMA
 //     srun -n 2 -N 1 --cpu-bind=sockets ./pinned 2 5 pinned_host 134217728
 //
-// The arguments are <num_iterations> <num_sub_iterations> <mem_type> <p2p_size>; mem_type is host,
-// pinned_host (cudaMallocHost) or device (cudaMalloc). Rank 0 sends p2p_size bytes to the last rank,
+// The arguments are <num_iterations> <num_sub_iterations> <mem_type> <p2p_size> [--touch <which>]; mem_type
+// is host, pinned_host (cudaMallocHost) or device (cudaMalloc). Rank 0 sends p2p_size bytes to the last rank,
 // num_sub_iterations times from each of num_iterations fresh buffers. [i:j] is sub-iteration j of buffer i,
 // in seconds, MPI_Barrier included. [-1] is one message with allocation and free: the first contact of the
 // ranks and of the GPU. Compare with mem_type host, with MPIR_CVAR_NO_LOCAL=1 (by the NIC inside the node),
 // with -N 2 and with --cpu-bind=none.
+//
+// By default no page of the memory is written before, as in the original. Then all pages of a pageable sender
+// are the kernel's one page of zeros, which is read from the cache; those of pinned memory are real ones. So
+// compare host and pinned_host with --touch write as well: it writes both buffers before the first message;
+// write:none writes the sender's alone, none:write the receiver's.
 #include <mpi.h>
 #include <sys/mman.h>
 
@@ -27,6 +32,7 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <string>
 
@@ -52,7 +58,7 @@
 #endif
 
 static int rank = 0, ranks = 0, last_rank = 0;
-static std::string mem_type;
+static std::string mem_type, touch = "none";
 
 typedef std::chrono::steady_clock Clock;
 
@@ -126,6 +132,11 @@ static void release(char* memory, std::size_t bytes) {
 #endif
 }
 
+// Writes each page, where --touch says so.
+static void write_pages(char* memory, std::size_t bytes) {
+    if (touch == "write" || touch == (rank == 0 ? "write:none" : "none:write")) std::memset(memory, 1, bytes);
+}
+
 static void transfer(char* memory, std::size_t bytes) {
 #if MPI_VERSION >= 4
     const MPI_Count count = static_cast<MPI_Count>(bytes);
@@ -179,6 +190,8 @@ static void test(std::size_t iterations, std::size_t sub_iterations, std::size_t
     barrier();
     for (std::size_t i = 0; i < iterations; ++i) {
         char* memory = takes_part ? allocate(p2p_size) : nullptr;
+        if (takes_part) write_pages(memory, p2p_size);
+        barrier();
         for (std::size_t j = 0; j < sub_iterations; ++j) {
             const Clock::time_point begin = Clock::now();
             transfer(memory, p2p_size);
@@ -203,18 +216,28 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     last_rank = ranks - 1;
-    mem_type = argc == 5 ? argv[3] : "";
-    if ((mem_type != "host" && mem_type != "pinned_host" && mem_type != "device") || ranks < 2) {
+    const bool is_touched = argc == 7 && !std::strcmp(argv[5], "--touch");
+    mem_type = argc == 5 || is_touched ? argv[3] : "";
+    if (is_touched) touch = argv[6];
+    const bool can_touch =
+        touch == "none" ||
+        (mem_type != "device" && (touch == "write" || touch == "write:none" || touch == "none:write"));
+    if ((mem_type != "host" && mem_type != "pinned_host" && mem_type != "device") || !can_touch ||
+        ranks < 2) {
         if (rank == 0)
             std::cerr << "usage: srun -n 2 intranode_pinned_host_comm <num_iterations> <num_sub_iterations>"
                          " host|pinned_host|device <p2p_size>"
+                         " [--touch none|write|write:none|none:write; of host memory]"
                       << std::endl;
         MPI_Finalize();
         return 2;
     }
     const std::size_t iterations = number(argv[1]), sub_iterations = number(argv[2]),
                       p2p_size = number(argv[4]);
-    if (rank == 0) std::cout << "mem_type: " << mem_type << "\np2p_size: " << p2p_size << std::endl;
+    if (rank == 0) {
+        if (is_touched) std::cout << "touch: " << touch << '\n';
+        std::cout << "mem_type: " << mem_type << "\np2p_size: " << p2p_size << std::endl;
+    }
     warm_up(p2p_size);
     test(iterations, sub_iterations, p2p_size);
     MPI_Finalize();

@@ -412,17 +412,23 @@ def variables_for(
 # What a slow path observes in results.json, and what supports its cause.
 
 
+LEAST_COVERED = 0.5
+
+
 @dataclass(frozen=True)
 class Support:
     """Whether what was witnessed supports the rule's cause. text: what agrees, or what is missing.
 
     is_processor_time: it rests on processor time alone, which a side that waits spends as well.
+    covers: share of the excess that it accounts for; None: it is no quantity, as sharing a processor. What covers less
+    than LEAST_COVERED is called a part, and explains nothing.
     """
 
     state: Literal["shown", "missing", "refuted"]
     text: str
     evidence: tuple[str, ...] = ()
     is_processor_time: bool = False
+    covers: float | None = None
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,9 @@ def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
     assert asked.endswith("differ in mem_type (host, pinned_host), nodes (1, 2) and transport (cma, network).")
     pinned = next(one for one in build_results(folder).findings if one.rule == "SP007")
     cma = between(plan, "host-bound", "pinned_host-cma")
-    assert (pinned.contrasts, pinned.doubts) == ([cma.id], [])  # neither another binding nor the network card counts
+    assert pinned.contrasts == [cma.id]  # neither another binding nor the network card counts
+    (doubt,) = pinned.doubts
+    assert "one page of zeros" in doubt
 
     campaign = load(folder / "campaign.toml")
     assert {(one.name, one.bind, one.nodes) for one in campaign.placements} == {
@@ -118,6 +120,22 @@ def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
     of = {group.name: (group.environment, group.placement) for group in campaign.cells}
     assert of["pinned_host-nic-within-node"] == ("network path", "1 node, bind core")
     assert of["pinned_host-nic-across-nodes"] == ("default", "2 nodes, bind core")
+
+
+@pytest.mark.parametrize("touch", [None, "none", "none:write", "write:none", "write"])
+def test_pageable_memory_that_nothing_wrote_is_no_measure_of_pinned(tmp_path: Path, touch: str | None) -> None:
+    """The original program never writes: its pageable sender reads the kernel's page of zeros."""
+    head = f"touch: {touch}\n" if touch else ""
+    logs = [tmp_path / name for name in ("host-bound.txt", "pinned_host-cma.txt")]
+    for log in logs:
+        log.write_text(head + (FIELD[0].parent / log.name).read_text())
+    results = build_results(import_files(logs, tmp_path / "run", ["*:nodes=1,transport=cma,bind=core"]))
+    (finding,) = (one for one in results.findings if one.rule == "SP007")
+    written = touch in ("write", "write:none")
+    assert results.cells[0].parameters["touch"] == (touch or "none")
+    assert ("that nothing had written" in finding.text) != written
+    assert [one.phrase for one in finding.remedies] == (["memory from malloc"] if written else [])
+    assert bool(finding.doubts) != written
 
 
 def test_a_warning_in_the_log_states_the_transport(tmp_path: Path) -> None:

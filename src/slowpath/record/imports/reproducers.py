@@ -2,7 +2,8 @@
 """The printed output of the two reproducers, read line by line.
 
 gpudirect_p2p_overalloc prints p2p_size, buffer_size and overalloc_size, then two sections, with and without
-over-allocation, and mem_type before them where it was given another memory than the GPU's;
+over-allocation, and mem_type before them where it was given another memory than the GPU's; both print touch and
+device where they were given them. Without, no page of host memory was written before its first message;
 intranode_pinned_host_comm prints mem_type and p2p_size, then one section. `[-1]` is the
 warm-up with a small allocation, `[i:j]` sub-iteration j on the fresh allocation i. Any other line belongs to
 someone else (the launcher, the MPI library) and is kept as a note.
@@ -52,7 +53,7 @@ from slowpath.record.plan_files import write_plan
 
 OVERALLOC = "gpudirect_p2p_overalloc"
 PINNED_HOST = "intranode_pinned_host_comm"
-_HEADER = re.compile(r"(mem_type|p2p_size|buffer_size|overalloc_size): (\S+)")
+_HEADER = re.compile(r"(mem_type|touch|device|p2p_size|buffer_size|overalloc_size): (\S+)")
 _WARM_UP = re.compile(r"\[-1\] time: (\S+)")
 _SECTION = re.compile(
     r"Doing MPI_Send/Recv from rank (\d+) to rank (\d+), of (\d+) bytes"
@@ -64,6 +65,7 @@ _NO_LOCAL = re.compile(r"\bMPICH_NO_LOCAL is set to 1\b")
 _RANK_PREFIX = re.compile(r"^\s*\d+: ")  # srun --label
 _BEGINS = ("[", "Doing MPI_Send/Recv")
 _MEMORY_KINDS = ("host", "pinned_host", "device", "managed")
+_TOUCHES = ("none", "write", "write:none", "none:write")
 _NS_PER_S = 10**9
 
 
@@ -276,9 +278,11 @@ def _check_complete(log: Log) -> None:
     for name in sorted(needed - {"mem_type"}):
         if not re.fullmatch(r"[0-9]{1,19}", log.header[name]):
             raise RecordError(f"{log.path}: {name} '{log.header[name]}' is not a number of bytes")
-    if "mem_type" in log.header and log.header["mem_type"] not in _MEMORY_KINDS:
-        known = ", ".join(_MEMORY_KINDS)
-        raise RecordError(f"{log.path}: mem_type '{log.header['mem_type']}' is not one of {known}")
+    for name, known in (("mem_type", _MEMORY_KINDS), ("touch", _TOUCHES)):
+        if log.header.get(name, known[0]) not in known:
+            raise RecordError(f"{log.path}: {name} '{log.header[name]}' is not one of {', '.join(known)}")
+    if not re.fullmatch(r"\d{1,5}(:\d{1,5})?", log.header.get("device", "0"), re.ASCII):
+        raise RecordError(f"{log.path}: device '{log.header['device']}' is no number of a GPU, nor two as in 0:1")
     for section in log.sections:
         _check_section(log, section)
 
@@ -344,9 +348,13 @@ def parameters_of(log: Log, section: LogSection) -> dict[str, str]:
     if log.program == OVERALLOC:
         buffer = f"{log.header['buffer_size']}:{message}"  # the receiver allocates the message's length only
         extra = int(log.header["overalloc_size"]) if section.overallocated else 0
+    is_host = log.memory in ("host", "pinned_host")
+    more = {"touch": log.header.get("touch", "none")} if is_host else {}
+    more |= {"device": log.header["device"]} if "device" in log.header else {}
     return {
         "pattern": "one_way",
         "memory": log.memory,
+        **more,
         "message_bytes": str(message),
         "buffer_bytes": buffer,
         "overalloc_bytes": f"{extra}:0" if extra else "0",
@@ -407,9 +415,11 @@ def _contrasts_across(
     for (log_a, a), (log_b, b) in combinations(single, 2):
         if log_a.header["p2p_size"] != log_b.header["p2p_size"]:
             continue
-        kinds = (log_a.header["mem_type"], log_b.header["mem_type"])
         conditions = stated.get(a.environment, {}), stated.get(b.environment, {})
-        differ = [f"mem_type ({kinds[0]}, {kinds[1]})"] if kinds[0] != kinds[1] else []
+        pairs = {
+            name: (log_a.header.get(name, "none"), log_b.header.get(name, "none")) for name in ("mem_type", "touch")
+        }
+        differ = [f"{name} ({one}, {other})" for name, (one, other) in pairs.items() if one != other]
         unknown = not_stated(*conditions)
         differ += differences(*conditions)
         differ += ["file"] * (bool(unknown) or not differ)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from slowpath.core.cell_results import CellResult
 from slowpath.findings.facts import Facts, Slowdown, parameter
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import (
@@ -23,13 +24,21 @@ from slowpath.findings.witness import pages_seen, sides, system_time_words
 _CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")
 _WORDING = Wording("{size}messages from pinned host memory", "from pageable memory", "pinned host memory")
+_UNWRITTEN = replace(_WORDING, reference="from pageable memory that nothing had written")
+_ZEROS = (
+    "nothing had written the pageable memory: all its pages are the kernel's one page of zeros, which is read from "
+    "the cache, so that this may be the whole difference; slowpath run pinned-host compares written memory"
+)
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
-    """Contrasts between pinned and pageable host memory in which pinned memory is slower."""
+    """Contrasts between pinned and pageable host memory in which pinned memory is slower. That of a run has been
+    written: where it has not, the page of zeros is the fast side, and not the pageable memory.
+    """
     if facts.imported:
         return _of_logs(facts)
-    found = [slowdown for slowdown in facts.slowdowns("memory", phase="steady") if _pinned_is_slower(slowdown)]
+    slower = (slowdown for slowdown in facts.slowdowns("memory", phase="steady") if _pinned_is_slower(slowdown))
+    found = [slowdown for slowdown in slower if _is_written(slowdown.fast)]
     groups = grouped(found, lambda one: place_key(one.slow))
     return [slowdown_observed(facts, group, _WORDING) for group in groups]
 
@@ -42,7 +51,11 @@ def _of_logs(facts: Facts) -> Sequence[Observation]:
     inside = [one for one in found if not _leaves_the_node(facts.stated(one.slow))]
     alike = [one for one in inside if _all_stated(facts.stated(one.slow)) and _same(facts, one)]
     groups = grouped(
-        alike or inside, lambda one: tuple(tuple(facts.stated(cell).items()) for cell in (one.slow, one.fast))
+        alike or inside,
+        lambda one: (
+            _is_written(one.fast),
+            *(tuple(facts.stated(cell).items()) for cell in (one.slow, one.fast)),
+        ),
     )
     return [_of_group(facts, group) for group in groups]
 
@@ -51,15 +64,18 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     """What is stated of the slow and the fast side decides what may be concluded."""
     top = max(group, key=lambda one: one.excess_s)
     slow, fast = facts.stated(top.slow), facts.stated(top.fast)
+    written = _is_written(top.fast)
+    wording = _WORDING if written else _UNWRITTEN
     unknown = [name for name in _CONDITIONS if name not in slow or name not in fast]
     if unknown:  # each of these logs may be a condition of its own
         doubt = f"the logs do not state their {', '.join(unknown)}: this may cause the difference{_others(group, top)}"
-        seen = slowdown_observed(facts, [top], _WORDING)
+        seen = slowdown_observed(facts, [top], wording)
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
         doubt = f"the logs differ in {' and '.join(differ)} as well" if differ else ""
-        seen = slowdown_observed(facts, group, _WORDING)
-    return replace(seen, doubts=(*seen.doubts, *([doubt] if doubt else [])))
+        seen = slowdown_observed(facts, group, wording)
+    doubts = (*seen.doubts, *filter(None, (doubt, "" if written else _ZEROS)))
+    return replace(seen, doubts=doubts, axis=seen.axis if written else "touch")
 
 
 def _others(group: Sequence[Slowdown], top: Slowdown) -> str:
@@ -79,6 +95,11 @@ def _same(facts: Facts, one: Slowdown) -> bool:
 
 def _leaves_the_node(stated: Mapping[str, str]) -> bool:
     return stated.get("nodes", "1") != "1" or stated.get("transport") == "network"
+
+
+def _is_written(cell: CellResult) -> bool:
+    """Whether the sender's pages were written before the first message."""
+    return parameter(cell, "touch", "write").split(":")[0] == "write"
 
 
 def _pinned_is_slower(one: Slowdown) -> bool:
@@ -107,15 +128,15 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 PAGEABLE_HOST_MEMORY = Remedy(
     "pageable host memory",
-    "Use memory from malloc with huge pages instead of pinned memory for messages inside a node.",
+    "Use memory from malloc instead of pinned memory for messages inside a node.",
     ("memory", "environment"),
     SHORT,
     ("copies between this memory and a GPU get slower",),
     ("docs/results/gpu.md",),
     parameter="memory",
     change=set_to("memory", "host"),
-    code="void* buffer = aligned_alloc(2u << 20, length);  /* in place of cudaMallocHost */",
-    phrase="memory from malloc on huge pages",
+    code="void* buffer = malloc(length);  /* in place of cudaMallocHost */",
+    phrase="memory from malloc",
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -124,14 +145,15 @@ SLOW_PATH: SlowPath = SlowPath(
     title="Messages from pinned host memory are slower inside a node",
     what="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
     "memory. The driver maps it with small pages, which a single copy handles page by page.",
-    needs="The same messages from both kinds of memory. Explained when small pages are "
+    needs="The same messages from both kinds of memory, written before. Explained when small pages are "
     "observed under the pinned buffers and system time accounts for the excess.",
-    remedy="Send from pageable memory on huge pages, or register it (cudaHostRegister).",
+    remedy="Send from pageable memory, or register it (cudaHostRegister).",
     observe=observe,
     cause="The kernel copies pinned memory page by page, since it stands on small pages.",
     witnesses=witnesses,
     needs_law=False,
     hypotheses=(
+        "nothing had written the pageable memory, so its pages are one page of zeros in the cache",
         "each message faults in an attached mapping again (page faults)",
         "the library treats it as GPU memory",
         "the mapping is uncached or far away (a local copy is slow, too)",

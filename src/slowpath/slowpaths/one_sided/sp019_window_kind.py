@@ -7,10 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.facts import PUT, Facts, Slowdown
+from slowpath.core.units import format_time
+from slowpath.findings.facts import PUT, Facts, Slowdown, number
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.slow_path import Control, Observation, Parameters, Remedy, SlowPath, Support, set_to
-from slowpath.findings.witness import sides
+from slowpath.findings.slow_path import (
+    LEAST_COVERED,
+    Control,
+    Observation,
+    Parameters,
+    Remedy,
+    SlowPath,
+    Support,
+    set_to,
+)
+from slowpath.findings.witness import SINGLE_COPY, calls, sides, spent
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
@@ -45,14 +55,47 @@ def _observation(facts: Facts, axis: str, group: Sequence[Slowdown]) -> Observat
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
-    """More instructions for each put or its synchronisation, counted one by one."""
-    slow, fast = (instructions(cell) for cell in sides(facts, seen))
-    if slow is None or fast is None:
-        return Support("missing", "instructions of the puts were not counted (parameter instructions)")
-    line = f"{slow:.0f} instructions per put, with the end of the burst; {fast:.0f} on the fast side"
-    if slow >= _MORE * fast:
-        return Support("shown", "the slow side takes another path through the library", (line,))
-    return Support("missing", "both sides take about as many instructions: no sign of another path", (line,))
+    """More instructions for each put or its synchronisation, counted one by one, and the kernel's time for it."""
+    slow, fast = sides(facts, seen)
+    counts = instructions(slow), instructions(fast)
+    lines, covers = [], 0.0
+    if counts[0] is not None and counts[1] is not None:
+        lines.append(
+            f"{counts[0]:.0f} instructions per put, with the end of the burst; {counts[1]:.0f} on the fast side"
+        )
+        covers = max(0.0, counts[0] / counts[1] - 1) / max((seen.ratio or 1.0) - 1, 1e-9)
+    in_library = covers
+    copies = _per_put(slow, calls(slow, seen.phase, SINGLE_COPY, "calls_per_op"))
+    others = _per_put(fast, calls(fast, seen.phase, SINGLE_COPY, "calls_per_op"))
+    by_kernel = copies is not None and others is not None and copies >= 0.5 > _MORE * others
+    if by_kernel:
+        lines.append(f"{copies:.3g} calls of process_vm_writev or readv per put; {others:.3g} on the fast side")
+    kernel_s = spent("send", slow, seen.phase, fast, seen.phase).kernel
+    kernel_s = _per_put(slow, kernel_s)
+    if kernel_s is not None and seen.excess_s and kernel_s > 0:
+        covers += kernel_s / seen.excess_s
+        share = f"{100 * min(1.0, kernel_s / seen.excess_s):.0f} % of the excess"
+        lines.append(f"system time per put grows by {format_time(kernel_s)}, {share}: the time goes to the kernel")
+    if by_kernel and kernel_s is None:
+        return Support("missing", "each put is a system call on the slow side, whose time is not known", tuple(lines))
+    if by_kernel:
+        return Support("shown", "each put is a system call on the slow side", tuple(lines), True, covers)
+    if counts[0] is None or counts[1] is None:
+        return Support("missing", "instructions of the puts were not counted (parameter instructions)", tuple(lines))
+    if counts[0] >= _MORE * counts[1]:
+        text = "the slow side takes another path through the library"
+        return Support("shown", text, tuple(lines), in_library < LEAST_COVERED <= covers, covers)
+    return Support(
+        "missing",
+        "both sides take about as many instructions, and the kernel's part is not known"
+        if kernel_s is None
+        else "both sides take about as many instructions",
+        tuple(lines),
+    )
+
+
+def _per_put(cell: CellResult, per_burst: float | None) -> float | None:
+    return None if per_burst is None else per_burst / (number(cell, "puts") or 1.0)
 
 
 def instructions(cell: CellResult) -> float | None:
@@ -148,7 +191,7 @@ SLOW_PATH: SlowPath = SlowPath(
     title="The window's kind, info keys or synchronisation make puts slow",
     what="How a window is made and how its epochs end decides which way the library takes for a put.",
     needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
-    "instructions per put differ by a quarter or more.",
+    "instructions per put, and the kernel's time for it, account for half of the excess or more.",
     remedy="Window kind: MPI_Win_allocate. Info: the key that the finding names. Synchronisation: MPI_Win_lock_all "
     "once and MPI_Win_flush after each burst.",
     observe=observe,
