@@ -6,9 +6,11 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "replace/agreement.hpp"
 #include "replace/original.hpp"
@@ -92,23 +94,36 @@ Function original_as(const char* name) {
     return found;
 }
 
-template <class Function>
-[[gnu::always_inline]] inline Function target(Call call) {
-    void* known = ways[call].target.load(std::memory_order_relaxed);
-    if (known == nullptr) [[unlikely]]
-        known = find_target(call);
-    return reinterpret_cast<Function>(known);
+/// Wide enough for the handles of any library, Open MPI's addresses and MPICH's numbers alike: where this
+/// library is compiled for another MPI than the program's, calls pass whole.
+using Handle = std::uintptr_t;
+
+template <class Own>
+Own as(Handle handle) {
+    if constexpr (std::is_pointer_v<Own>)
+        return reinterpret_cast<Own>(handle);
+    else
+        return static_cast<Own>(handle);
+}
+
+[[gnu::always_inline]] inline void* target(Call call) {
+    void* const known = ways[call].target.load(std::memory_order_relaxed);
+    return known != nullptr ? known : find_target(call);
 }
 
 /// As above, for a call whose length these say: one that no row is about does not leave this library but for
 /// its own function.
 /// @param plain The collective with counts of int, whose window is that of both.
-template <class Function>
-[[gnu::always_inline]] inline Function target(Call call, MPI_Count count, MPI_Datatype type, Call plain) {
+[[gnu::always_inline]] inline void* target(Call call, MPI_Count count, Handle type, Call plain) {
     const Window* const last = ways[plain].last.load(std::memory_order_acquire);
-    if (last != nullptr && last->type == type && count >= 0 && !last->holds(count))
-        return reinterpret_cast<Function>(ways[call].own.load(std::memory_order_relaxed));
-    return target<Function>(call);
+    if (last != nullptr && last->type == as<MPI_Datatype>(type) && count >= 0 && !last->holds(count))
+        return ways[call].own.load(std::memory_order_relaxed);
+    return target(call);
+}
+
+template <class... Arguments>
+[[gnu::always_inline]] inline int pass(void* to, Arguments... arguments) {
+    return reinterpret_cast<int (*)(Arguments...)>(to)(arguments...);
 }
 
 /// libslowpath-coll-parts.so from the folder of this library; nullptr, with the problem: it can't be used.
@@ -235,138 +250,133 @@ SLOWPATH_EXPORT void mpi_finalize_f08_(MPI_Fint* error) {
     original_as<decltype(&mpi_finalize_f08_)>("mpi_finalize_f08_")(error);
 }
 
-SLOWPATH_EXPORT int MPI_Barrier(MPI_Comm among) {
-    return target<decltype(&MPI_Barrier)>(barrier)(among);
+// mpi.h has declared these functions with its own handles, so they get other names here, and MPI's from the
+// assembler.
+#define SLOWPATH_STANDS_FOR(name, ...)                                 \
+    SLOWPATH_EXPORT int stands_for_##name(__VA_ARGS__) __asm__(#name); \
+    SLOWPATH_EXPORT int stands_for_##name(__VA_ARGS__)
+
+SLOWPATH_STANDS_FOR(MPI_Barrier, Handle among) {
+    return pass(target(barrier), among);
 }
 
-SLOWPATH_EXPORT int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm among) {
-    return target<decltype(&MPI_Bcast)>(bcast, count, type, bcast)(data, count, type, root, among);
+SLOWPATH_STANDS_FOR(MPI_Bcast, void* data, int count, Handle type, int root, Handle among) {
+    return pass(target(bcast, count, type, bcast), data, count, type, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                               int receive_count, MPI_Datatype receive_type, int root, MPI_Comm among) {
+SLOWPATH_STANDS_FOR(MPI_Gather, const void* send, int send_count, Handle send_type, void* receive,
+                    int receive_count, Handle receive_type, int root, Handle among) {
     const bool at = send == MPI_IN_PLACE;
-    return target<decltype(&MPI_Gather)>(gather, at ? receive_count : send_count,
-                                         at ? receive_type : send_type, gather)(
-        send, send_count, send_type, receive, receive_count, receive_type, root, among);
+    return pass(target(gather, at ? receive_count : send_count, at ? receive_type : send_type, gather), send,
+                send_count, send_type, receive, receive_count, receive_type, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                                int receive_count, MPI_Datatype receive_type, int root, MPI_Comm among) {
+SLOWPATH_STANDS_FOR(MPI_Scatter, const void* send, int send_count, Handle send_type, void* receive,
+                    int receive_count, Handle receive_type, int root, Handle among) {
     const bool at = receive == MPI_IN_PLACE;
-    return target<decltype(&MPI_Scatter)>(scatter, at ? send_count : receive_count,
-                                          at ? send_type : receive_type, scatter)(
-        send, send_count, send_type, receive, receive_count, receive_type, root, among);
+    return pass(target(scatter, at ? send_count : receive_count, at ? send_type : receive_type, scatter),
+                send, send_count, send_type, receive, receive_count, receive_type, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                                  int receive_count, MPI_Datatype receive_type, MPI_Comm among) {
-    return target<decltype(&MPI_Allgather)>(allgather, receive_count, receive_type, allgather)(
-        send, send_count, send_type, receive, receive_count, receive_type, among);
+SLOWPATH_STANDS_FOR(MPI_Allgather, const void* send, int send_count, Handle send_type, void* receive,
+                    int receive_count, Handle receive_type, Handle among) {
+    return pass(target(allgather, receive_count, receive_type, allgather), send, send_count, send_type,
+                receive, receive_count, receive_type, among);
 }
 
-SLOWPATH_EXPORT int MPI_Alltoall(const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                                 int receive_count, MPI_Datatype receive_type, MPI_Comm among) {
-    return target<decltype(&MPI_Alltoall)>(alltoall, receive_count, receive_type, alltoall)(
-        send, send_count, send_type, receive, receive_count, receive_type, among);
+SLOWPATH_STANDS_FOR(MPI_Alltoall, const void* send, int send_count, Handle send_type, void* receive,
+                    int receive_count, Handle receive_type, Handle among) {
+    return pass(target(alltoall, receive_count, receive_type, alltoall), send, send_count, send_type, receive,
+                receive_count, receive_type, among);
 }
 
-SLOWPATH_EXPORT int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                               int root, MPI_Comm among) {
-    return target<decltype(&MPI_Reduce)>(reduce, count, type, reduce)(send, receive, count, type, op, root,
-                                                                      among);
+SLOWPATH_STANDS_FOR(MPI_Reduce, const void* send, void* receive, int count, Handle type, Handle op, int root,
+                    Handle among) {
+    return pass(target(reduce, count, type, reduce), send, receive, count, type, op, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                                  MPI_Comm among) {
-    return target<decltype(&MPI_Allreduce)>(allreduce, count, type, allreduce)(send, receive, count, type, op,
-                                                                               among);
+SLOWPATH_STANDS_FOR(MPI_Allreduce, const void* send, void* receive, int count, Handle type, Handle op,
+                    Handle among) {
+    return pass(target(allreduce, count, type, allreduce), send, receive, count, type, op, among);
 }
 
-SLOWPATH_EXPORT int MPI_Reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type,
-                                       MPI_Op op, MPI_Comm among) {
-    return target<decltype(&MPI_Reduce_scatter)>(reduce_scatter)(send, receive, counts, type, op, among);
+SLOWPATH_STANDS_FOR(MPI_Reduce_scatter, const void* send, void* receive, const int* counts, Handle type,
+                    Handle op, Handle among) {
+    return pass(target(reduce_scatter), send, receive, counts, type, op, among);
 }
 
-SLOWPATH_EXPORT int MPI_Reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type,
-                                             MPI_Op op, MPI_Comm among) {
-    return target<decltype(&MPI_Reduce_scatter_block)>(
-        reduce_scatter_block, count, type, reduce_scatter_block)(send, receive, count, type, op, among);
+SLOWPATH_STANDS_FOR(MPI_Reduce_scatter_block, const void* send, void* receive, int count, Handle type,
+                    Handle op, Handle among) {
+    return pass(target(reduce_scatter_block, count, type, reduce_scatter_block), send, receive, count, type,
+                op, among);
 }
 
-SLOWPATH_EXPORT int MPI_Scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                             MPI_Comm among) {
-    return target<decltype(&MPI_Scan)>(scan, count, type, scan)(send, receive, count, type, op, among);
+SLOWPATH_STANDS_FOR(MPI_Scan, const void* send, void* receive, int count, Handle type, Handle op,
+                    Handle among) {
+    return pass(target(scan, count, type, scan), send, receive, count, type, op, among);
 }
 
-SLOWPATH_EXPORT int MPI_Exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                               MPI_Comm among) {
-    return target<decltype(&MPI_Exscan)>(exscan, count, type, exscan)(send, receive, count, type, op, among);
+SLOWPATH_STANDS_FOR(MPI_Exscan, const void* send, void* receive, int count, Handle type, Handle op,
+                    Handle among) {
+    return pass(target(exscan, count, type, exscan), send, receive, count, type, op, among);
 }
 
 #if MPI_VERSION >= 4
 
-SLOWPATH_EXPORT int MPI_Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm among) {
-    return target<decltype(&MPI_Bcast_c)>(bcast_c, count, type, bcast)(data, count, type, root, among);
+SLOWPATH_STANDS_FOR(MPI_Bcast_c, void* data, MPI_Count count, Handle type, int root, Handle among) {
+    return pass(target(bcast_c, count, type, bcast), data, count, type, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
-                                 void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root,
-                                 MPI_Comm among) {
-    return target<decltype(&MPI_Gather_c)>(gather_c, send == MPI_IN_PLACE ? receive_count : send_count,
-                                           send == MPI_IN_PLACE ? receive_type : send_type, gather)(
-        send, send_count, send_type, receive, receive_count, receive_type, root, among);
+SLOWPATH_STANDS_FOR(MPI_Gather_c, const void* send, MPI_Count send_count, Handle send_type, void* receive,
+                    MPI_Count receive_count, Handle receive_type, int root, Handle among) {
+    return pass(target(gather_c, send == MPI_IN_PLACE ? receive_count : send_count,
+                       send == MPI_IN_PLACE ? receive_type : send_type, gather),
+                send, send_count, send_type, receive, receive_count, receive_type, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
-                                  void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root,
-                                  MPI_Comm among) {
-    return target<decltype(&MPI_Scatter_c)>(scatter_c, receive == MPI_IN_PLACE ? send_count : receive_count,
-                                            receive == MPI_IN_PLACE ? send_type : receive_type, scatter)(
-        send, send_count, send_type, receive, receive_count, receive_type, root, among);
+SLOWPATH_STANDS_FOR(MPI_Scatter_c, const void* send, MPI_Count send_count, Handle send_type, void* receive,
+                    MPI_Count receive_count, Handle receive_type, int root, Handle among) {
+    return pass(target(scatter_c, receive == MPI_IN_PLACE ? send_count : receive_count,
+                       receive == MPI_IN_PLACE ? send_type : receive_type, scatter),
+                send, send_count, send_type, receive, receive_count, receive_type, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
-                                    void* receive, MPI_Count receive_count, MPI_Datatype receive_type,
-                                    MPI_Comm among) {
-    return target<decltype(&MPI_Allgather_c)>(allgather_c, receive_count, receive_type, allgather)(
-        send, send_count, send_type, receive, receive_count, receive_type, among);
+SLOWPATH_STANDS_FOR(MPI_Allgather_c, const void* send, MPI_Count send_count, Handle send_type, void* receive,
+                    MPI_Count receive_count, Handle receive_type, Handle among) {
+    return pass(target(allgather_c, receive_count, receive_type, allgather), send, send_count, send_type,
+                receive, receive_count, receive_type, among);
 }
 
-SLOWPATH_EXPORT int MPI_Alltoall_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
-                                   void* receive, MPI_Count receive_count, MPI_Datatype receive_type,
-                                   MPI_Comm among) {
-    return target<decltype(&MPI_Alltoall_c)>(alltoall_c, receive_count, receive_type, alltoall)(
-        send, send_count, send_type, receive, receive_count, receive_type, among);
+SLOWPATH_STANDS_FOR(MPI_Alltoall_c, const void* send, MPI_Count send_count, Handle send_type, void* receive,
+                    MPI_Count receive_count, Handle receive_type, Handle among) {
+    return pass(target(alltoall_c, receive_count, receive_type, alltoall), send, send_count, send_type,
+                receive, receive_count, receive_type, among);
 }
 
-SLOWPATH_EXPORT int MPI_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
-                                 MPI_Op op, int root, MPI_Comm among) {
-    return target<decltype(&MPI_Reduce_c)>(reduce_c, count, type, reduce)(send, receive, count, type, op,
-                                                                          root, among);
+SLOWPATH_STANDS_FOR(MPI_Reduce_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
+                    int root, Handle among) {
+    return pass(target(reduce_c, count, type, reduce), send, receive, count, type, op, root, among);
 }
 
-SLOWPATH_EXPORT int MPI_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
-                                    MPI_Op op, MPI_Comm among) {
-    return target<decltype(&MPI_Allreduce_c)>(allreduce_c, count, type, allreduce)(send, receive, count, type,
-                                                                                   op, among);
+SLOWPATH_STANDS_FOR(MPI_Allreduce_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
+                    Handle among) {
+    return pass(target(allreduce_c, count, type, allreduce), send, receive, count, type, op, among);
 }
 
-SLOWPATH_EXPORT int MPI_Reduce_scatter_block_c(const void* send, void* receive, MPI_Count count,
-                                               MPI_Datatype type, MPI_Op op, MPI_Comm among) {
-    return target<decltype(&MPI_Reduce_scatter_block_c)>(
-        reduce_scatter_block_c, count, type, reduce_scatter_block)(send, receive, count, type, op, among);
+SLOWPATH_STANDS_FOR(MPI_Reduce_scatter_block_c, const void* send, void* receive, MPI_Count count, Handle type,
+                    Handle op, Handle among) {
+    return pass(target(reduce_scatter_block_c, count, type, reduce_scatter_block), send, receive, count, type,
+                op, among);
 }
 
-SLOWPATH_EXPORT int MPI_Scan_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                               MPI_Comm among) {
-    return target<decltype(&MPI_Scan_c)>(scan_c, count, type, scan)(send, receive, count, type, op, among);
+SLOWPATH_STANDS_FOR(MPI_Scan_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
+                    Handle among) {
+    return pass(target(scan_c, count, type, scan), send, receive, count, type, op, among);
 }
 
-SLOWPATH_EXPORT int MPI_Exscan_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
-                                 MPI_Op op, MPI_Comm among) {
-    return target<decltype(&MPI_Exscan_c)>(exscan_c, count, type, exscan)(send, receive, count, type, op,
-                                                                          among);
+SLOWPATH_STANDS_FOR(MPI_Exscan_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
+                    Handle among) {
+    return pass(target(exscan_c, count, type, exscan), send, receive, count, type, op, among);
 }
 
 #endif

@@ -7,12 +7,15 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from ranks import Process, Ranks
-from test_coll_replaced import Run, Table, library_of, program, replaced, text_of
+from test_coll_replaced import SOURCES, Run, Table, library_of, program, replaced, text_of
+
+from slowpath.mpi.find import find_mpi
 
 pytestmark = pytest.mark.needs("minutes")
 
@@ -144,6 +147,22 @@ def test_ranks_that_are_not_alike_agree(
         "parts": [f"rank {rank}: {parts}: cannot open shared object file: No such file or directory"],
         "table": ["SLOWPATH_COLL is not set on rank 0"] if rank == 0 else [],
     }[lacks]
+
+
+def test_built_for_another_mpi_it_passes_calls_whole(
+    ranks: Ranks, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Open MPI's handles are addresses, of which a library compiled for MPICH must not lose the upper half."""
+    other = find_mpi("embedded").mpicxx
+    if ranks.mpi.name != "openmpi" or other is None:
+        return
+    engine = SOURCES.parents[1]
+    sources = [engine / "replace" / f"{name}.cpp" for name in ("preload", "agreement", "neighbours", "original")]
+    options = ["-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
+    library = tmp_path / "libslowpath-coll.so"
+    subprocess.run([other, *options, "-DMPICH_SKIP_MPICXX", f"-I{engine}", *sources, "-o", library], check=True)
+    done = ranks.start(str(program("communicators.c")), "5", exported={"LD_PRELOAD": str(library)})
+    assert (done.returncode, done.stdout) == (0, "made: 5, wrong: 0\n"), done.stderr
 
 
 def test_a_communicator_of_threads_is_the_library_s(replaced: Run, ranks: Ranks) -> None:

@@ -197,6 +197,7 @@ def _bench(
     from slowpath.run.progress import choose
 
     tell, mine = teller(quiet), inherited_processors()
+    tell(built.line)
     description = describe(built.engine, built.mpi.environ(os.environ))
     gpus, launch_s = _gpus(built, tell, dry)
     return Bench(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -202,7 +201,7 @@ def summary(prepared: PreparedRun) -> list[str]:
         f"{plan.campaign}: {len(plan.cells) - skipped} cells, {plan.rounds} rounds, {cost.launches} launches of "
         f"{_either(plan.rank_counts)} ranks, about {duration(cost.wall_s)} ({cost.node_s:.0f} node-seconds), "
         f"seed {plan.seed}",
-        *(_mpi_line(library) for library in prepared.libraries),
+        *(library.line for library in prepared.libraries),
     ]
     cores = prepared.commands.cores
     if over := [count for count in _timed_ranks(plan) if count > cores]:
@@ -235,10 +234,6 @@ def _yielding(library: Library) -> str | None:
         return None
     written = " ".join(f"{name}={value}" for name, value in variables.items())
     return f"hint: {written} in front of this command lets ranks of {library.mpi.name} yield in collectives"
-
-
-def _mpi_line(library: Library) -> str:
-    return f"MPI: {library.identity} ({library.mpi.source}) {shlex.quote(str(library.mpi.mpiexec))}"
 
 
 def _either(counts: Sequence[int]) -> str:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands.
+"""Finding the MPI to use: the option, then SLOWPATH_MPI, then the first on the PATH, then the embedded one.
 
-The batch system's own launcher comes behind the PATH's and before the embedded one, where a compiler wrapper is loaded
-and this is a job, or where the library's module is loaded: on many systems the library has no launcher of its own. In
-the Cray programming environment it comes before launchers of other MPIs that stand on the PATH as well, which start
-nothing that CC links. Last the one that `slowpath mpi install` made.
+An environment that is activated stands on the PATH like anything else: its mpiexec is what the user's own command
+starts. The batch system's own launcher comes behind the PATH's and before an embedded one that is not on it, where a
+compiler wrapper is loaded and this is a job, or where the library's module is loaded: on many systems the library has
+no launcher of its own. In the Cray programming environment it comes before launchers of other MPIs that stand on the
+PATH as well, which start nothing that CC links. Last the one that `slowpath mpi install` made.
 """
 
 from __future__ import annotations
@@ -133,15 +134,12 @@ def _inspect(path: Path, source: str, environ: Mapping[str, str], ask: Ask) -> M
 
 def _candidates(environ: Mapping[str, str], ask: Ask, everywhere: bool = False) -> Iterator[Path]:
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
-    # An activated environment stands first on the PATH; a module's MPI behind it is still the one that the user loaded.
-    found = sorted(_launchers_in(folders), key=lambda path: _source_of(path) == "embedded")
-    on_path = [path for path in found if _source_of(path) != "embedded"]
+    on_path = list(_launchers_in(folders))
     if prefers_cray_wrapper(environ):
         yield from (path for path in on_path if _starts_any(path, environ, ask))
         yield from _of_batch_system(environ, folders)
     yield from on_path
     yield from _of_batch_system(environ, folders)
-    yield from (path for path in found if _source_of(path) == "embedded")
     yield from _launchers_in(embedded_folders())
     prefixes = (installed_prefix(name, environ) for name in NAMES)
     yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])

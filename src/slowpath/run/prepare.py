@@ -181,6 +181,11 @@ class Library:
         return self.in_use.resolve(setting)
 
     @property
+    def line(self) -> str:
+        """Return what a command says of it first: which MPI it took, and where that lies."""
+        return f"MPI: {self.identity} ({self.mpi.source}) {shlex.quote(str(self.mpi.mpiexec))}"
+
+    @property
     def is_built(self) -> bool:
         """Whether the engine is there; it may not be in a dry run."""
         return not isinstance(self.engine, UnbuiltEngine)

@@ -125,10 +125,13 @@ def test_by_name(places: dict[str, Path]) -> None:
         find_mpi("openmpi", without_system(path_of(places["mpich"])))
 
 
-def test_an_mpi_of_the_path_goes_before_the_embedded_one_wherever_that_stands(places: dict[str, Path]) -> None:
+def test_the_first_on_the_path_is_taken_an_environments_own_included(places: dict[str, Path]) -> None:
     install(places["python"], VERSIONS["mpich"])
-    chosen = find_mpi(None, path_of(places["python"], places["openmpi"]))
-    assert (chosen.name, chosen.source) == ("openmpi", "PATH")
+    activated = find_mpi(None, path_of(places["python"], places["openmpi"]))
+    assert (activated.name, activated.source) == ("mpich", "embedded")
+    loaded_later = find_mpi(None, path_of(places["openmpi"], places["python"]))
+    assert (loaded_later.name, loaded_later.source) == ("openmpi", "PATH")
+    assert find_mpi(None, path_of(places["openmpi"])).name == "openmpi"  # the environment is not activated
     assert find_mpi(None, without_system(path_of(places["python"]))).source == "embedded"
     assert find_mpi(None, {"PATH": ""}).source == "embedded"
     assert find_mpi("embedded", path_of(places["openmpi"])).name == "mpich"
