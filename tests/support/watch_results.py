@@ -20,7 +20,6 @@ from slowpath.watch.results import (
     Coverage,
     MessageClass,
     Pair,
-    Price,
     RankTime,
     Slice,
     WatchedProgram,
@@ -138,16 +137,6 @@ def a_remedy(**changes: Any) -> RemedyResult:
     return RemedyResult(**(fields | changes))
 
 
-def a_price(class_id: int = 0, per_message_s: float = 4.78e-4, **changes: Any) -> Price:
-    fields: dict[str, Any] = {
-        "class_id": class_id,
-        "per_message_s": per_message_s,
-        "interval": (0.85 * per_message_s, 1.15 * per_message_s),
-        "source": "prices, cells 4 and 5",
-    }
-    return Price(**(fields | changes))
-
-
 def a_finding(**changes: Any) -> WatchFinding:
     fields: dict[str, Any] = {
         "id": "SP008:lmp+51230",
@@ -161,7 +150,6 @@ def a_finding(**changes: Any) -> WatchFinding:
         "saved_interval": (1.6, 2.4),
         "saved_reason": None,
         "messages": 18_496,
-        "prices": (a_price(), a_price(2, 3.1e-4)),
         "sites": (FORWARD,),
         "remedies": (a_remedy(),),
         "prove": "--remedy huge-pages",
@@ -180,7 +168,7 @@ def findings() -> tuple[WatchFinding, ...]:
             text="800 messages of 64 KiB in blocks of 8 bytes cost 0.28 s a rank more than packed ones.",
             seconds=0.28, interval=(0.2, 0.36), share=0.0068, saved_s=None, saved_interval=None,
             saved_reason="63 % of their time in events that were kept: too few to replay", messages=800,
-            prices=(a_price(6, 1.4e-3, source="diagnosis-1, SP015:12345678"),), sites=(STRIPPED,),
+            sites=(STRIPPED,),
             remedies=(a_remedy(name="pack", text="Pack into one buffer before the send.", phrase="packed buffers",
                                snippet=Snippet(code="MPI_Pack(...)"), side_effects=[]),),
             prove=None, change="libplugin.so+0x1f40: pack the 8-byte blocks into one buffer, send that as MPI_BYTE",

@@ -9,7 +9,7 @@ from pathlib import Path
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.results import WatchResults
-from support.watch_record import Job, Rank
+from support.watch_record import Job, Rank, buffer_class
 
 COMPUTE_S, CALL_S, STEP_S = 100e-6, 1e-6, 50e-9
 ITERATIONS = 20
@@ -76,3 +76,30 @@ class Program:
         )  # fmt: skip
         write_watch(folder, info)
         return concluded_watch(folder)
+
+
+ROUNDS, LENGTH = 40, 2**21
+
+
+def kept_ping_pong(tmp_path: Path, one_way_s: float = 1e-3, compute_s: float = 0.5e-3) -> Path:
+    """Rank 0 sends and waits for the answer; both compute in between. Sends return with the message."""
+    job = Job(2)
+    for rank in job.ranks:
+        rank.site(0x1234)
+        rank.allocation(LENGTH, buffer_class=buffer_class(2))
+    at = 0.01
+    for _ in range(ROUNDS):
+        for one, other in ((0, 1), (1, 0)):
+            end = at + one_way_s
+            job.ranks[one].send(other, tag=1, start_s=at, end_s=end, message_bytes=LENGTH, site=0, allocation=0)
+            job.ranks[other].receive(
+                one, tag=1, start_s=at - compute_s / 2, end_s=end, message_bytes=LENGTH, site=0, allocation=0
+            )
+            at = end + compute_s
+    job.write(tmp_path / "ranks", at)
+    info = WatchInfo(
+        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
+        library="/l.so", wall_s=2.0, exit_code=0,
+    )  # fmt: skip
+    write_watch(tmp_path, info)
+    return tmp_path

@@ -37,48 +37,28 @@ def replay_command(
 ) -> int:
     """Measure messages like those of a watched program, to price its slow paths.
 
-    The messages are measured with and without each fault on this machine. WATCH is a folder of slowpath watch.
-    Each kind of message that takes at least 0.1 % of the run, by a rule whose messages take at least 1 %, becomes two
-    cells of the engine, measured in interleaved launches of 2 ranks under the program's MPI. The cost is shown first.
-    The runs are kept in WATCH/prices, and the watch's report is rebuilt.
+    WATCH is a folder of slowpath watch. Messages of each kind that take at least 1 % of the run are measured in cells
+    of the engine, in interleaved launches of 2 ranks under the program's MPI. What the program's own take beyond that
+    is excess. The cost is shown first. The runs are kept in WATCH/prices, and the watch's report is rebuilt.
     """
-    tell = teller(quiet)
-    if measure_missing(watch, mpi, rounds, budget, cell_timeout, dry_run, quiet) is None:
-        tell("nothing to measure: no rule is about messages that take 1 % of the run or more")
-    return 0 if dry_run else _show(watch)
-
-
-def measure_missing(
-    watch: Path,
-    mpi: str | None,
-    rounds: int | None,
-    budget_s: float,
-    cell_timeout_s: float,
-    dry_run: bool,
-    quiet: bool,
-) -> Path | None:
-    """Measure a watch's messages into a folder of it, and return that; None: there is nothing to measure.
-
-    With `dry_run` print the campaign instead, and return the watch.  Raises: SlowpathError: it can't be measured here.
-    """
-    from slowpath.watch.analysis import questions
-
-    tell = teller(quiet)
-    watched, asked = questions(watch)
-    for line in asked.left:
-        tell(f"no cell for {line}")
-    if not asked.questions:
-        return None
     from slowpath.core.campaign import campaign_toml
-    from slowpath.watch.replay import measured, prepared_for
+    from slowpath.watch.replay import measured, missing, prepared_for
 
-    prepared, campaign = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget_s, dry_run)
-    for line in _summary(prepared):
-        tell(line)
-    if dry_run:
-        click.echo(campaign_toml(campaign).rstrip("\n"))
-        return watch
-    return measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout_s, budget_s, quiet)
+    tell = teller(quiet)
+    watched, questions, left = missing(watch)
+    for line in left:
+        tell(f"no cell for {line}")
+    if not questions:
+        tell("nothing to measure: messages take less than 1 % of the run, or are measured")
+    else:
+        prepared, campaign = prepared_for(watched, questions, os.environ, tell, mpi, rounds, budget, dry_run)
+        for line in _summary(prepared):
+            tell(line)
+        if dry_run:
+            click.echo(campaign_toml(campaign).rstrip("\n"))
+        else:
+            measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout, budget, quiet)
+    return 0 if dry_run else _show(watch)
 
 
 def _summary(prepared: PreparedRun) -> list[str]:

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from slowpath.core.finding_results import RemedyResult
 from slowpath.findings.slow_path import Observe, SlowPath, nothing
 
 
@@ -340,6 +341,7 @@ class SeenPattern:
     sooner: rows that would be entered sooner, since less is done before them; sooner_s: shape (sooner, 3), by how much.
     freed: shape (k, 2), calls, and calls for which they would no longer wait; it saves what a replay finds, and
     `least_share` of that at least.  waited_s: what they wait, seconds a rank.
+    is_measured: by cells of this machine.  remedies, prove: of results.json; empty: a change of the code alone.
     """
 
     sites: tuple[int, ...]
@@ -358,6 +360,9 @@ class SeenPattern:
     least_share: float = 1.0
     waited_s: float = 0.0
     name: str = ""
+    is_measured: bool = False
+    remedies: tuple[RemedyResult, ...] = ()
+    prove: str | None = None
 
 
 SeePatterns = Callable[[ProgramCalls], Sequence[SeenPattern]]

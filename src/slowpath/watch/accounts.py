@@ -2,11 +2,9 @@
 """Every second of a rank has a name: what it waited for, moved, called and managed in MPI, and what it did outside.
 
 `RankTime` says how much of it is MPI; this says of what. Waits have the names that tools for wait states have
-established. What a call takes beyond waiting is compared with the fastest twentieth of its kind (one call, one size
-class) in the run itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess. Where the
-other side of a call is not known, as where events were thinned, waiting and excess can't be distinguished: what goes
-beyond is both, and so is all of a call whose kind has too few calls to show a fastest one. Of what goes beyond, a rank
-had no processor for what it stood in the kernel's queue in MPI longer than it waited for others.
+established. What a call takes beyond waiting is the cost of the call, or the bytes; a replay finds its excess.
+Where the other side of a call is not known, as where events were thinned, waiting and work can't be distinguished. Of
+these, a rank had no processor for what it stood in the kernel's queue in MPI longer than it waited for others.
 
 Outside MPI the kernel says how long the thread ran, slept and stood in the queue, and how many pages it mapped: by
 samples of these stretches, else by what it counted in the whole run. A library polls while it waits, so that a thread
@@ -44,9 +42,7 @@ from slowpath.watch.results import (
 from slowpath.watch.totals import OVERHEAD, CallSeconds, unkept_seconds
 
 SHORT_BYTES: Final = 256  # up to which a message takes what its call takes
-FASTEST: Final = 5.0  # percentile of a kind that counts as its floor
 NOTHING: Final = 1e-9  # of the time: what rounding leaves
-LEAST_CALLS: Final = 20  # of a kind; of fewer the fastest says nothing
 NAMES: Final[tuple[AccountName, ...]] = (
     "late sender",
     "late receiver",
@@ -59,7 +55,7 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "wait at fence",
     "late target",
     "unexpected copy",
-    "transfer at the floor",
+    "moving bytes",
     "cost of calls",
     "excess",
     "wait or excess",
@@ -176,47 +172,35 @@ def outside_parts(
 
 
 def _take_out_queue(seconds: Floats, queued_s: float) -> None:
-    """Name what of a rank's time beyond the floors was without a processor.
+    """Name what of a rank's time that may be waiting was without a processor.
 
     Args: queued_s: that the rank stood in the queue in MPI.
     """
     waiting_s = float(seconds[[_NUMBER[name] for name in WAITS]].sum())
-    beyond = [_NUMBER["excess"], _NUMBER["wait or excess"]]
-    beyond_s = float(seconds[beyond].sum())
-    without_s = min(max(queued_s - waiting_s, 0.0), beyond_s)
+    within = [_NUMBER[name] for name in ("wait or excess", "moving bytes", "cost of calls")]
+    within_s = float(seconds[within].sum())
+    without_s = min(max(queued_s - waiting_s, 0.0), within_s)
     if without_s > 0:
-        seconds[beyond] *= 1.0 - without_s / beyond_s
+        seconds[within] *= 1.0 - without_s / within_s
         seconds[_NUMBER["no processor"]] = without_s
 
 
 class _Names:
-    """Of each event the accounts that parts of its time go to, shape (n,): waiting in collectives; the rest of the call
-    up to the floor of its kind; what it has when its waiting is not known. floor_s: of its kind.
+    """Of each event the accounts that parts of its time go to, shape (n,): waiting in collectives, the call's rest, and
+    what it has when its waiting is not known.
     """
 
     def __init__(self, found: Attributed) -> None:
         events, world = found.events, found.world
-        self.is_managing: Bools = _manages(world)[events.call]
-        self.is_file: Bools = world.is_of("files")[events.call]
+        is_managing, is_file = _manages(world)[events.call], world.is_of("files")[events.call]
         waiting = np.array([_NUMBER[_waits_in(name)] for name in world.calls], dtype=np.int64)
-        self.waiting: Ints = np.where(self.is_managing, _NUMBER["wait at management"], waiting[events.call])
-        length = _moved_bytes(found)
-        is_short = length <= SHORT_BYTES
-        self.usual: Ints = np.where(is_short, _NUMBER["cost of calls"], _NUMBER["transfer at the floor"])
+        self.waiting: Ints = np.where(is_managing, _NUMBER["wait at management"], waiting[events.call])
+        is_short = _moved_bytes(found) <= SHORT_BYTES
+        self.usual: Ints = np.where(is_short, _NUMBER["cost of calls"], _NUMBER["moving bytes"])
         self.unknown: Ints = np.full(len(events), _NUMBER["wait or excess"])
-        managed: tuple[tuple[Bools, AccountName], ...] = ((self.is_managing, "management"), (self.is_file, "files"))
+        managed: tuple[tuple[Bools, AccountName], ...] = ((is_managing, "management"), (is_file, "files"))
         for chosen, name in managed:
             self.usual[chosen] = self.unknown[chosen] = _NUMBER[name]
-        rest = found.split.parts_s[:, [TimePart.TRANSFER, TimePart.CALL]].sum(axis=1)
-        unknown = found.split.parts_s[:, TimePart.UNEXPLAINED]
-        fixed = self.is_managing | self.is_file
-        floor = _floors(found, rest, np.ones(rest.size, dtype=bool), length)
-        self.rest_s: Floats = rest
-        self.floor_s = np.where(fixed | np.isnan(floor), rest, np.fmin(floor, rest))
-        # Of what is not explained, up to the floor of calls that are; beyond, it is a wait or excess.
-        floor = np.where(np.isnan(floor), _floors(found, rest + unknown, unknown > 0, length), floor)
-        has_floor = ~np.isnan(floor) & ~fixed
-        self.unknown_floor_s: Floats = np.where(has_floor, np.clip(np.nan_to_num(floor) - rest, 0.0, unknown), 0.0)
 
 
 _WINDOWS = (
@@ -255,32 +239,6 @@ def _moved_bytes(found: Attributed) -> Floats:
     return length
 
 
-def _floors(found: Attributed, own_s: Floats, among: Bools, length: Floats) -> Floats:
-    """What the fastest calls of each call's kind take, shape (n,); NaN: no call, or a kind with few of these calls.
-
-    Args: own_s: what counts of each call.  among: calls whose times count.
-    """
-    events = found.events
-    floor = np.full(len(events), np.nan)
-    timed = np.flatnonzero(events.is_timed)
-    if not timed.size:
-        return floor
-    size = np.frexp(length[timed])[1]
-    _, kind = np.unique(
-        np.stack([events.call[timed], size, events.requests[timed]], axis=1), axis=0, return_inverse=True
-    )
-    kind = kind.reshape(-1)
-    chosen = np.flatnonzero(among[timed] & (own_s[timed] > 0))
-    order = chosen[np.lexsort((own_s[timed[chosen]], kind[chosen]))]
-    count = np.bincount(kind[chosen], minlength=int(kind.max()) + 1)
-    first = np.append(0, np.cumsum(count))[:-1]
-    many = count >= LEAST_CALLS
-    fastest = np.full(count.size, np.nan)
-    fastest[many] = own_s[timed[order[(first + (count * FASTEST / 100).astype(np.int64))[many]]]]
-    floor[timed] = fastest[kind]
-    return floor
-
-
 def _of_rank(
     found: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Names, rank: RankTime, i: int
 ) -> Floats:
@@ -289,10 +247,8 @@ def _of_rank(
     lane = record.leading_lane
     rows = events.of(i, lane)
     parts = found.split.parts_s[rows] * weight[rows, None]
-    floor_s, rest_s = names.floor_s[rows] * weight[rows], names.rest_s[rows] * weight[rows]
-    is_call = parts[:, TimePart.CALL] > 0
-    usual, excess = names.usual[rows], np.maximum(rest_s - floor_s, 0.0)
-    overhead, unknown = _without_events(found, rows, weight, seconds_in.get((i, lane)), i, lane)
+    usual = names.usual[rows]
+    overhead, unknown = _without_events(found, rows, weight, seconds_in.get((i, lane)))
     whole = np.zeros(rows.size, dtype=np.int64)  # of one name
 
     def column(name: AccountName, *columns: TimePart) -> Share:
@@ -314,17 +270,10 @@ def _of_rank(
         "wait at N x N",
     )
     result[_NUMBER["unexpected copy"]] += rank.unexpected_s
-    over = whole + _NUMBER["excess"]
-    moving = [(usual, np.where(is_call, 0.0, floor_s)), (over, np.where(is_call, 0.0, excess))]
-    result += _divided(rank.transfer_s, moving, "transfer at the floor")
-    calling = [(usual, np.where(is_call, floor_s, 0.0)), (over, np.where(is_call, excess, 0.0)), overhead]
-    result += _divided(rank.call_s, calling, "cost of calls")
-    known_s = names.unknown_floor_s[rows] * weight[rows]
-    result += _divided(
-        rank.unexplained_s,
-        [(usual, known_s), (names.unknown[rows], parts[:, TimePart.UNEXPLAINED] - known_s), *unknown],
-        "no name",
-    )
+    result += _divided(rank.transfer_s, [(usual, parts[:, TimePart.TRANSFER])], "moving bytes")
+    result += _divided(rank.call_s, [(usual, parts[:, TimePart.CALL]), overhead], "cost of calls")
+    unexplained = (names.unknown[rows], parts[:, TimePart.UNEXPLAINED])
+    result += _divided(rank.unexplained_s, [unexplained, unknown], "no name")
     return result
 
 
@@ -343,58 +292,19 @@ def _divided(seconds: float, shares: Sequence[Share], otherwise: AccountName) ->
     return found
 
 
-def _without_events(
-    found: Attributed, rows: Ints, weight: Floats, in_call_s: Floats | None, i: int, lane: int
-) -> tuple[Share, tuple[Share, ...]]:
-    """Calls that are counted and for which no event stands: overhead, and those whose waits are not known.
-
-    The latter up to the floor of their kind, and beyond; both by the counts of the profile, which are never thinned.
-    """
+def _without_events(found: Attributed, rows: Ints, weight: Floats, in_call_s: Floats | None) -> tuple[Share, Share]:
+    """Calls that are counted and for which no event stands: overhead, and those whose waits are not known."""
     world = found.world
     if in_call_s is None or not len(world.calls):
         nothing: Share = (np.zeros(0, dtype=np.int64), np.zeros(0))
-        return nothing, (nothing,)
+        return nothing, nothing
     alone_s = unkept_seconds(found.events, rows, weight, in_call_s)
     with_events = np.isin(np.arange(len(world.calls)), found.events.call[rows])
-    manages, files = _manages(world), world.is_of("files")
     is_overhead = world.is_of(*OVERHEAD) & ~with_events
-    known = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["cost of calls"]))
-    floor_share, has_floor = _counted_floors(found, i, lane)
-    has_floor &= ~(manages | files)
-    beyond = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["wait or excess"]))
-    unknown_s = np.where(is_overhead, 0.0, alone_s)
-    floor_s = np.where(has_floor, floor_share, 0.0) * unknown_s
-    return (known, np.where(is_overhead, alone_s, 0.0)), ((known, floor_s), (beyond, unknown_s - floor_s))
-
-
-def _counted_floors(found: Attributed, i: int, lane: int) -> tuple[Floats, Bools]:
-    """Of each call on one thread: share of its time up to the floor of its kinds; whether they have enough calls.
-
-    A kind is a call and a size class; its floor the lower end of the bucket of durations that holds its fastest
-    twentieth.
-    """
-    world, record = found.world, found.world.records[i]
-    count = len(world.calls)
-    mine = record.profile[record.profile_lane == lane]
-    share, many = np.zeros(count), np.zeros(count, dtype=bool)
-    if not mine.size:
-        return share, many
-    call = world.call_of[i][mine["call"]]
-    key, kind = np.unique(np.stack([call, mine["size_class"].astype(np.int64)], axis=1), axis=0, return_inverse=True)
-    buckets = mine["histogram"].shape[1]
-    counted = np.zeros((len(key), buckets))
-    np.add.at(counted, kind.reshape(-1), mine["histogram"].astype(float))
-    calls = counted.sum(axis=1)
-    bucket = np.argmax(np.cumsum(counted, axis=1) >= np.maximum(calls, 1)[:, None] * FASTEST / 100, axis=1)
-    floor_s = np.where(bucket > 0, 64e-9 * 2.0 ** ((bucket - 1) / 2), 0.0)
-    ticks = np.bincount(kind.reshape(-1), weights=mine["ticks"].astype(float), minlength=len(key))
-    whole_s = ticks * world.clocks[i].s_per_tick
-    of_call = np.bincount(key[:, 0], weights=whole_s, minlength=count)
-    floors = np.bincount(key[:, 0], weights=np.minimum(calls * floor_s, whole_s), minlength=count)
-    enough = np.bincount(key[:, 0], weights=np.where(calls >= LEAST_CALLS, whole_s, 0.0), minlength=count)
-    many = (of_call > 0) & (enough > 0.5 * of_call)
-    share[many] = floors[many] / of_call[many]
-    return np.clip(share, 0.0, 1.0), many
+    otherwise = np.where(is_overhead, _NUMBER["cost of calls"], _NUMBER["wait or excess"])
+    named = np.where(world.is_of("files"), _NUMBER["files"], otherwise)
+    named = np.where(_manages(world), _NUMBER["management"], named)
+    return (named, np.where(is_overhead, alone_s, 0.0)), (named, np.where(is_overhead, 0.0, alone_s))
 
 
 _ASKED: Final = "OMPI_MCA_io"

@@ -20,12 +20,12 @@ from slowpath.mpi.libraries import named_in
 from slowpath.watch.accounts import accounts_of, file_time, start_seconds
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
-from slowpath.watch.conclude import Asking, asking, concluded
+from slowpath.watch.conclude import Watched, concluded
 from slowpath.watch.critical_path import critical_path, on_slices, parts_of
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
-from slowpath.watch.patterns import NO_PATTERNS, Patterns, in_calls, kept_calls, one_place, patterns_of, program_calls
+from slowpath.watch.patterns import in_calls, kept_calls, one_place, program_calls
 from slowpath.watch.place import wrong_place
 from slowpath.watch.prices import read_sources
 from slowpath.watch.reasons import Why
@@ -291,19 +291,6 @@ def _moved(found: Attributed, place: Ints) -> Ints:
     return kept
 
 
-@dataclass(frozen=True)
-class Watched:
-    """What prices need. results: without findings.  kept: the order of the calls.  variables: as recorded.
-
-    patterns: what slow paths see in the calls themselves.
-    """
-
-    results: WatchResults
-    kept: KeptOrder
-    variables: Mapping[str, str]
-    patterns: Patterns = NO_PATTERNS
-
-
 def read_watched(folder: Path) -> Watched:
     """Raises: RecordError: it is no watch."""
     found = watched(folder)
@@ -313,7 +300,7 @@ def read_watched(folder: Path) -> Watched:
     results = replace(
         found.results, path=parts_of(path, calls), slices=on_slices(found.results.slices, path, calls.rank)
     )
-    return Watched(results, kept, read_watch(folder).variables, patterns_of(calls, kept.order, results.sites))
+    return Watched(results, kept, calls, read_watch(folder).variables)
 
 
 def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
@@ -332,10 +319,4 @@ def concluded_watch(folder: Path) -> WatchResults:
     if notes:
         coverage = replace(found.results.coverage, notes=(*found.results.coverage.notes, *notes))
         found = dataclasses.replace(found, results=replace(found.results, coverage=coverage))
-    return concluded(found.results, found.kept, sources, found.variables, str(folder), found.patterns)
-
-
-def questions(watch: Path) -> tuple[Watched, Asking]:
-    """Return a watch, and what a replay has to measure for it.  Raises: RecordError: it is no watch."""
-    found = read_watched(watch)
-    return found, asking(found.results, found.kept, found.variables)
+    return concluded(found, sources, str(folder))

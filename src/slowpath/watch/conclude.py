@@ -1,34 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watch with prices: findings, what they would save together, and the verdict. Pure."""
+"""A watch with what was measured for it: findings, what they would save together, and the verdict. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
+from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls
 from slowpath.mpi.libraries import named_in
 from slowpath.slowpaths.datatype.sp015_datatype import SLOW_PATH as DATATYPES
 from slowpath.slowpaths.program.excess import IN_BLOCKS
-from slowpath.watch.findings import (
-    MOST_UNEXPLAINED,
-    SlowPathCost,
-    costs_of,
-    finding_of,
-    no_gain_words,
-    unexplained_share,
-)
+from slowpath.watch.findings import MOST_UNEXPLAINED, no_gain_words, priced_patterns, unexplained_share
 from slowpath.watch.messages import Load, ProgramFacts, loads_of
-from slowpath.watch.patterns import NO_PATTERNS, Patterns
-from slowpath.watch.prices import PriceQuestion, PriceSource, Unpriced, prices_of, questions_of
-from slowpath.watch.results import WatchFinding, WatchResults
+from slowpath.watch.patterns import patterns_of
+from slowpath.watch.prices import Price, PriceQuestion, Prices, PriceSource, prices_of, questions_of
+from slowpath.watch.results import Account, AccountName, MessageClass, WatchResults
 from slowpath.watch.verdict import run_seconds, verdict_of
-from slowpath.watch.what_if import CallOrder, KeptOrder, KindCounts, Saved, Scenario, what_if
+from slowpath.watch.what_if import KeptOrder
 
-_NOT_KEPT: Final = Saved(None, None, "the order of its calls was not recorded")
+
+@dataclass(frozen=True)
+class Watched:
+    """What conclusions need. results: without findings.  kept, calls: the order of the calls, and these as slow paths
+    look at them.  variables: that were set for the program.
+    """
+
+    results: WatchResults
+    kept: KeptOrder
+    calls: ProgramCalls
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,120 +53,83 @@ def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str
     return Asking(tuple(loads), tuple(questions), tuple(left))
 
 
-def concluded(
-    results: WatchResults,
-    kept: KeptOrder | None,
-    sources: Sequence[PriceSource],
-    variables: Mapping[str, str],
-    watch: str = "WATCH",
-    patterns: Patterns = NO_PATTERNS,
-) -> WatchResults:
-    """Findings and verdict of a watch.
-
-    Args: results: without findings.  kept: None: no events were kept.  sources: the replay first.  variables: that
-          were set for the program.  watch: its folder, for commands to copy.  patterns: seen in its calls.
-    """
-    asked = asking(results, kept, variables)
+def concluded(found: Watched, sources: Sequence[PriceSource] = (), watch: str = "WATCH") -> WatchResults:
+    """Findings and verdict.  Args: sources: replays, the newest first.  watch: its folder, for commands to copy."""
+    results, calls = found.results, found.calls
+    asked = asking(results, found.kept, found.variables)
+    prices, left = prices_of(asked.questions, sources), list(asked.left)
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED:
-        why = f"{100 * share:.0f} % of the ranks' time in MPI has no known cause, so prices are not used"
-        saved = _with_patterns(_NOT_KEPT, patterns, results)
-        unclaimed = changed(
-            results,
-            findings=patterns.findings,
-            saved_s=saved.value_s,
-            saved_interval=saved.interval,
-            unpriced=(why,),
-            not_measured=0,
-        )
-        return _with_verdict(unclaimed, watch)
-    ranks, run_s = len(results.ranks), run_seconds(results)
-    prices = prices_of(asked.questions, sources, ranks)
-    costs, unclear = costs_of(prices.priced, run_s, ranks)
-    every, together = _saved(costs, asked.loads, kept, run_s)
+        prices = Prices((), ())
+        left = [f"{100 * share:.0f} % of the ranks' time in MPI has no known cause, so prices are not used"]
+    moved = _moved(found.kept, asked.loads)
     library = named_in(results.program.library)
     name, version = (library[0].name, library[1]) if library else (None, None)
-    findings = [
-        finding_of(cost, saved, results.sites, run_s, name, version) for cost, saved in zip(costs, every, strict=True)
-    ]
-    measured = {site for finding in findings for site in finding.sites if finding.rule == DATATYPES.code}
-    findings += [seen for seen in patterns.findings if seen.name != IN_BLOCKS or not measured.intersection(seen.sites)]
-    together = _with_patterns(together, patterns, results)
-    unclear_words = no_gain_words(unclear, results.program.ranks).values()
-    reasons = [
-        *map(Unpriced, asked.left),
-        *prices.unpriced,
-        *map(Unpriced, unclear_words),
-    ]
-    is_measured = {reason.text: reason.is_measured for reason in reasons}
-    found = changed(
+    priced = priced_patterns(prices.known, calls, moved, name, version)
+    patterns = patterns_of(calls, found.kept.order, results.sites, priced)
+    measured = {site for one in patterns.findings if one.rule == DATATYPES.code for site in one.sites}
+    unclear = [price for price in prices.known if price.question.row is not None and price.interval[0] <= 0]
+    left += [f"{question.words}: nothing was measured for it yet" for question in prices.missing]
+    made = replace(
         results,
-        findings=tuple(sorted(findings, key=_gain, reverse=True)),
-        saved_s=together.value_s,
-        saved_interval=together.interval,
-        unpriced=tuple(is_measured),
-        not_measured=sum(not measured for measured in is_measured.values()),
+        findings=tuple(one for one in patterns.findings if one.name != IN_BLOCKS or not measured & set(one.sites)),
+        saved_s=patterns.saved_s,
+        saved_interval=patterns.interval,
+        unpriced=tuple(dict.fromkeys([*left, *map(no_gain_words, unclear)])),
+        not_measured=min(prices.missing_share, sum(one.share for one in results.accounts if one.name in _WITHIN)),
+        accounts=with_excess(results.accounts, excess_s(prices.known, calls, moved, len(results.ranks))),
     )
-    return _with_verdict(found, watch)
+    return replace(made, verdict=verdict_of(made, watch))
 
 
-def _with_verdict(results: WatchResults, watch: str) -> WatchResults:
-    return changed(results, verdict=verdict_of(results, watch))
-
-
-def _with_patterns(saved: Saved, patterns: Patterns, results: WatchResults) -> Saved:
-    """By cheaper messages and by calls that are not made: added up, to no more than what they can take."""
-    if patterns.saved_s is None or patterns.interval is None:
-        return saved
-    most = max((rank.mpi_s for rank in results.ranks), default=0.0) + patterns.outside_s
-    value, (low, high) = saved.value_s or 0.0, saved.interval or (0.0, 0.0)
-    ends = (min(low + patterns.interval[0], most), min(high + patterns.interval[1], most))
-    return Saved(min(value + patterns.saved_s, most), ends, None)
-
-
-def _gain(finding: WatchFinding) -> float:
-    return finding.seconds if finding.saved_s is None else finding.saved_s
-
-
-def _saved(
-    costs: Sequence[SlowPathCost], loads: Sequence[Load], kept: KeptOrder | None, run_s: float
-) -> tuple[list[Saved], Saved]:
-    """Of each slow path alone, and of all of them at once."""
-    if kept is None or not costs or not kept.order.calls:
-        return [_NOT_KEPT for _ in costs], _NOT_KEPT
-    order, seen = _by_kind(kept, loads)
-    changes = [_change([single]) for single in costs] + [_change(costs)]
-    as_is = np.full(len(loads), np.nan)
-    for cost in costs:
-        for priced in cost.loads:
-            number = priced.question.number
-            as_is[number] = np.nanmax([as_is[number], priced.as_is_s])
-    counts = np.array([load.count for load in loads], dtype=float)
-    found = what_if(order, changes, KindCounts(counts, seen, as_is), run_s)
-    return list(found.saved[:-1]), found.saved[-1]
-
-
-def _change(costs: Sequence[SlowPathCost]) -> Scenario:
-    """Two remedies of one message save no more than the message takes: their prices are added up to that."""
-    prices: dict[int, tuple[float, float, float]] = {}
-    for priced in (load for cost in costs for load in cost.loads):
-        before = prices.get(priced.question.number, (0.0, 0.0, 0.0))
-        most = priced.as_is_s
-        own = (priced.per_message_s, *priced.interval)
-        total = [min(a + b, most) for a, b in zip(before, own, strict=True)]
-        prices[priced.question.number] = (total[0], total[1], total[2])
-    return Scenario(prices)
-
-
-def _by_kind(kept: KeptOrder, loads: Sequence[Load]) -> tuple[CallOrder, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """The order with kinds in place of messages, and how many messages of each kind it has."""
+def _moved(kept: KeptOrder, loads: Sequence[Load]) -> Ints:
+    """Calls, and kinds of the messages that they moved; shape (k, 2)."""
     number = {(_class(load.sender), _class(load.receiver)): i for i, load in enumerate(loads)}
     both, which = np.unique(kept.pairs, axis=0, return_inverse=True)
-    kinds = np.array([number.get((int(s), int(r)), -1) for s, r in both.tolist()], dtype=np.int64)
-    kind = kinds[which.reshape(-1)] if len(both) else np.zeros(0, dtype=np.int64)
-    done = np.stack([kept.order.done[:, 0], kind[kept.order.done[:, 1]]], axis=1)
-    seen = np.bincount(kind[kind >= 0], minlength=len(loads)).astype(float)
-    return replace(kept.order, done=done[done[:, 1] >= 0]), seen
+    kinds = np.array([*(number.get((int(s), int(r)), -1) for s, r in both.tolist()), -1], dtype=np.int64)
+    message = kept.order.done[:, 1]
+    kind = kinds[which.reshape(-1)[message]] if len(kept.pairs) else np.full(message.size, -1)
+    moved: Ints = np.stack([kept.order.done[:, 0], kind], axis=1)[kind >= 0]
+    return moved
 
 
-def _class(side: object) -> int:
-    return getattr(side, "id", -1)
+def _class(side: MessageClass | None) -> int:
+    return -1 if side is None else side.id
+
+
+_WITHIN: Final[tuple[AccountName, ...]] = ("moving bytes", "cost of calls")  # what has excess in it
+
+
+def excess_s(prices: Sequence[Price], calls: ProgramCalls, moved: Ints, ranks: int) -> Floats:
+    """What each rank's calls take beyond the cells of their messages, shape (ranks,): of calls all of whose messages
+    have one.
+    """
+    as_is_s = np.full(int(moved[:, 1].max(initial=-1)) + 1, np.nan)
+    for price in prices:
+        row, number = price.question.row, price.question.number
+        if number < as_is_s.size and (row is None or row.phase == "steady"):
+            as_is_s[number] = price.as_is_s
+    whole_s = np.bincount(moved[:, 0], weights=as_is_s[moved[:, 1]], minlength=len(calls))
+    beyond_s = np.where(whole_s > 0, np.maximum(calls.own_s - whole_s, 0.0), 0.0) * calls.seconds_weight
+    rank = np.unique(calls.rank, return_inverse=True)[1].reshape(-1)
+    found: Floats = np.bincount(rank, weights=beyond_s, minlength=ranks)[:ranks].astype(float)
+    return found
+
+
+def with_excess(accounts: Sequence[Account], beyond_s: Floats) -> tuple[Account, ...]:
+    """Accounts whose bytes and calls take no longer than in cells.  Args: beyond_s: of each rank."""
+    left_s, found = beyond_s, list[Account]()
+    for account in accounts:
+        of_rank = np.array(account.by_rank)
+        taken_s = np.minimum(of_rank, left_s) if account.name in _WITHIN else np.zeros(of_rank.size)
+        left_s = left_s - taken_s
+        found.append(_account(account.name, of_rank - taken_s, account))
+    if accounts and (left_s < beyond_s).any():
+        found.append(_account("excess", beyond_s - left_s, accounts[0]))
+    return tuple(sorted(found, key=lambda account: -account.seconds))
+
+
+def _account(name: AccountName, of_rank: Floats, like: Account) -> Account:
+    """Args: like: one whose share is that of its seconds."""
+    seconds = float(of_rank.mean())
+    share = min(like.share / like.seconds * seconds, 1.0) if like.seconds else 0.0
+    return Account(name=name, seconds=seconds, share=share, by_rank=tuple(of_rank.tolist()))

@@ -1,40 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From prices to findings: what each slow path costs the program, where, and what helps. Pure."""
+"""What the messages of rules cost a program, where, and what helps: prices as patterns of its calls. Pure."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from slowpath.core.finding_results import RemedyResult, Snippet
-from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time, listed, ratio_words
-from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, snippet
+from slowpath.findings.program_pattern import Ints, ProgramCalls, SeenPattern
+from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, SlowPath, snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
-from slowpath.watch.prices import LEAST_SHARE, PricedLoad, length_words
-from slowpath.watch.results import CallSite, MessageClass, RankTime, WatchFinding
-from slowpath.watch.what_if import Saved
+from slowpath.watch.prices import Price, length_words
+from slowpath.watch.results import CallSite, MessageClass, RankTime
 
 MOST_UNEXPLAINED: Final = 0.25  # of the ranks' time in MPI; above it, nothing is claimed from prices
 MOST_SITES: Final = 8
-
-
-@dataclass(frozen=True)
-class SlowPathCost:
-    """One slow path of the program: a row of the table and all messages that it was priced for.
-
-    seconds, interval: a rank, added up over messages.  The error of a price is that of two cells, the same for each
-    message it is paid by, and neither does it average out over messages nor are cells of one machine independent: the
-    ends of the intervals are added up.
-    """
-
-    row: ProgramPrice
-    loads: tuple[PricedLoad, ...]
-    seconds: float
-    interval: Interval
-    messages: int
 
 
 def unexplained_share(ranks: Sequence[RankTime]) -> float:
@@ -43,101 +26,83 @@ def unexplained_share(ranks: Sequence[RankTime]) -> float:
     return sum(rank.unexplained_s for rank in ranks) / total if total > 0 else 0.0
 
 
-def costs_of(priced: Sequence[PricedLoad], run_s: float, ranks: int) -> tuple[list[SlowPathCost], list[PricedLoad]]:
-    """Slow paths worth naming, most seconds first, and prices whose intervals hold zero: nothing to gain there."""
-    clear = [price for price in priced if price.interval[0] > 0]
-    unclear = [price for price in priced if price.interval[0] <= 0]
-    rows = {price.question.row.name: price.question.row for price in clear}
-    costs = [_cost(row, [price for price in clear if price.question.row is row], ranks) for row in rows.values()]
-    worth = [cost for cost in costs if cost.seconds >= LEAST_SHARE * run_s]
-    return sorted(worth, key=lambda cost: cost.seconds, reverse=True), unclear
+def priced_patterns(
+    prices: Sequence[Price], calls: ProgramCalls, moved: Ints, library: str | None, version: str | None
+) -> list[tuple[SlowPath, SeenPattern]]:
+    """What each rule's messages take too much, where that is clear: on the calls that moved them.
 
-
-def _cost(row: ProgramPrice, loads: Sequence[PricedLoad], ranks: int) -> SlowPathCost:
-    def total(value: Callable[[PricedLoad], float]) -> float:
-        return sum(value(priced) * priced.question.load.count for priced in loads) / ranks
-
-    return SlowPathCost(
-        row,
-        tuple(sorted(loads, key=lambda priced: priced.per_message_s * priced.question.load.count, reverse=True)),
-        total(lambda price: price.per_message_s),
-        (total(lambda price: price.interval[0]), total(lambda price: price.interval[1])),
-        sum(priced.question.load.count for priced in loads),
-    )
-
-
-def finding_of(
-    cost: SlowPathCost, saved: Saved, sites: Sequence[CallSite], run_s: float, library: str | None, version: str | None
-) -> WatchFinding:
-    """As results.json has it.
-
-    Args: library, version: of the MPI, as the table of remedies calls it; None: not known.
+    Args: moved: shape (k, 2), calls, and kinds of the messages that they moved.  library, version: of the MPI, as the
+          table of remedies calls it; None: not known.
     """
-    places = _places(cost)
-    remedies = _remedies(cost.row, library, version)
+    by_row: dict[str, list[Price]] = {}
+    for price in prices:
+        if price.question.row is not None and price.interval[0] > 0:
+            by_row.setdefault(price.question.row.name, []).append(price)
+    return [_pattern(every, calls, moved, library, version) for every in by_row.values()]
+
+
+def _pattern(
+    every: Sequence[Price], calls: ProgramCalls, moved: Ints, library: str | None, version: str | None
+) -> tuple[SlowPath, SeenPattern]:
+    """No call saves a larger share of its own time than its messages save of theirs."""
+    row = every[0].question.row
+    assert row is not None
+    kinds = int(moved[:, 1].max(initial=-1)) + 1
+    spare_s, as_is_s, more_s = np.zeros((kinds, 3)), np.zeros(kinds), np.zeros(3)
+    for price in every:
+        number, each = price.question.number, (price.saved_s, *price.interval)
+        if number in moved[:, 1]:
+            spare_s[number], as_is_s[number] = each, price.as_is_s
+        else:  # none of these messages is among the kept calls
+            more_s += np.array(each) * price.question.load.count / max(calls.ranks, 1)
+    call, kind = moved[np.isin(moved[:, 1], np.flatnonzero(as_is_s))].T
+    whole_s = np.bincount(call, weights=as_is_s[kind], minlength=len(calls))
+    rows = np.flatnonzero(whole_s > 0)
+    scale = np.minimum(1.0, calls.own_s[rows] / whole_s[rows])
+    each_s = [np.bincount(call, weights=spare_s[kind, end], minlength=len(calls))[rows] * scale for end in range(3)]
+    saved_s = np.minimum(np.stack(each_s, axis=1), calls.own_s[rows, None])
+    remedies, proves = _remedies(row, library, version), _prove(row)
     first = remedies[0] if remedies else None
-    proves = _prove(cost.row)
-    return WatchFinding(
-        id=_id(cost.row, sites[places[0]] if places else None),
-        rule=cost.row.rule,
-        name=find(cost.row.rule).name,
-        title=find(cost.row.rule).title,
-        text=_text(cost, [sites[place] for place in places]),
-        seconds=cost.seconds,
-        interval=cost.interval,
-        share=min(max(cost.seconds / run_s, 0.0), 1.0),
-        saved_s=saved.value_s,
-        saved_interval=saved.interval,
-        saved_reason=saved.reason,
-        messages=cost.messages,
-        prices=tuple(priced.result for priced in cost.loads),
-        sites=tuple(places),
+    change = f"{first.text if first else find(row.rule).remedy}" + (f"\n{first.code}" if first and first.code else "")
+    return find(row.rule), SeenPattern(
+        sites=_places(every),
+        count=sum(price.question.load.count for price in every),
+        text=_text(row, every),
+        change=change,
+        basis=f"measured here, {'; '.join(price.source for price in every[:2])}",
+        rows=rows,
+        saved_s=saved_s,
+        more_s=(float(more_s[0]), float(more_s[1]), float(more_s[2])),
         remedies=tuple(_result(remedy, library) for remedy in remedies),
         prove=proves,
-        change=None if proves else _change(first, cost.row, [sites[place] for place in places]),
-        status="priced",
+        is_measured=True,
     )
 
 
-def _places(cost: SlowPathCost) -> list[int]:
+def _places(every: Sequence[Price]) -> tuple[int, ...]:
     """Sites of both sides, the most costly first."""
     weight: dict[int, float] = {}
-    for priced in cost.loads:
-        for side in _recorded(priced):
-            weight[side.site] = weight.get(side.site, 0.0) + priced.per_message_s * priced.question.load.count
-    return sorted(weight, key=lambda site: weight[site], reverse=True)[:MOST_SITES]
+    for price in every:
+        load = price.question.load
+        for side in (load.sender, load.receiver):
+            if side is not None:
+                weight[side.site] = weight.get(side.site, 0.0) + price.saved_s * load.count
+    return tuple(sorted(weight, key=lambda site: weight[site], reverse=True)[:MOST_SITES])
 
 
-def _recorded(priced: PricedLoad) -> list[MessageClass]:
-    load = priced.question.load
-    return [side for side in (load.sender, load.receiver) if side is not None]
-
-
-def _id(row: ProgramPrice, site: CallSite | None) -> str:
-    """Lines move when the program changes, functions less so."""
-    place = f"{site.object}:{site.function or hex(site.offset)}" if site else ""
-    digest = hashlib.sha256("\n".join((row.name, place)).encode()).hexdigest()
-    return f"{row.rule}:{digest[:8]}"
-
-
-def _text(cost: SlowPathCost, places: Sequence[CallSite]) -> str:
-    lengths = [priced.question.load.bytes for priced in cost.loads]
+def _text(row: ProgramPrice, every: Sequence[Price]) -> str:
+    lengths = [price.question.load.bytes for price in every]
     low, high = length_words(min(lengths)), length_words(max(lengths))
-    size = low if low == high else f"{low} to {high}"
-    call = listed(list(dict.fromkeys(priced.question.load.lead.call for priced in cost.loads))[:2])
-    where = f" in {place_words(places[0])}" if places else ""
-    more = f" and {len(places) - 1} more place{'s' if len(places) > 2 else ''}" if len(places) > 1 else ""
-    top = cost.loads[0]
+    top = max(every, key=lambda price: price.saved_s * price.question.load.count)
+    load, count = top.question.load, sum(price.question.load.count for price in every)
     half = (top.interval[1] - top.interval[0]) / 2
-    excess = format_time(top.per_message_s, half)
-    each = f"each {length_words(top.question.load.bytes)} message takes {excess} longer than necessary"
-    slow = [priced for priced in cost.loads if priced.as_is_s and priced.as_is_s > priced.per_message_s]
-    times = ""
-    if slow and slow[0] is top and top.as_is_s:
-        times = f" ({ratio_words(top.as_is_s / (top.as_is_s - top.per_message_s), None)})"
-    plural = "s" if cost.messages != 1 else ""
-    what = _what(cost.row, top.question.load.lead)
-    return f"{cost.messages:,} message{plural} of {size} {what}, {call}{where}{more}: {each}{times}."
+    times = f" ({ratio_words(top.as_is_s / (top.as_is_s - top.saved_s), None)})" if top.as_is_s > top.saved_s else ""
+    call = listed(list(dict.fromkeys(price.question.load.lead.call for price in every))[:2])
+    return (
+        f"{count:,} message{'s' if count != 1 else ''} of {low if low == high else f'{low} to {high}'} "
+        f"{_what(row, load.lead)}, {call} in {{place}}: each {length_words(load.bytes)} message takes "
+        f"{format_time(top.saved_s, half)} longer than necessary{times}"
+    )
 
 
 def _what(row: ProgramPrice, side: MessageClass) -> str:
@@ -160,11 +125,10 @@ def place_words(site: CallSite) -> str:
 
 def _remedies(row: ProgramPrice, library: str | None, version: str | None) -> list[Remedy]:
     """The remedy whose cell priced it first, then what else the table has for the rule and does without code."""
-    lead = row.remedy
-    table = remedies_for(row.rule, None, library, version) if lead else ()
-    others = [remedy for remedy in table if lead and remedy.name != lead.name and set(remedy.axes) & set(lead.axes)]
-    found = ([lead] if lead else []) + others
-    return sorted(found, key=lambda remedy: remedy is not lead)
+    if (lead := row.remedy) is None:
+        return []
+    table = remedies_for(row.rule, None, library, version)
+    return [lead, *(other for other in table if other.name != lead.name and set(other.axes) & set(lead.axes))]
 
 
 def _result(remedy: Remedy, library: str | None) -> RemedyResult:
@@ -193,33 +157,9 @@ def _prove(row: ProgramPrice) -> str | None:
     return f"--remedy {found.key}" if found else None
 
 
-def _change(remedy: Remedy | None, row: ProgramPrice, places: Sequence[CallSite]) -> str:
-    where = [f"{site.file}:{site.line}" for site in places if site.file and site.line] or [
-        place_words(site) for site in places[:1]
-    ]
-    head = f"{', '.join(where[:3])}: " if where else ""
-    return f"{head}{remedy.text if remedy else find(row.rule).remedy}" + (
-        f"\n{remedy.code}" if remedy and remedy.code else ""
-    )
-
-
-UNLIKE: Final = 3.0  # times slower than its cell: what makes the program's message slow is not in the cell
-
-
-def no_gain_words(unclear: Sequence[PricedLoad], ranks: int) -> Mapping[str, str]:
-    """Row -> why there is no finding of it. ranks: of the program."""
-    return {priced.question.row.name: _no_gain(priced, ranks) for priced in unclear}
-
-
-def _no_gain(priced: PricedLoad, ranks: int) -> str:
-    row, both_sides_s = priced.question.row, priced.question.load.transfer_s(ranks)
-    own_s = None if both_sides_s is None else both_sides_s / 2
-    low, high = (format_time(seconds) for seconds in priced.interval)
-    if own_s is not None and own_s > UNLIKE * priced.as_is_s:
-        return (
-            f"{row.rule} {row.name}: undecided. A message takes {format_time(priced.as_is_s)} in the cell but "
-            f"{format_time(own_s)} in the program: the cell lacks the cause, or the machine was busier"
-        )
-    if priced.interval[1] < 0:
-        return f"{row.rule} {row.name}: the remedy makes messages slower here ({low} to {high} a message)"
-    return f"{row.rule} {row.name}: no difference from zero ({low} to {high} a message)"
+def no_gain_words(price: Price) -> str:
+    """Why there is no finding of it."""
+    low, high = (format_time(seconds) for seconds in price.interval)
+    if price.interval[1] < 0:
+        return f"{price.question.words}: the remedy makes messages slower here ({low} to {high} a message)"
+    return f"{price.question.words}: no difference from zero ({low} to {high} a message)"

@@ -255,7 +255,6 @@ def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int
     return found
 
 
-ESTIMATED: Final = "estimated"
 _LONG: Final = 1000  # characters: of a remedy's text
 MOST_REPLAYED: Final = 200_000  # calls; more are sampled, so that the verdict does not have to wait
 # Of them. A slice has to be longer than many rounds of the program: with 8 ranks that send 512 messages a round, ten
@@ -283,10 +282,16 @@ def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
     return [(path, one) for path in PROGRAM_SLOW_PATHS for one in path.pattern(calls)]
 
 
-def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]) -> Patterns:
-    """What every slow path sees in these calls.  Args: order: of the same calls."""
+def patterns_of(
+    calls: ProgramCalls,
+    order: CallOrder,
+    sites: Sequence[CallSite],
+    measured: Sequence[tuple[SlowPath, SeenPattern]] = (),
+) -> Patterns:
+    """What every slow path sees in these calls.  Args: order: of the same calls.  measured: seen by cells."""
     weight = calls.seconds_weight
-    seen = [(path, one) for path, one in seen_in(calls) if one.reported or _worth(one, calls, weight)]
+    every_seen = [*seen_in(calls), *measured]
+    seen = [(path, one) for path, one in every_seen if one.reported or _worth(one, calls, weight)]
     if not seen:
         return Patterns()
     every = [one for _, one in seen]
@@ -427,7 +432,8 @@ def _finding(
     files = [f"{site.file}:{site.line}" for site in places[:1] if site.file and site.line]
     head = f"{files[0]}: " if files else ""
     counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size or one.sooner.size
-    basis = f" Estimated: {one.basis}." if counted_s else ""
+    how = "Priced" if one.is_measured else "Estimated"
+    basis = f" {how}: {one.basis}." if counted_s else ""
     return WatchFinding(
         id=f"{path.code}:{_digest(one.name or path.name, places)}",
         rule=path.code,
@@ -441,9 +447,9 @@ def _finding(
         saved_interval=(saved[1], saved[2]) if saved else None,
         saved_reason=None if saved else "the order of its calls can't be replayed",
         messages=one.count,
-        prices=(),
         sites=one.sites,
-        remedies=(
+        remedies=one.remedies
+        or (
             RemedyResult(
                 name=path.name,
                 text=path.remedy[:_LONG],
@@ -455,9 +461,9 @@ def _finding(
                 reason="it is a change of the program's code",
             ),
         ),
-        prove=None,
-        change=f"{head}{one.change}",
-        status=ESTIMATED,
+        prove=one.prove,
+        change=None if one.prove else f"{head}{one.change}",
+        status="priced" if one.is_measured else "estimated",
     )
 
 

@@ -7,15 +7,16 @@ and its measured run in the folder of the watch.
 
 from __future__ import annotations
 
+import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
-from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
+from slowpath.core.errors import EnvironmentFailure, Interrupted, SlowpathError, UsageError
 from slowpath.diagnose.sides import LaunchPlace, named_places
-from slowpath.findings.slow_path import DEFAULTS, FIRST_METRICS
+from slowpath.findings.slow_path import DEFAULTS, FIRST_METRICS, ProgramPrice
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import Mpi
@@ -24,9 +25,16 @@ from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose
 from slowpath.run.schedule import RunLimits
-from slowpath.watch.analysis import Watched
-from slowpath.watch.conclude import Asking
-from slowpath.watch.prices import PriceQuestion, next_price_folder, settings_of, words
+from slowpath.watch.analysis import read_watched
+from slowpath.watch.conclude import Watched, asking
+from slowpath.watch.prices import (
+    PriceQuestion,
+    next_price_folder,
+    prices_of,
+    read_sources,
+    settings_of,
+    words,
+)
 from slowpath.watch.results import WatchedProgram, WatchResults
 
 
@@ -91,9 +99,10 @@ def campaign_of(
     environment = EnvironmentTable("as watched", dict(variables), unset)
     groups, contrasts = [], []
     for number, question in enumerate(asked):
-        name = f"{number + 1} {question.row.name}"
+        name = f"{number + 1} {question.row.name if question.row is not None else 'as it is'}"
         groups.append(CellsTable(name, "p2p", _cells(question), [environment.name], [place]))
-        contrasts.append(_contrast(name, question))
+        if question.row is not None:
+            contrasts.append(_contrast(name, question, question.row))
     return Campaign(
         name="replay",
         title="A watched program's own messages",
@@ -103,16 +112,16 @@ def campaign_of(
         placements=named_places({place: LaunchPlace("core", nodes=nodes if nodes > 1 else None)}),
         cells=groups,
         contrasts=contrasts,
-        why="The costly messages of a watched program: each kind unchanged, and without one fault.\n"
+        why="The costly messages of a watched program: each kind as it is, and without a fault that a rule names.\n"
         + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked)),
     )
 
 
 def _cells(question: PriceQuestion) -> dict[str, Values]:
-    row = question.row
-    effort = _FIRST if row.metrics == FIRST_METRICS else _ONE_WAY if _has_one_side_in_blocks(question) else _STEADY
+    first = question.metrics == FIRST_METRICS
+    effort = _FIRST if first else _ONE_WAY if _has_one_side_in_blocks(question) else _STEADY
     base: dict[str, Values] = {**effort, **question.slow}
-    if question.axis != "phase":
+    if question.fast is not None and question.axis != "phase":
         base[question.axis] = list(_values(question))
     return base
 
@@ -124,11 +133,10 @@ def _has_one_side_in_blocks(question: PriceQuestion) -> bool:
 
 def _values(question: PriceQuestion) -> tuple[str, str]:
     axis = question.axis
-    return question.slow.get(axis, DEFAULTS.get(axis, "")), question.fast[axis]
+    return question.slow.get(axis, DEFAULTS.get(axis, "")), (question.fast or {})[axis]
 
 
-def _contrast(name: str, question: PriceQuestion) -> ContrastTable:
-    row = question.row
+def _contrast(name: str, question: PriceQuestion, row: ProgramPrice) -> ContrastTable:
     slow, fast = (row.phase, row.remedied_phase) if question.axis == "phase" else _values(question)
     return ContrastTable(
         name=name,
@@ -143,9 +151,17 @@ def _contrast(name: str, question: PriceQuestion) -> ContrastTable:
     )
 
 
+def missing(watch: Path) -> tuple[Watched, tuple[PriceQuestion, ...], tuple[str, ...]]:
+    """Return a watch, what of it is to be measured, and what no cell can measure.  Raises: RecordError: no watch."""
+    found = read_watched(watch)
+    asked = asking(found.results, found.kept, found.variables)
+    sources, _ = read_sources(watch, found.results.program)
+    return found, prices_of(asked.questions, sources).missing, asked.left
+
+
 def prepared_for(
     watched: Watched,
-    asked: Asking,
+    questions: Sequence[PriceQuestion],
     environ: Mapping[str, str],
     tell: Tell,
     mpi: str | None,
@@ -162,7 +178,7 @@ def prepared_for(
     then, now = settings_of(watched.variables), settings_of(environ)
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
-    campaign = campaign_of(asked.questions, given, taken, _nodes(watched.results))
+    campaign = campaign_of(questions, given, taken, _nodes(watched.results))
     return prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s, dry), campaign
 
 
@@ -174,6 +190,32 @@ def measured(
     create(prepared, run, command)
     measure_prepared(run, prepared, RunLimits(cell_timeout_s, budget_s), choose(quiet))
     return run
+
+
+MEASURE_S: Final = 20.0  # that a watch measures by itself
+
+
+def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet: bool) -> str | None:
+    """Measure what is missing for `MEASURE_S` at most; nothing is compiled.  Returns: why nothing was measured; empty:
+    the engine is not compiled.
+
+    Raises: Interrupted.
+    """
+    found, questions, _ = missing(watch)
+    if platform.node() not in found.results.program.hosts:
+        return "the program ran on another machine"
+    try:
+        prepared, _ = prepared_for(found, questions, environ, lambda _: None, None, None, MEASURE_S, True)
+        if not all(library.is_built for library in prepared.libraries):
+            return ""  # the verdict names the command that compiles the engine
+        kinds = len({question.number for question in questions})
+        tell(f"measuring {kinds} kinds of messages for at most {MEASURE_S:g} s (--no-measure leaves it out)")
+        measured(watch, prepared, ["slowpath", "replay", str(watch)], MEASURE_S, MEASURE_S, quiet)
+    except Interrupted:
+        raise
+    except SlowpathError as error:
+        return str(error)
+    return None
 
 
 def _nodes(results: WatchResults) -> int:

@@ -39,7 +39,7 @@ WATCH_SCHEMA: Final = 1
 Family = Literal["point to point", "completion", "collective", "one-sided", "management", "files", "other"]
 AccountName = Literal[
     "late sender", "late receiver", "late progress", "wait at barrier", "wait at N x N", "late broadcast",
-    "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "transfer at the floor",
+    "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "moving bytes",
     "cost of calls", "excess", "wait or excess", "no processor", "management", "files", "no name", "computing",
     "asleep", "page faults", "system calls", "outside MPI",
 ]  # fmt: skip
@@ -212,15 +212,6 @@ class CollectiveClass(Result, frozen=True, kw_only=True):
     sites: Annotated[tuple[Count, ...], means("indices in sites, those with most calls first")]
 
 
-class Price(Result, frozen=True, kw_only=True):
-    """What one message of a class costs too much."""
-
-    class_id: Annotated[Count, means("index in classes")]
-    per_message_s: Annotated[Number, means("saved by the remedy")]
-    interval: Annotated[Interval, means("at 95 %")]
-    source: Annotated[Text, means("folder and cells, or finding, that it comes from")]
-
-
 class WatchFinding(Result, frozen=True, kw_only=True):
     """A slow path of the program, priced."""
 
@@ -236,7 +227,6 @@ class WatchFinding(Result, frozen=True, kw_only=True):
     saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")]
     saved_reason: Annotated[str | None, means("why saved_s is null")]
     messages: Annotated[Count, means("all ranks")]
-    prices: Annotated[tuple[Price, ...], means("by class")]
     sites: Annotated[tuple[Count, ...], means("indices in sites, most costly first")]
     remedies: Annotated[tuple[RemedyResult, ...], means("best first")]
     prove: Annotated[str | None, means("arguments of `slowpath prove` that try the first remedy; null: it needs code")]
@@ -284,8 +274,8 @@ class WatchResults(Result, frozen=True, kw_only=True):
     path: Annotated[tuple[PathPart, ...], means("the critical path, longest part first; at most 20")] = ()
     shown_ranks: Annotated[tuple[Count, ...] | None, means("ranks with slices; null: all")] = optional()
     not_measured: Annotated[
-        Count | None,
-        means("of unpriced, those that a replay can price: nothing was measured for them yet; null: not counted"),
+        Share | None,
+        means("of the run, in messages of which a replay can say what they take here, and none did; null: not known"),
     ] = optional()
     accounts: Annotated[tuple[Account, ...], means("the ranks' time by name, longest first")] = ()
     place: WrongPlace = optional()
@@ -326,20 +316,19 @@ def decode_watch_results(content: bytes, path: Path) -> WatchResults:
 
 def require_whole(results: WatchResults) -> None:
     """Raises: ValueError: something names a class, a place or a rank that is not there."""
-    sites, classes = range(len(results.sites)), {message_class.id for message_class in results.classes}
-    if len(classes) < len(results.classes):
+    sites = range(len(results.sites))
+    if len({message_class.id for message_class in results.classes}) < len(results.classes):
         raise ValueError("two classes have one id")
     if len({finding.id for finding in results.findings}) < len(results.findings):
         raise ValueError("two findings have one id")
     _known(sites, (message_class.site for message_class in results.classes), "a class", "place")
     _known(sites, (site for finding in results.findings for site in finding.sites), "a finding", "place")
-    _known(classes, (price.class_id for finding in results.findings for price in finding.prices), "a price", "class")
     _known(sites, (part.site for part in results.path if part.site is not None), "the path", "place")
     if any(stretch.end_s < stretch.start_s for stretch in results.slices):
         raise ValueError("a slice ends before it starts")
 
 
-def _known(known: Iterable[int], asked: Iterable[int], who: str, what: str) -> None:
+def _known(known: range, asked: Iterable[int], who: str, what: str) -> None:
     unknown = next((number for number in asked if number not in known), None)
     if unknown is not None:
         raise ValueError(f"{who} is about {what} {unknown}, which is not there")

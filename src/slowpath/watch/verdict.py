@@ -34,6 +34,7 @@ MOST_CHANGES: Final = 3
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 MOST_UNSEEN: Final = 4
 LEAST_COLLECTIVES: Final = 0.1  # of the run
+LEAST_UNMEASURED: Final = 0.1  # of the run, in messages of which it is not known what they take on this machine
 LEAST_CALLS: Final = 20  # of a kind of collective: of fewer, a rank without a core decides what they took
 LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
 _HOW: Final[Mapping[str, str]] = {
@@ -301,13 +302,12 @@ def _spans_s(results: WatchResults) -> float:
 
 # What a reader is told of an account that its name does not say. Waits are summed up under one word.
 _ACCOUNT_WORDS: Final[Mapping[str, str]] = {
-    "transfer at the floor": "moving bytes",
     "unexpected copy": "copies of early messages",
     "management": "making and freeing",
 }
 _LONGER: Final[Mapping[str, str]] = {
-    "excess": "calls slower than the fastest of their kind",
-    "wait or excess": "calls that wait, or are slower than the fastest of their kind",
+    "excess": "messages that take longer than between two processes alone",
+    "wait or excess": "calls that wait for others, or work: whose other side is not known",
     "no name": "time that has no name",
     "asleep": "sleeping outside MPI",
     "no processor": "ready to run without a processor",
@@ -387,11 +387,10 @@ def _undecided(results: WatchResults, watch: str) -> str | None:
     unnamed = max(0.0, unexplained_share(results.ranks) - _files_share(results))
     if unnamed > MOST_UNEXPLAINED:
         parts.append(f"{100 * unnamed:.0f} % of the time in MPI has no known cause, so no message has a price")
-    elif count := results.not_measured:
-        it = "it" if count == 1 else "them"
+    elif (share := results.not_measured or 0.0) >= LEAST_UNMEASURED:
         parts.append(
-            f"{count} kind{'s' if count != 1 else ''} of messages may be slow on this machine; slowpath replay "
-            f"{watch} measures {it}"
+            f"messages that take {100 * share:.0f} % of the run may take longer than they have to on this machine; "
+            f"slowpath replay {watch} measures them"
         )
     if (share := _collectives_share(results)) >= LEAST_COLLECTIVES:
         parts.append(

@@ -10,14 +10,11 @@ a change takes off these, and lets the waits come out as they will.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-
-from slowpath.core.result import Interval
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -107,28 +104,6 @@ def dependency_moments(order: CallOrder) -> Floats:
     """When each dependency was met, seconds."""
     other = order.after[:, 1]
     return np.where(order.after[:, 2] == RETURN, order.end_s[other], order.start_s[other])
-
-
-def savings(order: CallOrder, transfer_s: Floats, price_s: Floats, as_is_s: Floats) -> Floats:
-    """What each scenario takes off each call, shape (n, scenarios), seconds.
-
-    The price of the messages that the call moved, but no larger share of its own transfer time than of theirs: where
-    a call takes less than its messages would one by one, as when they go at once, it saves less.
-
-    Args: price_s: shape (kinds, scenarios), negative: dearer.  as_is_s: shape (kinds,), the whole message in the cell
-          that priced it; NaN: not known.
-    """
-    found = np.zeros((order.calls, price_s.shape[1]))
-    if not len(order.done):
-        return found
-    call, kind = order.done[:, 0], order.done[:, 1]
-    whole = np.bincount(call, weights=np.nan_to_num(as_is_s[kind]), minlength=order.calls)
-    known = (whole > 0) & (np.bincount(call, weights=np.isnan(as_is_s[kind]), minlength=order.calls) == 0)
-    scale = np.where(known, np.minimum(1.0, transfer_s / np.where(known, whole, 1.0)), 1.0)
-    for scenario in range(price_s.shape[1]):
-        full = np.bincount(call, weights=price_s[kind, scenario], minlength=order.calls)
-        found[:, scenario] = np.minimum(full * scale, transfer_s)
-    return found
 
 
 @dataclass(frozen=True)
@@ -232,85 +207,6 @@ def _ends(order: CallOrder, change: Change, last: Ints) -> Floats:
 MOST_CALLS: Final = 200_000  # that are replayed: more are sampled, in slices of time
 MOST_ERROR: Final = 0.10  # of a replay that changes nothing; above it, nothing is predicted
 _SLICES: Final = 50
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """One scenario. price_s: kind of message -> (value, low, high), taken off each, seconds."""
-
-    price_s: Mapping[int, tuple[float, float, float]]
-
-
-@dataclass(frozen=True)
-class Saved:
-    """Of the whole run, seconds; None: not predicted, and why."""
-
-    value_s: float | None
-    interval: Interval | None
-    reason: str | None
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """saved: by scenario.  error_ratio: of a replay that changes nothing.  calls: replayed."""
-
-    saved: tuple[Saved, ...]
-    error_ratio: float
-    calls: int
-
-
-@dataclass(frozen=True)
-class KindCounts:
-    """By kind. counts: in the whole run.  kept: with calls in the order.  as_is_s: of one, as for `savings`; NaN:
-    not known.
-    """
-
-    counts: Floats
-    kept: Floats
-    as_is_s: Floats
-
-
-def what_if(order: CallOrder, changes: Sequence[Scenario], messages: KindCounts, span_s: float) -> Prediction:
-    """What each change saves of the run: of the kept calls, scaled by the price of all messages over that of theirs.
-
-    Args: span_s: of the run; nothing saves more.
-    """
-    whole = possible(order)
-    kept = sampled(whole)
-    if not kept.calls:
-        return Prediction(tuple(Saved(None, None, "no calls of its own were kept") for _ in changes), 0.0, 0)
-    kinds = len(messages.counts)
-    price_s = np.array([_column(scenario, end, kinds) for scenario in changes for end in range(3)]).reshape(-1, kinds).T
-    found = replay(kept, Change(savings(kept, transfers(kept), price_s, messages.as_is_s)))
-    if found.error_ratio > MOST_ERROR:
-        why = f"a replay without changes is off by {100 * found.error_ratio:.0f} % of the measured time"
-        return Prediction(tuple(Saved(None, None, why) for _ in changes), found.error_ratio, kept.calls)
-    total = found.saved_s.sum(axis=0).reshape(len(changes), 3)
-    moved = messages.kept * _ratio(_moves(kept, kinds), _moves(whole, kinds))
-    saved = [_scaled(change, total[i], moved, messages.counts, span_s) for i, change in enumerate(changes)]
-    return Prediction(tuple(saved), found.error_ratio, kept.calls)
-
-
-def _moves(order: CallOrder, kinds: int) -> Floats:
-    return np.bincount(order.done[:, 1], minlength=kinds).astype(float)
-
-
-def _ratio(values: Floats, other: Floats) -> Floats:
-    return np.divide(values, other, out=np.zeros_like(values), where=other > 0)
-
-
-def _column(change: Scenario, end: int, kinds: int) -> list[float]:
-    return [change.price_s.get(kind, (0.0, 0.0, 0.0))[end] for kind in range(kinds)]
-
-
-def _scaled(change: Scenario, total_s: Floats, moved: Floats, counts: Floats, span_s: float) -> Saved:
-    every = sum(counts[kind] * abs(price[0]) for kind, price in change.price_s.items())
-    kept = sum(moved[kind] * abs(price[0]) for kind, price in change.price_s.items())
-    if kept <= 0:
-        return Saved(None, None, "none of its messages is among the recorded calls")
-    scale = max(1.0, every / kept)
-    value, low, high = (float(np.clip(seconds * scale, -np.inf, span_s)) for seconds in total_s)
-    return Saved(value, (min(low, value, high), max(low, value, high)), None)
 
 
 def sampled(order: CallOrder, most: int = MOST_CALLS, slices: int = _SLICES) -> CallOrder:

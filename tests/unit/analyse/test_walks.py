@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from planted import ROUNDS, add_launch, events
-from test_watch_prices import MIB, by, program, replayed, small_pages
+from test_watch_prices import MIB, asked_of, replayed
 
 from slowpath.analyse.build import build_results
 from slowpath.core.plan import Cell, Contrast, Environment, Launch, Placement, Plan, Side
@@ -21,11 +21,9 @@ from slowpath.record.blocks import Block
 from slowpath.record.folder import RunInfo, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.report.text import render_text
-from slowpath.watch.analysis import watched
+from slowpath.watch.analysis import read_watched
 from slowpath.watch.conclude import concluded
-from slowpath.watch.folder import WatchInfo, write_watch
-from slowpath.watch.what_if import CallOrder, KeptOrder
-from support.watch_record import Job
+from support.watched_program import kept_ping_pong
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "internals" / "architecture.md"
@@ -111,31 +109,9 @@ def test_a_sample_walks_to_its_sentence(tmp_path: Path) -> None:
     assert missing("sample", found) == []
 
 
-def kept_order() -> KeptOrder:
-    """One sender and one receiver with 4 messages; a receive waits for the call of its send."""
-    number = np.arange(4)
-    start_s = np.tile(2e-3 * number, 2)
-    after = np.stack([number + 4, number, np.zeros_like(number)], axis=1)
-    done = np.concatenate([np.stack([number, number], axis=1), np.stack([number + 4, number], axis=1)])
-    calls = CallOrder(np.repeat([0, 1], 4), np.zeros(8, dtype=np.int64), start_s, start_s + 1e-3, after, done)
-    return KeptOrder(calls, np.tile([[0, 1]], (4, 1)))
-
-
 def test_an_event_walks_to_its_priced_finding(tmp_path: Path) -> None:
-    job = Job(ranks=2)
-    a, b = job.ranks
-    a.send(1, tag=7, start_s=0.010, end_s=0.011, message_bytes=2 * MIB)
-    b.receive(0, tag=7, start_s=0.005, end_s=0.0112, message_bytes=2 * MIB)
-    job.write(tmp_path / "ranks")
-    write_watch(
-        tmp_path, WatchInfo(slowpath="1", command=("a",), started="", working_folder="/", host="n", library="l")
-    )
-    both = (small_pages(), small_pages(1, side="receive", call="MPI_Recv"))
-    source = by(replayed((2 * MIB, 1e-3, 0.4e-3)))
+    source = replayed(asked_of(read_watched(kept_ping_pong(tmp_path))), 1e-3, 0.4e-3)
     findings: list[object] = []
-    found = entered(
-        lambda: watched(tmp_path),
-        lambda: findings.extend(concluded(program(*both), kept_order(), source, {}).findings),
-    )
+    found = entered(lambda: findings.extend(concluded(read_watched(tmp_path), source).findings))
     assert findings
     assert missing("event", found) == []

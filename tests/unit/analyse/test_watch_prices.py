@@ -3,23 +3,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.results import Results
-from slowpath.watch.conclude import asking, concluded
+from slowpath.watch.analysis import read_watched
+from slowpath.watch.conclude import Watched, asking, concluded
 from slowpath.watch.messages import Load, p2p_parameters
-from slowpath.watch.prices import PriceSource
+from slowpath.watch.prices import PriceQuestion, PriceSource
 from slowpath.watch.results import MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine
 from support import watch_results as watched
+from support.watched_program import ROUNDS, kept_ping_pong
 
 MIB = 2**20
-COUNT, RANKS, SPAN_S = 20_000, 4, 41.2
+COUNT, RANKS = 20_000, 4
+METRIC = "half_round_trip_latency_s"
 
 
 def small_pages(number: int = 0, **changes: Any) -> MessageClass:
@@ -40,65 +43,85 @@ def program(*classes: MessageClass, **changes: Any) -> WatchResults:
     )  # fmt: skip
 
 
-def replayed(*points: tuple[int, float, float], **parameters: str) -> Results:
-    """Contrasts of small against huge pages. points: length, seconds on small pages, on huge ones."""
-    cells, contrasts = [], []
-    for i, (length, slow_s, fast_s) in enumerate(points):
-        for side, pages in enumerate(("small", "huge")):
-            given = {"pattern": "ping_pong", "message_bytes": str(length), "pages": pages, **parameters}
-            cells.append(engine.a_cell(2 * i + side, parameters=given, label=f"{length} B, {pages}"))
-        spread = [1e-3 * fast_s * (j - 3.5) for j in range(8)]
-        pairs = tuple((slow_s + one, fast_s - one) for one in spread)
-        contrasts.append(
-            engine.a_contrast(
-                f"c{i}",
-                axis="pages",
-                a=engine.a_side(2 * i, "small"),
-                b=engine.a_side(2 * i + 1, "huge"),
-                pairs=pairs,
-            )
-        )
-    return engine.results(cells, contrasts)
+def asked_of(found: Watched) -> PriceQuestion:
+    """About small pages."""
+    questions = asking(found.results, found.kept, {}).questions
+    return next(one for one in questions if one.row is not None and one.row.rule == "SP008")
 
 
-def by(results: Results) -> list[PriceSource]:
-    return [PriceSource(results, "prices")]
+def replayed(question: PriceQuestion, slow_s: float, fast_s: float, **parameters: str) -> list[PriceSource]:
+    """Cells of these messages, and without their fault, with a contrast of both."""
+    assert question.fast is not None
+    sides = [{"pattern": "ping_pong", **side, **parameters} for side in (question.slow, question.fast)]
+    cells = [
+        engine.a_cell(i, parameters=side, label=side["pages"], metrics={METRIC: engine.a_metric(each_s)})
+        for i, (side, each_s) in enumerate(zip(sides, (slow_s, fast_s), strict=True))
+    ]
+    spread = [1e-3 * fast_s * (j - 3.5) for j in range(8)]
+    contrast = engine.a_contrast(
+        "c", axis="pages", metric=METRIC, a=engine.a_side(0, "small"), b=engine.a_side(1, "huge"),
+        pairs=tuple((slow_s + one, fast_s - one) for one in spread),
+    )  # fmt: skip
+    return [PriceSource(engine.results(cells, [contrast]), "prices")]
 
 
-def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one() -> None:
-    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {})
-    (finding,) = found.findings
-    assert finding.rule == "SP008"
-    assert finding.prices[0].per_message_s == pytest.approx(0.6e-3, rel=0.01)
-    assert finding.seconds == pytest.approx(COUNT * 0.6e-3 / RANKS, rel=0.01)
-    assert finding.interval[0] < finding.seconds < finding.interval[1]
-    assert finding.saved_s is None
-    assert "not recorded" in (finding.saved_reason or "")
-    assert finding.prove == "--remedy huge-pages"
-    assert "comm_brick.cpp:512" in finding.text
-    assert "20,000 messages of 2 MiB from malloc on 4 KiB pages" in finding.text
+@pytest.fixture
+def found(tmp_path: Path) -> Watched:
+    """Messages of 2 MiB on small pages, 1 ms each, between two ranks."""
+    return read_watched(kept_ping_pong(tmp_path, compute_s=1e-6))
 
 
-def test_between_two_measured_lengths_the_price_lies_on_the_line_and_outside_there_is_none() -> None:
-    source = by(replayed((MIB, 0.5e-3, 0.3e-3), (3 * MIB, 1.5e-3, 0.9e-3)))
-    (finding,) = concluded(program(small_pages()), None, source, {}).findings
-    assert finding.prices[0].per_message_s == pytest.approx(0.4e-3, rel=0.01)
-    beyond = concluded(program(small_pages(bytes=COUNT * 4 * MIB)), None, source, {})
-    assert not beyond.findings
-    assert any("lies outside" in one for one in beyond.unpriced)
+def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one(found: Watched) -> None:
+    made = concluded(found, replayed(asked_of(found), 1e-3, 0.4e-3), "watch-1")
+    (finding,) = made.findings
+    assert (finding.rule, finding.status, finding.prove) == ("SP008", "priced", "--remedy huge-pages")
+    assert finding.saved_s == pytest.approx(2 * ROUNDS * 0.6e-3, rel=0.02)
+    assert finding.saved_interval is not None
+    assert finding.saved_interval[0] < finding.saved_s < finding.saved_interval[1]
+    assert made.saved_s == finding.saved_s
+    assert "80 messages of 2 MiB from" in finding.text
+    assert "Priced: measured here, prices: cell 0 (cell 0) against 1 (cell 1)." in finding.text
+    head, first, *_ = made.verdict
+    assert "largest cause: small-page host memory (saves 0.048" in head
+    assert first.startswith("1. Saves 0.048")
+    assert "(priced on this machine)" in first
+    assert first.endswith("slowpath prove watch-1 --remedy huge-pages")
 
 
-def test_cells_of_another_kind_price_nothing() -> None:
+def test_no_message_saves_more_than_it_takes(found: Watched) -> None:
+    (finding,) = concluded(found, replayed(asked_of(found), 4e-3, 0.4e-3)).findings
+    assert finding.saved_s == pytest.approx(2 * ROUNDS * 0.9e-3, rel=0.02)  # nine tenths of its 1 ms
+
+
+def test_cells_of_another_kind_price_nothing(found: Watched) -> None:
     for other in ({"memory": "mpi"}, {"datatype": "vector", "blocks": "64"}, {"offset_bytes": "8"}):
-        found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3), **other)), {})
-        assert not found.findings
-        assert any("no cell of this kind" in one for one in found.unpriced)
+        made = concluded(found, replayed(asked_of(found), 1e-3, 0.4e-3, **other))
+        assert not made.findings
+        assert any("nothing was measured for it yet" in one for one in made.unpriced)
+        assert made.not_measured is not None
+        assert made.not_measured > 0.5
 
 
-def test_a_difference_that_holds_zero_is_no_finding_and_is_said() -> None:
-    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1e-3))), {})
-    assert not found.findings
-    assert any("no difference" in one for one in found.unpriced)
+def test_a_difference_that_holds_zero_is_no_finding_and_is_said(found: Watched) -> None:
+    made = concluded(found, replayed(asked_of(found), 1e-3, 1e-3))
+    assert not made.findings
+    assert any("no difference" in one for one in made.unpriced)
+    assert made.not_measured == 0.0
+
+
+@pytest.mark.parametrize(("cell_s", "share"), [(0.25e-3, 0.75), (1e-3, 0.0), (3e-3, 0.0)])
+def test_what_messages_take_beyond_their_cell_is_excess(found: Watched, cell_s: float, share: float) -> None:
+    before = {one.name: one.seconds for one in found.results.accounts}
+    after = {one.name: one.seconds for one in concluded(found, replayed(asked_of(found), cell_s, cell_s)).accounts}
+    assert after.get("excess", 0.0) == pytest.approx(share * before["moving bytes"], rel=0.01)
+    assert sum(after.values()) == pytest.approx(sum(before.values()))
+
+
+def test_messages_that_no_rule_names_are_asked_for_as_they_are() -> None:
+    fast = small_pages(page_bytes=2 * MIB)
+    (question,) = asking(program(fast), None, {}).questions
+    assert (question.row, question.fast) == (None, None)
+    assert question.slow["pages"] == "huge"
 
 
 def test_messages_that_cost_less_than_a_hundredth_of_the_run_are_not_asked_for() -> None:
@@ -137,36 +160,3 @@ def test_matched_messages_are_shared_out_by_their_receivers() -> None:
     pairs = np.array([[0, 1]] * 3 + [[0, 2]])
     loads = asking(program(sender, *receivers), KeptOrder(nothing(), pairs), {}).loads
     assert [(one.receiver.id if one.receiver else None, one.count) for one in loads] == [(1, 15_000), (2, 5_000)]
-
-
-def test_the_saving_of_the_run_is_replayed_and_scaled_to_all_messages() -> None:
-    """One sender, one receiver, nothing else: each kept message saves its price, and there are 100 times as many."""
-    kept_count = COUNT // 100
-    start = 2e-3 * np.arange(kept_count)
-    both = np.concatenate([start, start])
-    number = np.arange(kept_count)
-    after = np.stack([number + kept_count, number, np.zeros_like(number)], axis=1)
-    done = np.concatenate([np.stack([number, number], axis=1), np.stack([number + kept_count, number], axis=1)])
-    order = CallOrder(
-        np.repeat([0, 1], kept_count), np.zeros(2 * kept_count, dtype=np.int64), both, both + 1e-3, after, done
-    )
-    classes = (small_pages(), small_pages(1, side="receive", call="MPI_Recv"))
-    found = concluded(
-        program(*classes),
-        KeptOrder(order, np.tile([[0, 1]], (kept_count, 1))),
-        by(replayed((2 * MIB, 1e-3, 0.4e-3))),
-        {},
-    )
-    (finding,) = found.findings
-    assert finding.saved_s == pytest.approx(COUNT * 0.6e-3, rel=0.02)
-    assert found.saved_s == finding.saved_s
-    assert "largest cause: small-page host memory (saves 12.00 s)" in found.verdict[0]
-
-
-def test_the_verdict_says_how_it_is_known_and_how_to_prove_it() -> None:
-    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}, "watch-1")
-    head, first, *_ = found.verdict
-    assert head.startswith("lmp, 4 ranks, 41.2 s: 24 % in MPI; largest cause: small-page host memory (saves 3")
-    assert first.startswith("1. Saves 3.0")
-    assert "(priced on this machine)" in first
-    assert first.endswith("slowpath prove watch-1 --remedy huge-pages")

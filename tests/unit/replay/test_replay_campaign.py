@@ -66,6 +66,13 @@ def test_blocks_on_one_side_alone_are_measured_one_way() -> None:
     assert {one["metric"] for one in both["contrast"]} == {"half_round_trip_latency_s"}
 
 
+def test_messages_that_no_rule_names_are_measured_as_they_are() -> None:
+    campaign = written(asked(a_load(page_bytes=2 * MIB)))
+    assert "contrast" not in campaign or campaign["contrast"] == []
+    (cell,) = campaign["cells"]
+    assert (cell["parameters"]["pages"], cell["parameters"]["pattern"]) == ("huge", "ping_pong")
+
+
 def test_first_uses_are_compared_with_later_ones_of_the_same_cell() -> None:
     campaign = written(asked(a_load(first=True)))
     (contrast,) = campaign["contrast"]

@@ -16,7 +16,7 @@ from test_report_html import HOSTILE, SEEN, Page, pictures
 from slowpath.core.result import LARGEST, LARGEST_NUMBER
 from slowpath.watch.report import write
 from slowpath.watch.report import write as tables
-from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html
+from slowpath.watch.report.page import pairs_matrix, render_watch_html
 from slowpath.watch.report.write import FILES, write_watch
 from slowpath.watch.results import Pair, Slice, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
@@ -24,7 +24,6 @@ from support.watch_results import (
     a_class,
     a_coverage,
     a_finding,
-    a_price,
     a_program,
     a_proof,
     a_rank,
@@ -66,7 +65,6 @@ def test_a_finding_has_what_it_rests_on_and_its_commands(page: str) -> None:
     assert "called by Verlet::run(int) &lt; Run::command(int, char**) &lt; main" in words
     assert "slowpath prove &#39;a watch&#39; --remedy huge-pages" in words
     assert "GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in words
-    assert "prices, cells 4 and 5" in words
     assert "63 % of their time in events that were kept" in words  # why the second is not of the run
     assert "libplugin.so+0x1f40" in words
 
@@ -155,11 +153,6 @@ def test_a_matrix_of_many_ranks_is_binned(ranks: int, names: int) -> None:
     assert len(matrix.squares) in (ranks, 2 * names)  # of a ring: the diagonal, and next to it where ranks share rows
 
 
-def test_a_message_takes_its_part_of_the_transfer() -> None:
-    assert each_transfer_s(a_class(count=1000, transfer_s=0.5), 4) == pytest.approx(2e-3)  # of 4 ranks, 0.5 s each
-    assert each_transfer_s(a_class(transfer_s=None), 4) is None
-
-
 def test_tables_hold_all_fields_and_places() -> None:
     rows = list(csv.DictReader(io.StringIO(tables.classes_csv(results()))))
     assert len(rows) == len(classes())
@@ -200,8 +193,7 @@ def vast() -> WatchResults:
     """Everything is as large as it can be."""
     one = a_class(count=LARGEST, bytes=LARGEST, bytes_high=LARGEST, time_s=LARGEST_NUMBER, transfer_s=LARGEST_NUMBER,
                   median_s=LARGEST_NUMBER, page_bytes=LARGEST)  # fmt: skip
-    finding = replace(findings()[0], seconds=-LARGEST_NUMBER, interval=(-LARGEST_NUMBER, LARGEST_NUMBER),
-                      prices=(a_price(0, LARGEST_NUMBER),))  # fmt: skip
+    finding = replace(findings()[0], seconds=-LARGEST_NUMBER, interval=(-LARGEST_NUMBER, LARGEST_NUMBER))
     rank = a_rank(LARGEST, mpi_s=LARGEST_NUMBER, late_sender_s=LARGEST_NUMBER)
     return results(
         program=a_program(ranks=LARGEST, recorded_ranks=LARGEST, wall_s=LARGEST_NUMBER), classes=(one,), ranks=(rank,),

@@ -26,20 +26,15 @@ from slowpath.slowpaths.program import calls as cost_of_calls
 from slowpath.slowpaths.program import excess, objects, outside
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.analysis import (
-    Watched,
     calls_of_program,
     kept_of,
     pair_classes,
-    read_watched,
     watched,
 )
-from slowpath.watch.conclude import asking
-from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding, WatchResults
-from slowpath.watch.what_if import Change, KindCounts, Scenario, possible, replay, what_if
 from support.program_plants import PLANTS, one_sided
-from support.watch_record import BASE_NS, Job, buffer_class
+from support.watch_record import BASE_NS
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
 RANKS = {"SP079 by hand": 8}
@@ -432,56 +427,6 @@ def test_short_blocks_are_named_where_a_loop_would_pack_them_faster(
     for pattern in patterns:
         assert "64 KiB in blocks of 8 B" in pattern.text
         assert pattern.saved_s[0].tolist() == pytest.approx([170e-6, 111e-6, 200e-6], rel=0.02)
-
-
-ROUNDS, LENGTH = 40, 2**21
-
-
-def kept_ping_pong(tmp_path: Path, one_way_s: float = 1e-3, compute_s: float = 0.5e-3) -> Path:
-    """Rank 0 sends and waits for the answer; both compute in between. Sends return with the message."""
-    job = Job(2)
-    for rank in job.ranks:
-        rank.site(0x1234)
-        rank.allocation(LENGTH, buffer_class=buffer_class(2))
-    at = 0.01
-    for _ in range(ROUNDS):
-        for one, other in ((0, 1), (1, 0)):
-            end = at + one_way_s
-            job.ranks[one].send(other, tag=1, start_s=at, end_s=end, message_bytes=LENGTH, site=0, allocation=0)
-            job.ranks[other].receive(
-                one, tag=1, start_s=at - compute_s / 2, end_s=end, message_bytes=LENGTH, site=0, allocation=0
-            )
-            at = end + compute_s
-    job.write(tmp_path / "ranks", at)
-    info = WatchInfo(
-        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
-        library="/l.so", wall_s=2.0, exit_code=0,
-    )  # fmt: skip
-    write_watch(tmp_path, info)
-    return tmp_path
-
-
-def saved_s(found: Watched, price_s: float) -> float:
-    loads = asking(found.results, found.kept, {}).loads
-    assert len(loads) == 1
-    count = np.array([float(loads[0].count)])
-    order = found.kept.order
-    kinds = type(order)(
-        order.chain, order.stretch, order.start_s, order.end_s, order.after,
-        np.stack([order.done[:, 0], np.zeros(len(order.done), dtype=np.int64)], axis=1),
-    )  # fmt: skip
-    change = Scenario({0: (price_s, price_s, price_s)})
-    saved = what_if(kinds, [change], KindCounts(count, count, np.array([1e-3])), 10.0).saved[0].value_s
-    assert saved is not None
-    return saved
-
-
-def test_a_ping_pong_saves_what_each_of_its_messages_does(tmp_path: Path) -> None:
-    found = read_watched(kept_ping_pong(tmp_path))
-    assert found.kept.pairs.shape == (2 * ROUNDS, 2)
-    assert (found.kept.pairs >= 0).all()
-    assert replay(possible(found.kept.order), Change(np.zeros((found.kept.order.calls, 1)))).error_ratio < 1e-6
-    assert saved_s(found, 0.4e-3) == pytest.approx(2 * ROUNDS * 0.4e-3, rel=0.02)
 
 
 def test_page_faults_in_calls_on_old_buffers_are_memory_of_the_librarys_own(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
-from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import data_folder
 from slowpath.core.results import MOST_LINES
 from slowpath.watch.accounts import file_time, start_seconds
@@ -66,7 +65,7 @@ def account(name: Any, share: float, mpi_s: float = 10.0, ranks: int = 4) -> Acc
 ACCOUNTS = (
     account("wait at N x N", 0.4),
     account("cost of calls", 0.3),
-    account("transfer at the floor", 0.25),
+    account("moving bytes", 0.25),
     account("no name", 0.05),
     account("computing", 1.0, 31.2),
 )
@@ -114,7 +113,7 @@ def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
     small = (a_finding(saved_s=1.0, saved_interval=(0.8, 1.2)),)
     accounts = (account("excess", 0.9), account("late sender", 0.1))
     answer = " ".join(lines(a_watch(accounts=accounts))[:2])
-    assert "largest part: calls slower than the fastest of their kind, 9.00 s a rank" in answer
+    assert "largest part: messages that take longer than between two processes alone, 9.00 s a rank" in answer
     assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, findings=small))[:2])
     few = (account("late sender", 0.1), account("excess", 0.09))
     answer = " ".join(lines(a_watch(accounts=few, findings=small))[:2])
@@ -229,20 +228,23 @@ def test_watch_prints_what_fits_a_screen_unless_it_is_asked_for_more(
     assert exit_code(["watch", "--sites", "--full", "--from", str(watch)]) == 2
 
 
-def test_a_watch_measures_what_may_be_slow_if_it_is_asked_to(
+def test_a_watch_measures_messages_that_take_a_fifth_of_the_run(
     watch: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
 
-    def refused(folder: Path, *_: Any) -> None:
+    def refused(folder: Path, *_: Any) -> str:
         asked.append(folder)
-        raise EnvironmentFailure("no core for each rank")
+        return "no core for each rank"
 
-    monkeypatch.setattr("slowpath.cli.replay.measure_missing", refused)
+    monkeypatch.setattr("slowpath.watch.replay.measured_briefly", refused)
     assert exit_code(["watch", "--from", str(watch)]) == 0
     assert asked == []
+    monkeypatch.setattr("slowpath.watch.prices.WORTH", 0.0)
+    assert exit_code(["watch", "--no-measure", "--from", str(watch)]) == 0
+    assert asked == []
     capsys.readouterr()
-    assert exit_code(["watch", "--measure", "--from", str(watch)]) == 0
+    assert exit_code(["watch", "--from", str(watch)]) == 0
     assert asked == [watch]
     assert capsys.readouterr().err.splitlines()[-1] == "not measured: no core for each rank"
 

@@ -27,13 +27,10 @@ from slowpath.report.figure import (
     Mark,
     Matrix,
     Page,
-    Plot,
-    Point,
     Quantity,
     Row,
     Rows,
     Section,
-    Series,
     Square,
     Table,
     Text,
@@ -50,7 +47,6 @@ from slowpath.watch.results import (
     AccountName,
     CallSite,
     Coverage,
-    MessageClass,
     RankResources,
     Slice,
     WatchedProgram,
@@ -247,9 +243,8 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
     if finding.prove is not None:
         command = f"slowpath prove {shlex.quote(folder)} {finding.prove}"
         side.append(Copied(command, "Prove it on the program itself, without the watch:"))
-    more: list[Block] = _prices(finding, results)
     others = [f"{place} called by {callers}" if callers else place for place, callers in sites[3:]]
-    more += [Items(others)] if others else []
+    more: list[Block] = [Items(others)] if others else []
     why = finding.saved_reason if finding.saved_s is None else None
     return Card(
         f"finding-{number}-{_ID.sub('-', finding.id)}",
@@ -262,7 +257,7 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
         _STATUS[finding.status],
         blocks=[Text(f"Of the run itself: {why}", "sub")] if why else [],
         side=side,
-        opens="Other places" if is_estimated else "Prices, places and other remedies",
+        opens="Other places" if is_estimated else "Places and other remedies",
         more=[*more, *([] if is_estimated else remedies(finding.remedies))],
     )
 
@@ -276,24 +271,6 @@ def _advice(finding: WatchFinding, first: RemedyResult | None) -> str:
 
 def _site(site: CallSite) -> tuple[str, str]:
     return words.place(site), " < ".join(site.callers)
-
-
-def _prices(finding: WatchFinding, results: WatchResults) -> list[Block]:
-    classes = {known.id: known for known in results.classes}
-    head = ["Messages", "How many", "Buffer", "Place", "Saved on each", "Added up a rank", "From"]
-    rows, ranks = [], max(1, results.program.recorded_ranks)
-    for price in finding.prices:
-        known = classes[price.class_id]
-        rows.append([
-            words.messages(known),
-            words.count(known.count),
-            words.buffer(known),
-            words.place(results.sites[known.site]),
-            words.seconds(price.per_message_s, price.interval),
-            fmt.time(price.per_message_s * known.count / ranks),
-            price.source,
-        ])  # fmt: skip
-    return [Table("", head, rows)] if rows else []
 
 
 def _unpriced_section(results: WatchResults) -> Section | None:
@@ -364,7 +341,7 @@ _PARTS: tuple[tuple[str, str, tuple[AccountName, ...]], ...] = (
     ("asleep, page faults, system calls", "s3", ("asleep", "page faults", "system calls")),
     ("no processor", "s5", ("no processor",)),
     ("waiting for other ranks", "s4", WAITS),
-    ("moving bytes, cost of calls", "s1", ("transfer at the floor", "cost of calls")),
+    ("moving bytes, cost of calls", "s1", ("moving bytes", "cost of calls")),
     ("excess, wait or excess", "s2", ("excess", "wait or excess", "unexpected copy")),
     ("the rest", "other faint", ()),
 )
@@ -543,8 +520,6 @@ def _shown_ranks(results: WatchResults, rows: int) -> str:
 # ---- Messages
 
 _MOST_CLASSES = 60  # rows of the table; classes.csv has all
-_MOST_CIRCLES = 400  # of the picture
-_CIRCLES = (("slower", "of a finding"), ("s4", "first use of an allocation"), ("s1", "all others"))
 
 
 def _messages_section(results: WatchResults) -> Section | None:
@@ -566,47 +541,7 @@ def _messages_section(results: WatchResults) -> Section | None:
     ]
     head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Buffer", "Place"]
     summary = "The classes with the most time; classes.csv has all" if len(classes) > _MOST_CLASSES else "The classes"
-    blocks: list[Block] = [Table("", head, rows, summary)]
-    lead = ""
-    if figure := sizes_figure(results, classes):
-        blocks = [figure, *blocks]
-        lead = "A circle is a class of messages that are alike; its area is the time in all of them, waits taken off. "
-        lead += "Hollow: not matched, so that its time holds waits as well. Both axes are logarithmic."
-        more = len(classes) - _MOST_CIRCLES
-        lead += f" The {more} classes with the least time are left out." if more > 0 else ""
-    return Section("messages", "Messages", "Messages", blocks, lead)
-
-
-def sizes_figure(results: WatchResults, classes: Sequence[MessageClass]) -> Plot | None:
-    """Return the time of one message over its length; None: no messages with bytes that take time."""
-    priced = {price.class_id for finding in results.findings for price in finding.prices}
-    circles: dict[tuple[str, bool], list[Point]] = {}
-    weights = [known.transfer_s if known.transfer_s is not None else known.time_s for known in classes]
-    most = max(weights[:_MOST_CIRCLES], default=0.0) or 1.0
-    for known, weight in zip(classes[:_MOST_CIRCLES], weights, strict=False):
-        each_s, size = each_transfer_s(known, results.program.recorded_ranks), words.mean_bytes(known)
-        time_s = known.median_s if each_s is None else each_s
-        if size <= 0 or time_s <= 0:
-            continue
-        about = f"{words.messages(known)}: {words.count(known.count)}, {fmt.time(time_s)} each; {words.buffer(known)}"
-        style = "slower" if known.id in priced else "s4" if known.first else "s1"
-        circles.setdefault((style, each_s is None), []).append(Point(size, time_s, area=weight / most, words=about))
-    if not circles:
-        return None
-    series = [
-        Series("", points, style, "", "hollow" if hollow else "filled")
-        for (style, hollow), points in sorted(circles.items())
-    ]
-    key = [(f"bar {style}", what) for style, what in _CIRCLES if any(style == known for known, _ in circles)]
-    x, y = Axis("length of a message", "B", least=16.0), Axis("time of one message", least=8.0)
-    return Plot("Time of a message over its length", "", x, y, series, key=key, wide=True)
-
-
-def each_transfer_s(known: MessageClass, ranks: int) -> float | None:
-    """Return the transfer of one message, waits taken off; None: not matched."""
-    if known.transfer_s is None or not known.count:
-        return None
-    return known.transfer_s * max(1, ranks) / known.count
+    return Section("messages", "Messages", "Messages", [Table("", head, rows, summary)])
 
 
 _MOST_SQUARES = 32  # along a side

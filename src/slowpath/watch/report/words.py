@@ -82,8 +82,3 @@ def messages(message_class: MessageClass) -> str:
 def time(value_s: float | None) -> str:
     """As fmt.time; nothing at all is 0, not 0 ns."""
     return "0" if value_s == 0 else fmt.time(value_s)
-
-
-def mean_bytes(message_class: MessageClass) -> float:
-    """Of one message; 0: it has none."""
-    return message_class.bytes / message_class.count if message_class.count else 0.0
