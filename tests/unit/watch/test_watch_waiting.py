@@ -90,6 +90,29 @@ def test_of_ranks_that_share_processors_only_samples_make_one_late(
     assert [pattern.name for pattern in waiting.see(shared)] == ["rank 1 is late: it computes"] * is_named
 
 
+@pytest.mark.parametrize(
+    ("ranks", "more", "spread", "is_named"),
+    [(2, 0.08, 0.01, False), (2, 0.4, 0.01, True), (4, 0.15, 0.01, True), (4, 0.15, 0.1, False), (2, 0.0, 0.5, False)],
+    ids=["one core of two is slower", "more work", "others are alike", "others differ as much", "by chance"],
+)
+def test_a_rank_is_late_where_it_computes_more_than_equal_ranks_do_by_chance(
+    ranks: int, more: float, spread: float, is_named: bool, tmp_path: Path
+) -> None:
+    random, program = np.random.default_rng(3), Program(ranks)
+    cores = 1.0 + spread * np.linspace(-0.5, 0.5, ranks) * (ranks > 2)
+    for _ in range(60):
+        each = 100e-6 * cores * (1.0 + spread * random.uniform(-0.5, 0.5, ranks))
+        each[1] += 100e-6 * more
+        program.now = [at + float(spent) for at, spent in zip(program.now, each, strict=True)]
+        program.all(size=2048, site=ELSEWHERE)
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    named = [pattern.name for pattern in waiting.see(calls_of_program(found, kept_of(found.attributed, pairs)))]
+    assert any(name.startswith("rank 1 is late") for name in named) == is_named
+    assert is_named or not any("is late: " in name for name in named)
+
+
 def sleeping_polls(program: Program) -> None:
     """Rank 1 looks for a message each millisecond; rank 0 sends one each 2.5 ms, as long as the others compute."""
     for _ in range(40):

@@ -38,6 +38,10 @@ USUAL = 0.4  # share of the calls there that have to wait: any rank is late now 
 USUAL_ON_BUSY = 0.75  # where they may wait for ranks without a processor
 SHORT_S = 1e-6  # of a wait that counts
 MORE = 2.0  # times as long as waits the other way round, of a receive that is late
+# Of what those compute that wait, by which a rank computes more: the cores of a machine differ by a tenth, two by more.
+MORE_THAN_ANOTHER, MORE_THAN_OTHERS = 0.25, 0.1
+APART = 4.0  # times the spread of three other ranks or more, by which it differs where they show what chance gives
+CHANCE = 2.0  # times the spread of the delays of a place
 OWN = 0.5  # share of its lateness that a rank has to compute more than the others, in sum
 PERIODS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # meetings of which the last one would do
 NEARLY = 0.95  # of what the best period saves
@@ -89,18 +93,67 @@ def _late(calls: ProgramCalls) -> _Late:
     rows = np.flatnonzero(waits.other != NONE)
     other, start_s, until_s = waits.other[rows], calls.start_s[rows], waits.until_s[rows]
     since_s = _last_met(calls, rows)
-    more_s = _outside_s(calls, thread[other], until_s) - _outside_s(calls, thread[other], since_s)
-    more_s -= _outside_s(calls, thread[rows], start_s) - _outside_s(calls, thread[rows], since_s)
+    beside_s = _outside_s(calls, thread[rows], start_s) - _outside_s(calls, thread[rows], since_s)
+    more_s = _outside_s(calls, thread[other], until_s) - _outside_s(calls, thread[other], since_s) - beside_s
     delay_s = np.zeros(len(calls))
     delay_s[rows] = np.clip(more_s, 0.0, until_s - start_s)
+    delay_s[rows[~_beyond_chance(calls, rows, delay_s[rows], beside_s)]] = 0.0
     mine = waits.outside & (thread[waits.cause] == thread[np.maximum(waits.other[waits.wait], 0)])
     wait, cause, spent_s = waits.wait[mine], waits.cause[mine], waits.spent_s[mine]
     whole_s = np.bincount(wait, weights=spent_s, minlength=len(calls))
     seconds = spent_s * np.minimum(delay_s[wait] / np.maximum(whole_s[wait], 1e-12), 1.0)
-    members = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
-    others = np.where(calls.is_collective, np.maximum(members - 1, 1), 1)
+    others = _others(calls)
     some = seconds > 0
     return _Late(wait[some], cause[some], seconds[some], others[wait[some]])
+
+
+def _others(calls: ProgramCalls) -> Ints:
+    """How many ranks wait for one that is late, at each call."""
+    members = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
+    return np.where(calls.is_collective, np.maximum(members - 1, 1), 1)
+
+
+def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: Floats) -> Bools:
+    """Which waits are for a rank that is late there by more than equal ranks are by chance; shape (rows,).
+
+    Of each rank at each place: by how much longer others wait for it there than it waits for others, against what those
+    that wait computed meanwhile, and against the spread of these delays. Equal work takes one core longer than another.
+
+    Args: rows: waits.  delay_s: of each, for which the other rank computed more.  beside_s: computed by the own rank.
+    """
+    assert calls.waits is not None
+    late, early = calls.rank[calls.waits.other[rows]], calls.rank[rows]
+    site = calls.site[rows]
+    number, _ = grouped(np.concatenate([late, early]), np.concatenate([site, site]))
+    weight = calls.seconds_weight[rows] / _others(calls)[rows]
+    sign = np.repeat([1.0, -1.0], rows.size)
+
+    def added(each: Floats) -> Floats:
+        return np.bincount(number, weights=each)
+
+    net_s = added(sign * np.tile(delay_s * weight, 2))
+    computed_s = added(np.tile(beside_s * weight, 2))
+    spread_s = np.sqrt(added(np.tile(delay_s**2 * weight, 2)))
+    few = np.bincount(number) < LEAST
+    outside_s = _computed_s(calls)
+    clear = [_is_apart(outside_s, rank) for rank in range(outside_s.size)]
+    rank = np.zeros(net_s.size, dtype=np.int64)
+    rank[number] = np.concatenate([late, early])
+    least_more = np.where(np.array(clear)[rank], MORE_THAN_OTHERS, MORE_THAN_ANOTHER)
+    fits: Bools = (net_s >= least_more * computed_s) & (few | (net_s >= CHANCE * spread_s))
+    return fits[number[: rows.size]]
+
+
+def _computed_s(calls: ProgramCalls) -> Floats:
+    """Of each rank the time outside MPI."""
+    gap_s = np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0)
+    return np.bincount(calls.rank, weights=gap_s * calls.seconds_weight)
+
+
+def _is_apart(computed_s: Floats, rank: int) -> bool:
+    """Whether three other ranks or more are so much alike that chance does not make this one differ so much."""
+    others = np.delete(computed_s, rank)
+    return others.size >= 3 and bool(computed_s[rank] - others.mean() >= APART * others.std())
 
 
 def _outside_s(calls: ProgramCalls, thread: Ints, at_s: Floats) -> Floats:
@@ -170,7 +223,7 @@ def _late_ranks(calls: ProgramCalls, late: _Late) -> list[int]:
     weight = calls.seconds_weight
     late_s = np.zeros(int(calls.rank.max()) + 1)
     np.add.at(late_s, calls.rank[late.cause], late.seconds * weight[late.wait] / late.others)
-    outside_s = np.bincount(calls.rank, weights=np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0) * weight)
+    outside_s = _computed_s(calls)
     others = max(outside_s.size - 1, 1)
     more_s = outside_s - (outside_s.sum() - outside_s) / others
     is_late = (late_s >= OFTEN_LATE * calls.span_s) & (more_s >= OWN * late_s)
