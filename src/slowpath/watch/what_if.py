@@ -70,10 +70,12 @@ class KeptOrder:
 class Replayed:
     """Shape (stretches, scenarios): what is saved of each stretch, seconds; and the stretches' measured spans.
 
+    chains_s: shape (chains, scenarios), by how much sooner each chain's last call returns.
     error_ratio: of a replay that changes nothing, against the spans.
     """
 
     saved_s: Floats
+    chains_s: Floats
     span_s: Floats
     error_ratio: float
 
@@ -129,21 +131,21 @@ def replay(order: CallOrder, change: Change) -> Replayed:
     tail = measured[order.stretch[last]] - order.end_s[last]  # what each thread computes until the stretch ends
     tail[np.isin(last, order.before_wait)] = 0.0
 
-    def ended_s(way: Change) -> Floats:
-        later = np.full((stretches, way.call_s.shape[1]), -np.inf)
-        np.maximum.at(later, order.stretch[last], _ends(order, way, last) + tail[:, None])
+    def all_past(ends: Floats) -> Floats:
+        later = np.full((stretches, ends.shape[1]), -np.inf)
+        np.maximum.at(later, order.stretch[last], ends + tail[:, None])
         return later
 
     nothing = Change(np.zeros((order.calls, 1)))
     if not len(change.freed):  # in one pass
         off = np.zeros_like(change.call_s) if change.outside_s is None else change.outside_s
-        later = ended_s(Change(*(np.hstack([nothing.call_s, each]) for each in (change.call_s, off))))
-        as_is, later = later[:, :1], later[:, 1:]
+        ends = _ends(order, Change(*(np.hstack([nothing.call_s, each]) for each in (change.call_s, off))), last)
+        ends, sooner = ends[:, :1], ends[:, 1:]
     else:
-        as_is, later = ended_s(nothing), ended_s(change)
-    spans = measured - began
+        ends, sooner = _ends(order, nothing, last), _ends(order, change, last)
+    as_is, spans = all_past(ends), measured - began
     off_s, total = float(np.abs(as_is[:, 0] - measured).sum()), float(spans.sum())
-    return Replayed(as_is - later, spans, off_s / total if total > 0 else 0.0)
+    return Replayed(as_is - all_past(sooner), ends - sooner, spans, off_s / total if total > 0 else 0.0)
 
 
 def _last_of_chains(order: CallOrder) -> Ints:

@@ -299,6 +299,8 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
     reads = calls.named(*GETS) & (calls.bytes <= SHORT_BYTES)
     same = calls.thread[1:] == calls.thread[:-1]
     alone = np.flatnonzero(reads[:-1] & calls.named(*CLOSES)[1:] & same)
+    then = np.minimum(alone + 2, len(calls) - 1)  # what is read may be what is put next
+    alone = alone[~(calls.named(*PUTS)[then] & (calls.thread[then] == calls.thread[alone]))]
     for place in np.unique(calls.site[alone]).tolist():
         mine = alone[calls.site[alone] == place]
         total = calls.stood_for(mine)
@@ -403,7 +405,7 @@ def _cheaper(calls: ProgramCalls, entry: Cheaper) -> Iterator[SeenPattern]:
         total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
         words = f"{total:,} {_name(calls, rows)} of {size} in {{place}}, {entry.why(calls, rows)}"
         if not entry.other:
-            saved_s = less(calls.own_s[rows], calls.call[rows], entry.least_s(calls, rows))
+            saved_s = less(calls, rows, entry.least_s(calls, rows))
         else:
             rows, saved_s = _beyond_other(calls, entry, rows)
         yield SeenPattern(
@@ -429,7 +431,7 @@ def _beyond_other(calls: ProgramCalls, entry: Cheaper, rows: Ints) -> tuple[Ints
     ends = ends[calls.named(*CLOSES)[ends] & (calls.thread[ends] == calls.thread[ends - 1])]
     every = np.concatenate([rows, ends])
     of_ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S)
-    return every, less(calls.own_s[every], calls.call[every], np.concatenate([least_s, of_ends_s]))
+    return every, less(calls, every, np.concatenate([least_s, of_ends_s]))
 
 
 PICKS = ("MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome")

@@ -148,7 +148,8 @@ LEAST_CALLS = 100  # one-sided ones, on windows that MPI_Win_create made
 MORE_THAN_DIRECT = 1.5  # times what they would take on memory that the processor reaches itself
 DIRECT_S = 0.05e-6  # of a call that a processor does itself
 DIRECT_S_PER_BYTE = 0.1e-9
-SLIGHT = 0.35  # of what can be saved, where a library does little else for memory of its own
+UNLOCKS = 0.5  # of MPI_Win_unlock, that completes transfers, where no flush shows what that takes
+SLIGHT = 0.5  # of what can be saved, where a library does little else for memory of its own
 
 
 def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -168,11 +169,15 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
         return
     own_s = usual(own_s, calls.call[rows])
     is_unlock = calls.named("MPI_Win_unlock")[rows]
-    value = np.where(is_unlock, 0.0, np.maximum(own_s - direct_s, 0.0))
-    made = np.flatnonzero(calls.named("MPI_Win_create"))
+    flush_s = own_s[calls.named("MPI_Win_flush", "MPI_Win_flush_local")[rows]]
+    completes_s = float(np.median(flush_s)) if flush_s.size else np.inf
+    # An unlock completes transfers, as a flush does, and gives the lock back, which it does in any window.
+    own_s = np.where(is_unlock, np.minimum(own_s * (1.0 if flush_s.size else UNLOCKS), completes_s), own_s)
+    value = np.maximum(own_s - direct_s, 0.0)
+    made = calls.counted[calls.name_is("MPI_Win_create")[calls.counted[:, 0]]]
     by_call = np.bincount(calls.call[rows], weights=own_s)
     total = calls.stood_for(rows)
-    sites = most(calls.site[made], np.ones(made.size), 1) + most(calls.site[rows], own_s, 3)
+    sites = most(made[:, 1], made[:, 3].astype(float), 1) + most(calls.site[rows], own_s, 3)
     yield SeenPattern(
         name="window of memory that is not MPI's",
         sites=tuple(dict.fromkeys(sites)),
@@ -180,10 +185,10 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
         text=f"{total:,} one-sided calls, most of the time in {calls.names[int(by_call.argmax())]}, on windows that "
         "MPI_Win_create made in {place}: ranks of one host may not reach that memory themselves",
         change="make the window by MPI_Win_allocate, and use the memory that it returns",
-        basis="what transfers and flushes take beyond 0.05 us each and 10 GB/s; it depends on the library and was not "
-        "measured here: low: a third; high: with MPI_Win_unlock",
+        basis="what transfers, flushes, and as much of MPI_Win_unlock take beyond 0.05 us each and 10 GB/s; it depends "
+        "on the library and was not measured here: low: half; high: MPI_Win_lock less, too",
         rows=rows,
-        saved_s=np.stack([value, SLIGHT * value, own_s], axis=1),
+        saved_s=np.stack([value, SLIGHT * value, MORE_THAN_DIRECT * value], axis=1),
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -134,28 +134,38 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 
 
 def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
+    """All places that make them again and again are one change; so are those whose objects are never freed."""
     call, site, rank, count = calls.counted.T
     makes = calls.name_is(*kind.makes)[call]
     made, freed = (int(count[here].sum()) for here in (makes, calls.name_is(*kind.frees)[call]))
+    again: dict[bool, dict[int, int]] = {True: {}, False: {}}  # whether they are held, place, rounds
     for place in np.unique(site[makes]).tolist():
         here = makes & (site == place)
         each = np.bincount(rank[here], weights=count[here])
         rounds = _rounds(calls, kind, place, int(each.max()))
-        is_held = freed <= FREED * made and each.max() >= kind.least_held and rounds >= kind.least
-        if rounds < kind.least:
+        if rounds >= kind.least:
+            is_held = freed <= FREED * made and each.max() >= kind.least_held
+            again[is_held][place] = rounds
+    for is_held, rounds_at in again.items():
+        if not rounds_at:
             continue
-        every, most = int(count[here].sum()), int(each.max())
+        here = makes & np.isin(site, list(rounds_at))
+        every, at_most = int(count[here].sum()), int(np.bincount(rank[here], weights=count[here]).max())
         name = calls.names[int(np.bincount(call[here], weights=count[here]).argmax())]
-        rows, saved_s, alone_s = _saved(calls, kind, place, every / made, rounds)
-        other = [int(at) for at in np.unique(calls.site[rows]) if at not in (place, NONE)]
+        rows, saved_s, alone_s = _saved(calls, kind, rounds_at, every / made)
+        took_s = np.bincount(site[here] + 1, weights=calls.counted_s[here], minlength=1)
+        places = sorted(rounds_at, key=lambda at: -took_s[at + 1])
+        other = [int(at) for at in np.unique(calls.site[rows]) if at not in (*places, NONE)]
         text = (
-            f"{every:,} {kind.name}s made by {name} in {{place}}, {most:,} on a rank, with communication between them"
+            f"{every:,} {kind.name}s made by {name} in {{place}}"
+            f"{f' and at {len(places) - 1} more' if len(places) > 1 else ''}, {at_most:,} on a rank, with "
+            "communication between them"
         )
         held = f"; only {freed / made:.0%} of the program's {kind.name}s are freed"
         once = kind.once or f"make the {kind.name} once before the loop, and free it after the loop"
         yield SeenPattern(
             name=f"{kind.name}s never freed" if is_held else f"{kind.name}s made anew",
-            sites=(place, *other[:3]) if place != NONE else (),
+            sites=(*(at for at in places if at != NONE), *other[:3]) if places[0] != NONE else (),
             count=every,
             text=text + held if is_held else text,
             change=f"{once}, or at least free each {kind.name} after its last use" if is_held else once,
@@ -169,13 +179,14 @@ def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
         )
 
 
-def _saved(calls: ProgramCalls, kind: _Kind, place: int, part: float, rounds: int) -> tuple[Ints, Floats, float]:
+def _saved(calls: ProgramCalls, kind: _Kind, rounds_at: Mapping[int, int], part: float) -> tuple[Ints, Floats, float]:
     """Kept calls with what each would take less, and seconds a rank in calls that are only counted.
 
-    Args: part: of what the program makes of this kind, the share that is made here.
+    Args: rounds_at: of each place, how often a rank makes them there.  part: of what the program makes of this kind.
     """
-    again = 1.0 - 1.0 / rounds
-    here = calls.named(*kind.makes) & (calls.site == place)
+    again = 1.0 - 1.0 / max(rounds_at.values())
+    places = list(rounds_at)
+    here = calls.named(*kind.makes) & np.isin(calls.site, places)
     rows = np.flatnonzero(here | calls.named(*kind.frees, *kind.along))
     share = np.where(here[rows], again, part * again)
     own_s, call = calls.own_s[rows], calls.call[rows]
@@ -183,7 +194,7 @@ def _saved(calls: ProgramCalls, kind: _Kind, place: int, part: float, rounds: in
     kept = np.zeros(len(calls.names), dtype=bool)
     kept[calls.call] = True
     counted, site = calls.counted[:, 0], calls.counted[:, 1]
-    makes = calls.name_is(*kind.makes)[counted] & (site == place) & ~kept[counted]
+    makes = calls.name_is(*kind.makes)[counted] & np.isin(site, places) & ~kept[counted]
     others = calls.name_is(*kind.frees, *kind.along)[counted] & ~kept[counted]
     alone_s = float(calls.counted_s[makes].sum() + part * calls.counted_s[others].sum()) / calls.ranks * again
     saved_s = np.stack(ends, axis=1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls, grouped, usual
+from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls, grouped, unhindered, usual
 
 LEAST_RUN = 8  # times in a row; fewer may be fields of one exchange
 MOST_PERIOD = 6  # calls of a block
@@ -159,12 +159,11 @@ def between_s(calls: ProgramCalls, runs: Runs) -> float:
     return float(spent_s.max(initial=0.0))
 
 
-def less(own_s: Floats, call: Ints, other_s: Floats) -> Floats:
+def less(calls: ProgramCalls, rows: Ints, other_s: Floats) -> Floats:
     """What calls save that another call replaces, shape (n, 3). Args: other_s: what that one takes.
 
-    The low end has 0.6 of what the median call saves; of the high end the other call takes half.
+    The low end has 0.6 of what they save; of the high end the other call takes half.
     """
-    own_s = usual(own_s, call)
+    own_s = unhindered(calls, rows)
     value = np.maximum(own_s - other_s, 0.0)
-    low = 0.6 * np.maximum(usual(own_s, call, 1.0) - other_s, 0.0)
-    return np.stack([value, np.minimum(low, value), np.maximum(own_s - 0.5 * other_s, value)], axis=1)
+    return np.stack([value, 0.6 * value, np.maximum(own_s - 0.5 * other_s, value)], axis=1)

@@ -129,7 +129,7 @@ def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: F
     sign = np.repeat([1.0, -1.0], rows.size)
 
     def added(each: Floats) -> Floats:
-        return np.bincount(number, weights=each)
+        return np.bincount(number, weights=each).astype(float)
 
     net_s = added(sign * np.tile(delay_s * weight, 2))
     computed_s = added(np.tile(beside_s * weight, 2))
@@ -147,7 +147,7 @@ def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: F
 def _computed_s(calls: ProgramCalls) -> Floats:
     """Of each rank the time outside MPI."""
     gap_s = np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0)
-    return np.bincount(calls.rank, weights=gap_s * calls.seconds_weight)
+    return np.bincount(calls.rank, weights=gap_s * calls.seconds_weight).astype(float)
 
 
 def _is_apart(computed_s: Floats, rank: int) -> bool:
