@@ -30,7 +30,6 @@ class RemedyOptions:
     remedy: tuple[str, ...]
     settings: tuple[str, ...]
     unset: tuple[str, ...]
-    screen: bool
 
 
 @dataclass(frozen=True)
@@ -54,12 +53,6 @@ class RerunOptions:
     click.option("--remedy", multiple=True, metavar="NAME", help="May be repeated; or all that the findings suggest."),
     click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="Your own settings, tried together."),
     click.option("--unset", multiple=True, metavar="NAME", help="Variable to unset, together with --try."),
-    click.option(
-        "--screen",
-        is_flag=True,
-        help="Try every cheap remedy, then prove the fastest ones by fresh runs; with --remedy library-defaults: other "
-        "choices of the MPI library.",
-    ),
 )
 @grouped(
     "how",
@@ -94,7 +87,7 @@ def prove_command(
     import msgspec
 
     from slowpath.watch.folder import read_watch
-    from slowpath.watch.proof import proof_lines, proofs_brief
+    from slowpath.watch.proof import proof_lines
     from slowpath.watch.prove.rerun import Compared, Started, limit_of
     from slowpath.watch.prove.session import ProofRequest, changed_since, mpi_of, prove_all, results_of
 
@@ -115,22 +108,16 @@ def prove_command(
             for row in _shell_lines(candidate):
                 click.echo(f"  {row}")
         return 0
-    asked = ProofRequest(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh, what.screen)
+    asked = ProofRequest(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh)
     proofs = prove_all(asked, candidates, tell)
     _show_in_watch(watch, tell)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(proofs)).decode())
     else:
-        brief = [] if full or len(proofs) == 1 else proofs_brief(proofs, _page(watch)).lines()
-        for row in brief or [row for proof in proofs for row in proof_lines(proof)]:
-            click.echo(row)
+        for proof in proofs:
+            for row in proof_lines(proof)[: None if full or len(proofs) == 1 else 1]:
+                click.echo(row)
     return _exit_code(proofs)
-
-
-def _page(watch: Path) -> str | None:
-    """Return the watch's report, if it has one."""
-    page = watch / "report.html"
-    return str(page) if page.is_file() else None
 
 
 def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
@@ -162,23 +149,16 @@ def _candidates(
 ) -> list[Candidate]:
     """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
-    from slowpath.watch.prove.remedies import LIBRARY_DEFAULTS, by_name, of_library, of_user, ready
-    from slowpath.watch.prove.session import findings_of, in_order, is_crowded
+    from slowpath.watch.prove.remedies import by_name, of_user, ready
+    from slowpath.watch.prove.session import findings_of
     from slowpath.watch.start.library import library_folders
 
     own = what.settings or what.unset
-    of_defaults = LIBRARY_DEFAULTS in what.remedy
-    if of_defaults and (not what.screen or len(what.remedy) > 1):
-        raise UsageError(f"--remedy {LIBRARY_DEFAULTS} stands for many remedies: use it alone, with --screen")
-    if (bool(own) + (bool(what.remedy) and not of_defaults) + what.screen) > 1:
-        raise UsageError("--remedy, --try with --unset, and --screen exclude each other")
+    if own and what.remedy:
+        raise UsageError("--remedy, and --try with --unset, exclude each other")
     if own:
         return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
-    findings = findings_of(results)
-    if of_defaults:
-        wanted = of_library(mpi, results, os.environ)
-    else:
-        wanted = in_order(findings, is_crowded(results)) if what.screen else by_name(what.remedy, findings)
+    wanted = by_name(what.remedy, findings_of(results))
     identity = f"{mpi.name} {mpi.version}" if mpi.name else None
     folders = library_folders(os.environ, identity) if any(candidate.preload for candidate in wanted) else []
     chosen = ready(wanted, info.command, mpi, os.environ, folders)

@@ -332,8 +332,6 @@ class ProgramRemedy:
     variables  of every library.  preload: library that is preloaded.  bind: of the launcher
     witness  what shows that it was taken
     source   where to read on
-    screened whether --screen tries it: cheap, and nothing that may break the program
-    when_crowded  whether it is for ranks that have to share processors: --screen tries it first there
     """
 
     key: str
@@ -347,8 +345,6 @@ class ProgramRemedy:
     preload: str | None = None
     bind: str | None = None
     needs: tuple[Need, ...] = ()
-    screened: bool = True
-    when_crowded: bool = False
 
 
 # Remedies that are environment variables of a library. Which variables those are only `slowpath.mpi` knows.

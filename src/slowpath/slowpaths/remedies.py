@@ -119,7 +119,6 @@ PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
     "control variable",
     "docs/reference/remedies.md",
     ways=tuple(Way(row.applies, row.variables) for row in TUNINGS if row.purpose == "asynchronous progress"),
-    screened=False,
 )
 
 
@@ -276,7 +275,6 @@ PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
         ),
         Way(AppliesTo("openmpi", ">=2"), {"OMPI_MCA_mpi_yield_when_idle": "1"}),
     ),
-    when_crowded=True,
 )
 
 PROGRAM_BIND_CORES = ProgramRemedy(

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from slowpath.core.files import decoded, inside, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.guard import line, shell_assignments
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Share, Text, means
-from slowpath.core.results import Brief
 
 PROOF_FILE = "proof.json"
 PROOF_SCHEMA: Final = 1
@@ -158,31 +156,6 @@ def proof_lines(proof: Proof) -> list[str]:
     if proof.verdict == "proven":
         lines += [f"  use it: {setting}" for setting in _use(proof)]
     return [line(text) for text in lines]
-
-
-def proofs_brief(proofs: Sequence[Proof], report: str | None) -> Brief:
-    """Several remedies on one screen, those that help first; `proof_lines` has all of each.
-
-    Args: report: where the page is; None: there is none.
-    """
-    proven = sorted((proof for proof in proofs if proof.verdict == "proven"), key=lambda proof: -(proof.saved_s or 0.0))
-    still = [proof.remedy for proof in proofs if proof.verdict in OPEN]
-    rest = [proof for proof in proofs if proof not in proven and proof.remedy not in still]
-    helps = "1 remedy helps" if len(proven) == 1 else f"{len(proven)} remedies help"
-    number = f"of {len(proofs)} that were tried"
-    others = [f"{proof.remedy}: {_VERDICTS[proof.verdict]}{_headline(proof)}." for proof in rest]
-    compared = proofs[0].compared
-    output = (
-        f"equal in all runs that count ({', '.join(compared)})" if compared else "not compared; name it with --output"
-    )
-    # `export A=1 (yield): 12.3% [10.1%, 14.2%] less time, 0.9 s instead of 1 s a run.`
-    return Brief(
-        answer=line(f"{helps if proven else 'No remedy is proven to help'}, {number}."),
-        actions=tuple(line(f"{'; '.join(_use(proof))} ({proof.remedy}){_headline(proof)}.") for proof in proven),
-        undecided=line(f"Undecided: {', '.join(still)}; run the same command to continue.") if still else None,
-        notes=(*map(line, others), f"Output: {output}."),
-        report=report,
-    )
 
 
 def _headline(proof: Proof) -> str:

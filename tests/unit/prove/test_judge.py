@@ -38,7 +38,6 @@ from slowpath.watch.proof import (
     new_proof_folder,
     proof_folders,
     proof_lines,
-    proofs_brief,
     write_proof,
 )
 from slowpath.watch.prove.judge import by_faults, concluded, order, placebo, smallest_decidable
@@ -46,9 +45,7 @@ from slowpath.watch.prove.remedies import (
     Candidate,
     ProgramMpi,
     by_name,
-    of_library,
     ready,
-    screened,
     suggested_by,
 )
 from slowpath.watch.prove.rerun import Compared, Started
@@ -101,24 +98,6 @@ def test_a_faster_program_is_proven_with_what_it_saves() -> None:
     assert proof.saved_s == pytest.approx(0.1 * proof.run_s, rel=0.1)
     assert "less time" in proof_lines(proof)[0]
     assert any("export GLIBC_TUNABLES=x=1" in line for line in proof_lines(proof))
-
-
-def test_several_remedies_fit_a_screen_those_that_help_first() -> None:
-    made = {
-        "little": judged(runs(12, 0.97)),
-        "much": judged(runs(12, 0.8)),
-        "slower": judged(runs(12, 1.1)),
-        "undecided": judged(runs(3, 0.5)),
-    }
-    named = [msgspec.structs.replace(proof, remedy=name) for name, proof in made.items()]
-    rows = proofs_brief([*named, *(named[2:3] * 20)], "w/report.html").lines()
-    assert rows[0] == "2 remedies help, of 24 that were tried."
-    assert rows[1].startswith("  1. export GLIBC_TUNABLES=x=1 (much): 20.")
-    assert any(row.startswith("  2. export GLIBC_TUNABLES=x=1 (little): ") for row in rows)
-    assert "Undecided: undecided; run the same command to continue." in rows
-    assert rows[-1] == "Report: w/report.html"
-    assert len(rows) <= 12
-    assert proofs_brief(named[2:3], None).lines()[0] == "No remedy is proven to help, of 1 that were tried."
 
 
 @pytest.mark.parametrize(
@@ -303,20 +282,10 @@ def test_nothing_suggested_says_what_to_do(findings: list[object], words: str) -
 
 
 def test_what_can_not_be_tried_here_has_its_reason() -> None:
-    chosen = ready(screened(), ["./app"], ProgramMpi("mpich", "5.0.2"), {"PATH": "/bin"}, ())
+    chosen = ready(PROGRAM_REMEDIES, ["./app"], ProgramMpi("mpich", "5.0.2"), {"PATH": "/bin"}, ())
     reasons = dict(chosen.left_out)
     assert reasons["bind-cores"] == "the command has no launcher in front that could bind ranks"
     assert "keep-freed-memory" in [one.key for one in chosen.found]
-
-
-def test_other_choices_of_the_library_are_ready_as_remedies_of_a_program() -> None:
-    found = of_library(ProgramMpi("openmpi", "5.0.11"), None, {"OMPI_MCA_pml": "ob1"})
-    chosen = ready(found, ["./app"], ProgramMpi("openmpi", "5.0.11"), {"OMPI_MCA_pml": "ob1"}, ())
-    by_key = {one.key: dict(one.variables) for one in chosen.found}
-    assert by_key["smsc-cma"] == {"OMPI_MCA_smsc": "cma"}
-    # What the user has set stays, and what is for messages between nodes does nothing on one.
-    assert not [key for key, variables in by_key.items() if "OMPI_MCA_pml" in variables]
-    assert "tcp-two-links" not in by_key
 
 
 def test_keys_are_unique_and_can_be_typed() -> None:

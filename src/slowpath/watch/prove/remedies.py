@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which remedies `slowpath prove` tries, each made ready for one command under one library on this machine.
 
-They are named, suggested by the findings, or all that are cheap to try.
+They are named, or suggested by the findings.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, get_args
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.slow_path import TUNABLES, Need, ProgramRemedy, Way, variables_for
+from slowpath.findings.slow_path import TUNABLES, Need, ProgramRemedy, variables_for
 from slowpath.findings.slow_path import RemedyWitness as Witness
-from slowpath.mpi.alternatives import Operation, PlaceFacts, alternatives_of
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import version_tuple
-from slowpath.mpi.mpi import read_control_variables
-from slowpath.slowpaths.registry import PROGRAM_REMEDIES, codes_helped_by, find_program_remedy, program_remedies_for
-from slowpath.watch.results import WatchFinding, WatchResults, tried_remedy
+from slowpath.slowpaths.registry import codes_helped_by, find_program_remedy, program_remedies_for
+from slowpath.watch.results import WatchFinding, tried_remedy
 from slowpath.watch.start.environment import PRELOAD, with_preloaded, with_variables
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -191,9 +188,7 @@ def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[Prog
     suggested = suggested_by(findings)
     if not suggested:
         what = "has no finding yet" if not findings else "has findings, but no remedy that works without code changes"
-        raise UsageError(
-            f"this watch {what}; name one with --remedy, your own with --try NAME=VALUE, or all with --screen"
-        )
+        raise UsageError(f"this watch {what}; name one with --remedy, or your own with --try NAME=VALUE")
     return suggested
 
 
@@ -210,38 +205,6 @@ def _of_finding(finding: WatchFinding) -> list[ProgramRemedy]:
     named = tried_remedy(finding)
     fitting = program_remedies_for(finding.rule, tuple(remedy.name for remedy in finding.remedies))
     return sorted(fitting, key=lambda remedy: remedy.key != named)
-
-
-def screened() -> list[ProgramRemedy]:
-    """Of --screen."""
-    return [remedy for remedy in PROGRAM_REMEDIES if remedy.screened]
-
-
-LIBRARY_DEFAULTS: Final = "library-defaults"  # after --remedy, with --screen
-
-
-def of_library(mpi: ProgramMpi, results: WatchResults | None, environ: Mapping[str, str]) -> list[ProgramRemedy]:
-    """The alternatives of the program's library to what it chooses by itself, as far as they apply to its ranks."""
-    hosts = [rank.host for rank in results.ranks] if results is not None else []
-    gpus = 1 if why_not("GPU") is None else 0
-    listed = read_control_variables(mpi.path, (), environ) if mpi.path is not None else None
-    facts = PlaceFacts(
-        ranks=max(2, len(hosts)),
-        nodes=max(1, len(set(hosts))),
-        gpus=gpus,
-        listed=frozenset(listed.names) if listed is not None and listed.names else None,
-    )
-    found = alternatives_of(mpi.name, mpi.version, mpi.transport, facts, environ, get_args(Operation))
-    return [
-        ProgramRemedy(
-            key=row.name.replace(" ", "-"),
-            text=f"{row.does[0].upper()}{row.does[1:]}.",
-            witness="control variable",
-            source=row.source,
-            ways=(Way(row.applies, row.variables),),
-        )
-        for row in found.rows
-    ]
 
 
 def ready(
