@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -232,23 +232,20 @@ def exit_code_of(*every: Results) -> int:
     return 0
 
 
-Much = Literal["brief", "full", "sites"]
-
-
-def verdict_lines(folder: Path, much: Much = "brief") -> list[str]:
+def verdict_lines(folder: Path, full: bool = False) -> list[str]:
     """Analyse the record, write results.json and the report, and return the verdict's lines.
 
-    Args:   much: what fits a screen, all that is known, or the call sites with most time behind the former.
+    Args:   full: all that is known, behind what fits a screen.
     Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
     """
     from slowpath.watch.folder import read_watch
     from slowpath.watch.report.write import rebuild
-    from slowpath.watch.verdict import full_lines, screen_lines, site_lines
+    from slowpath.watch.verdict import full_lines, screen_lines
 
     info = read_watch(folder)
     results, page = rebuild(folder), str(folder / "report.html")
     lines = screen_lines(results.verdict, page)
-    lines += {"full": full_lines, "sites": site_lines}[much](results) if much != "brief" else []
+    lines += full_lines(results) if full else []
     if info.hung:
         lines.append(
             f"stopped, because nothing moved for {info.hang_after_s:g} s: the report covers the time until then"

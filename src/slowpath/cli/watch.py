@@ -14,7 +14,6 @@ import click
 from slowpath.cli.options import teller
 
 if TYPE_CHECKING:
-    from slowpath.cli.options import Much
     from slowpath.watch.start.session import PreparedWatch
 
 
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     help="libslowpath-watch.so to preload.  [default: that of this version, compiled if necessary]",
 )
 @click.option("--full", is_flag=True, help="Print everything that is known, not only what fits a screen.")
-@click.option("--sites", is_flag=True, help="Print the five call sites with most time, too.")
 @click.option("--live", is_flag=True, help="Print every few seconds where its time goes; if nothing moves, who waits.")
 @click.option(
     "--hang-after",
@@ -73,7 +71,6 @@ def watch_command(
     dry_run: bool,
     library: Path | None,
     full: bool,
-    sites: bool,
     live: bool,
     hang_after: float | None,
     measure: bool,
@@ -97,11 +94,8 @@ def watch_command(
 
     _require_one(command_words, concluded, print_environment)
     tell = teller(quiet)
-    if full and sites:
-        raise click.UsageError("--full and --sites: give one of them")
-    much: Much = "full" if full else "sites" if sites else "brief"
     if concluded is not None:
-        _conclude(concluded, verdict, much, measure, quiet)
+        _conclude(concluded, verdict, full, measure, quiet)
         return 0
     prepared = prepare(command_words, out, os.environ, tell, library)
     if dry_run or print_environment:
@@ -111,14 +105,14 @@ def watch_command(
         for line in shown(prepared):
             click.echo(line)
         return 0
-    return _run(prepared, verdict, tell, much, hang_after, live, measure, quiet)
+    return _run(prepared, verdict, tell, full, hang_after, live, measure, quiet)
 
 
 def _run(
     prepared: PreparedWatch,
     verdict: Path | None,
     tell: Callable[[str], None],
-    much: Much,
+    full: bool,
     hang_after: float | None,
     live: bool,
     measure: bool,
@@ -138,7 +132,7 @@ def _run(
         click.echo(f"slowpath: error: {lost}", err=True)
         return lost.ended.shell_code or lost.exit_code
     try:
-        _conclude(prepared.folder, verdict, much, measure and ended.shell_code == 0, quiet)
+        _conclude(prepared.folder, verdict, full, measure and ended.shell_code == 0, quiet)
     except SlowpathError as error:
         if ended.shell_code == 0:
             raise
@@ -171,7 +165,7 @@ def _lively(folder: Path, is_live: bool) -> Iterator[None]:
         thread.stop()
 
 
-def _conclude(folder: Path, verdict: Path | None, much: Much, measure: bool, quiet: bool) -> None:
+def _conclude(folder: Path, verdict: Path | None, full: bool, measure: bool, quiet: bool) -> None:
     """Make the verdict and report of a folder.  Raises: EnvironmentFailure: no rank left a record.  RecordError."""
     from slowpath.cli.options import verdict_lines
     from slowpath.core.errors import EnvironmentFailure
@@ -183,12 +177,12 @@ def _conclude(folder: Path, verdict: Path | None, much: Much, measure: bool, qui
     has_record, lines = troubles(folder, os.environ)
     if not has_record:
         raise EnvironmentFailure(lines[0])
-    every = verdict_lines(folder, much)
+    every = verdict_lines(folder, full)
     if measure and (read_watch_results(folder).not_measured or 0.0) >= WORTH:
         from slowpath.watch.replay import measured_briefly
 
         why = measured_briefly(folder, os.environ, teller(quiet), quiet)
-        every = verdict_lines(folder, much) if why is None else [*every, *([f"not measured: {why}"] if why else [])]
+        every = verdict_lines(folder, full) if why is None else [*every, *([f"not measured: {why}"] if why else [])]
     text = "\n".join([*every, *lines])
     if verdict is None:
         click.echo(text, err=True)

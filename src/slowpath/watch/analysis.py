@@ -143,7 +143,7 @@ def watched(folder: Path) -> AttributedWatch:
         place=_wrong_place(info, results),
         start_s=start_seconds(results),
         start_reason=start_reason(found.world.records, found.world.clocks),
-        files=file_time(results, info.variables),
+        files=file_time(results),
     )
     return AttributedWatch(results, found, weight, keys, site_of)
 

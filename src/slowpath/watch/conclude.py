@@ -14,10 +14,10 @@ from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls
 from slowpath.mpi.libraries import named_in
 from slowpath.slowpaths.datatype.sp015_datatype import SLOW_PATH as DATATYPES
 from slowpath.slowpaths.program.excess import IN_BLOCKS
-from slowpath.watch.findings import MOST_UNEXPLAINED, no_gain_words, priced_patterns, unexplained_share
+from slowpath.watch.findings import no_gain_words, priced_patterns
 from slowpath.watch.messages import Load, ProgramFacts, loads_of
 from slowpath.watch.patterns import patterns_of
-from slowpath.watch.prices import Price, PriceQuestion, Prices, PriceSource, prices_of, questions_of
+from slowpath.watch.prices import Price, PriceQuestion, PriceSource, prices_of, questions_of
 from slowpath.watch.results import Account, AccountName, MessageClass, WatchResults
 from slowpath.watch.verdict import run_seconds, verdict_of
 from slowpath.watch.what_if import KeptOrder
@@ -58,9 +58,6 @@ def concluded(found: Watched, sources: Sequence[PriceSource] = (), watch: str = 
     results, calls = found.results, found.calls
     asked = asking(results, found.kept, found.variables)
     prices, left = prices_of(asked.questions, sources), list(asked.left)
-    if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED:
-        prices = Prices((), ())
-        left = [f"{100 * share:.0f} % of the ranks' time in MPI has no known cause, so prices are not used"]
     moved = _moved(found.kept, asked.loads)
     library = named_in(results.program.library)
     name, version = (library[0].name, library[1]) if library else (None, None)

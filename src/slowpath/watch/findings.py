@@ -14,16 +14,9 @@ from slowpath.findings.program_pattern import Ints, ProgramCalls, SeenPattern
 from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, SlowPath, snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
 from slowpath.watch.prices import Price, length_words
-from slowpath.watch.results import CallSite, MessageClass, RankTime
+from slowpath.watch.results import CallSite, MessageClass
 
-MOST_UNEXPLAINED: Final = 0.25  # of the ranks' time in MPI; above it, nothing is claimed from prices
 MOST_SITES: Final = 8
-
-
-def unexplained_share(ranks: Sequence[RankTime]) -> float:
-    """Of all ranks' time in MPI."""
-    total = sum(rank.mpi_s for rank in ranks)
-    return sum(rank.unexplained_s for rank in ranks) / total if total > 0 else 0.0
 
 
 def priced_patterns(

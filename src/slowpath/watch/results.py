@@ -367,14 +367,12 @@ class PathPart(Result, frozen=True, kw_only=True):
 
 
 class FileTime(Result, frozen=True, kw_only=True):
-    """MPI-IO: how long it takes, and by which module. No rule judges it."""
+    """MPI-IO: how long it takes. No rule judges it."""
 
     seconds: Annotated[NotNegative, means("in MPI_File calls, a rank")]
     share: Annotated[Share, means("of the run")]
     calls: Annotated[Count, means("all ranks")]
     call: Annotated[Name, means("that takes most of it")]
-    module: Annotated[Name | None, means("of the library: ompio or ROMIO; null: not known")]
-    module_reason: Annotated[Text, means("what says so: no library reports which one it took")]
     text: Annotated[Text, means("one line")]
 
 

@@ -302,7 +302,7 @@ def coverage_of(
         kept_share=_kept_share(found, seconds),
         clock_error_s=None if np.isinf(error_s) else error_s,
         own_cost_s=_own_cost_s(found, seconds),
-        notes=(*notes, *_notes(found), *_other_threads(found, seconds)),
+        notes=(*notes, *notes_of(found), *_other_threads(found, seconds)),
     )
 
 
@@ -373,8 +373,8 @@ def _own_cost_s(found: Attributed, seconds: CallSeconds) -> float:
 
     A call that completes several requests is as many events; one without an event counts as one with it; one that was
     thinned has a cost of its own. A loop that waits by polling ends no later for what its polls cost. A rank's cost is
-    no more than its time outside MPI: the library works before it notes the entry of a call and after it noted the
-    return.
+    no more than its time outside MPI, since the library works before it notes the entry of a call and after it noted
+    the return, and no more than its run.
     """
     world = found.world
     total = 0.0
@@ -386,12 +386,13 @@ def _own_cost_s(found: Attributed, seconds: CallSeconds) -> float:
         cost_ns = calls * int(record.header["call_cost_ns"]) + thinned * int(record.header["thinned_call_cost_ns"])
         cost_s = cost_ns * 1e-9 + own
         in_mpi_s = sum(float(seconds[i, lane].sum()) for lane in range(record.lanes.size))
-        outside_s = max(_span_s(record, clock) * max(record.lanes.size, 1) - in_mpi_s, 0.0)
-        total += min(cost_s, outside_s)
+        span_s = _span_s(record, clock)
+        total += min(cost_s, max(span_s * max(record.lanes.size, 1) - in_mpi_s, 0.0), span_s)
     return total / max(len(world.records), 1)
 
 
-def _notes(found: Attributed) -> list[str]:
+def notes_of(found: Attributed) -> list[str]:
+    """What a reader of the kept calls has to know."""
     world, notes = found.world, []
     missing = world.job.size - len(world.records)
     if missing > 0:

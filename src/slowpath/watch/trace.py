@@ -21,11 +21,11 @@ from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import EventKind
+from slowpath.watch.totals import notes_of
 
 MOST_SPANS = 1_000_000  # of one trace; some 700 bytes of memory each while it is written
 _MOVES = {"MPI_Put": "put", "MPI_Rput": "put", "MPI_Get": "get", "MPI_Rget": "get"}
 _LARGEST_TAG = 2**32 - 2
-GRAIN_S = 1e-6
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
     if not chosen.any():
         raise UsageError(f"{folder}: no recorded call is in this time range; calls end at {_last(events)}")
     kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found))
-    notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, found.clocks.largest_error_s)]
+    notes = [*world.job.notes, *world.notes, *notes, *notes_of(found)]
     program = world.records[0].words("program").rpartition("/")[2]
     return Trace(f"{program}: watched", _began_ns(world, info), _rows(kept), notes)
 
@@ -145,30 +145,6 @@ def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
     if events.kind[event] & int(EventKind.FIRST):
         found["first use"] = 1
     return found
-
-
-def _doubts(events: Events, world: World, error_s: float) -> list[str]:
-    """What a reader of the picture has to know."""
-    notes = []
-    missing = world.job.size - len(world.records)
-    if missing:
-        notes.append(f"{missing} of {world.job.size} ranks left no record: their tracks are empty")
-    if world.level:
-        notes.append(f"one window in {2**world.level} was kept of the fullest rank, so gaps are not computation")
-    if any(_overlaps(events, i) for i in range(len(world.records))):
-        notes.append("more threads called MPI than the record has tracks: some share one, where calls are cut short")
-    if error_s:
-        error = format_time(error_s) if np.isfinite(error_s) else "not known: no messages both ways"
-        notes.append(f"messages aligned the clocks of the hosts; error {error}")
-    return notes
-
-
-def _overlaps(events: Events, record: int) -> bool:
-    """Whether two calls of one track lie over each other by more than the clock's grain."""
-    rows = np.flatnonzero((events.record == record) & events.is_timed)
-    rows = rows[np.lexsort((events.start_s[rows], events.lane[rows]))]
-    same = events.lane[rows][1:] == events.lane[rows][:-1]
-    return bool((same & (events.start_s[rows][1:] < events.end_s[rows][:-1] - GRAIN_S)).any())
 
 
 def _began_ns(world: World, info: WatchInfo) -> int | None:

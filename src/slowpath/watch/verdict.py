@@ -2,7 +2,7 @@
 """The verdict of a watch: what the program loses, what to change, and where each rank's time goes. Pure.
 
 One verdict for terminal, text and page, as sentences; a screen shows what fits twelve lines of them. Changes come first
-that save most. `full_lines` and `site_lines` have what does not fit.
+that save most. `full_lines` has what does not fit.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from msgspec.structs import replace
 from slowpath.core.finding_results import RemedyResult
 from slowpath.core.result import Interval
 from slowpath.core.results import MOST_LINES, cut
-from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
+from slowpath.core.units import format_interval, format_ratio, listed, seconds
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES
 from slowpath.watch.accounts import WAITS
-from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
-from slowpath.watch.proof import Proof
+from slowpath.watch.findings import place_words
+from slowpath.watch.proof import Proof, proof_lines
 from slowpath.watch.results import (
-    BEFORE_THE_RUN,
     Account,
     Standstill,
     WatchFinding,
@@ -71,7 +70,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
         *_numbered([*(one.action for one in wrong), *(change.text for change in changes)]),
         *accounts,
         *((undecided,) if undecided else ()),
-        *map(proof_line, proofs),
+        *(f"Tried {proof_lines(proof)[0]}." for proof in proofs),
         *_apart(results),
         *notes,
     )
@@ -225,20 +224,6 @@ def _remedy(remedy: RemedyResult, proof: Proof) -> RemedyResult:
     return replace(remedy, verdict="worse" if proof.verdict == "slower" else usual, reason=proof.reason)
 
 
-def proof_line(proof: Proof) -> str:
-    """`Proven: keep-freed-memory: 73.5% [54.1%, 84.7%] less time`."""
-    word = {"proven": "Proven", "slower": "Slower", "no effect": "No gain"}.get(proof.verdict, "Tried")
-    effect = proof.effect
-    if proof.verdict in ("proven", "slower") and effect is not None and effect.interval is not None:
-        low, high = effect.interval
-        less = proof.verdict == "proven"
-        ends = (1 - high, 1 - low) if less else (low - 1, high - 1)
-        value = f"{abs(1 - effect.ratio):.1%} [{ends[0]:.1%}, {ends[1]:.1%}] {'less' if less else 'more'} time"
-    else:
-        value = f"{proof.verdict}: {proof.reason}"
-    return f"{word}: {proof.remedy}: {value}"
-
-
 @dataclass(frozen=True)
 class _Change:
     """saved_s: of the run.  name: of what costs it, a few words.  costs: how much.  text: with the change."""
@@ -287,12 +272,6 @@ def _apart(results: WatchResults) -> list[str]:
 
 def _sentence(note: str) -> str:
     return f"{note[:1].upper()}{note[1:]}."
-
-
-def _files_share(results: WatchResults) -> float:
-    """Of the time in MPI, of all ranks; it is part of what has no explanation by messages."""
-    mpi_s = sum(rank.mpi_s for rank in results.ranks)
-    return min(results.files.seconds * len(results.ranks) / mpi_s, 1.0) if results.files and mpi_s > 0 else 0.0
 
 
 def _spans_s(results: WatchResults) -> float:
@@ -384,10 +363,7 @@ def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Ch
 
 def _undecided(results: WatchResults, watch: str) -> str | None:
     parts = []
-    unnamed = max(0.0, unexplained_share(results.ranks) - _files_share(results))
-    if unnamed > MOST_UNEXPLAINED:
-        parts.append(f"{100 * unnamed:.0f} % of the time in MPI has no known cause, so no message has a price")
-    elif (share := results.not_measured or 0.0) >= LEAST_UNMEASURED:
+    if (share := results.not_measured or 0.0) >= LEAST_UNMEASURED:
         parts.append(
             f"messages that take {100 * share:.0f} % of the run may take longer than they have to on this machine; "
             f"slowpath replay {watch} measures them"
@@ -419,28 +395,3 @@ def _two_digits(part: float, whole: float) -> str:
     """Two digits: 0.37, 4.2, 61."""
     share = 100 * min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
     return f"{share:.0f}" if share >= 10 else f"{share:.2g}"
-
-
-MOST_SITES: Final = 5
-
-
-def site_lines(results: WatchResults, count: int = MOST_SITES) -> list[str]:
-    """The call sites with most time: calls, mean bytes, seconds a rank, share of the time in MPI, place."""
-    sums: dict[tuple[str, str, int], list[float]] = {}
-    for one in results.classes:
-        if one.call in BEFORE_THE_RUN:
-            continue
-        site = results.sites[one.site]
-        entry = sums.setdefault((one.call, site.object, site.offset or -1 - one.site), [0.0, 0.0, 0.0, float(one.site)])
-        entry[0] += one.count
-        entry[1] += one.bytes
-        entry[2] += one.time_s
-    mpi_s = sum(rank.mpi_s for rank in results.ranks) / max(len(results.ranks), 1)
-    head = f"  {'call':<22} {'calls':>12} {'mean bytes':>11} {'a rank':>9} {'of MPI':>7}  place"
-    lines = [f"Call sites with most time, of {len(sums)}:", head]
-    for (call, _, _), (calls, length, time_s, number) in sorted(sums.items(), key=lambda entry: -entry[1][2])[:count]:
-        mean = format_bytes(round(length / calls)) if calls and length else "-"
-        share = f"{100 * time_s / mpi_s:.0f} %" if mpi_s > 0 else "-"
-        where = place_words(results.sites[int(number)])
-        lines.append(f"  {call:<22} {round(calls):>12,} {mean:>11} {seconds(time_s):>9} {share:>7}  {where}")
-    return lines

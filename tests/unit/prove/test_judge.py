@@ -251,7 +251,7 @@ def test_a_refuted_remedy_is_said() -> None:
 def test_what_was_not_taken_says_nothing_of_the_finding_but_stands_in_the_verdict() -> None:
     found = shown(judged(runs(3, 0.9), replace(TAKEN, state="ignored")))
     assert found.findings[0].status == "priced"
-    assert any(sentence.startswith("Tried: huge-pages: ignored: ") for sentence in found.verdict)
+    assert any(sentence.startswith("Tried huge-pages: not taken, nothing to prove") for sentence in found.verdict)
 
 
 def test_folders_of_proofs_are_in_order_of_their_numbers(tmp_path: Path) -> None:

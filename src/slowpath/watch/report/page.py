@@ -40,14 +40,12 @@ from slowpath.report.figure import (
 from slowpath.report.page import PAGE_BYTES, render
 from slowpath.report.run_page import date
 from slowpath.watch.accounts import WAITS
-from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.proof import Proof, ProofEffect
 from slowpath.watch.report import words
 from slowpath.watch.results import (
     AccountName,
     CallSite,
     Coverage,
-    RankResources,
     Slice,
     WatchedProgram,
     WatchFinding,
@@ -99,7 +97,6 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
         _timeline_section(results),
         _messages_section(results),
         _pairs_section(results),
-        _resources_section(results),
         _calls_section(results),
         _coverage_section(results),
     ]
@@ -167,9 +164,6 @@ def _warnings(results: WatchResults) -> list[str]:
     if cut:
         few = listed([str(rank) for rank in cut[:6]]) + (f" and {len(cut) - 6} more" if len(cut) > 6 else "")
         warnings.append(f"Rank {few} ended without MPI_Finalize: its data up to that point is shown.")
-    share = unexplained_share(results.ranks)
-    if share > MOST_UNEXPLAINED and not results.verdict:  # the verdict's headline says so
-        warnings.append(f"{fmt.percent(share, 0)} of the time in MPI is unexplained, so no claim is based on it.")
     if results.coverage.contradictions:
         warnings.append(f"{words.count(results.coverage.contradictions)} matched pairs contradict each other.")
     return warnings
@@ -585,55 +579,9 @@ def pairs_matrix(results: WatchResults) -> Matrix | None:
     return Matrix("Bytes from rank to rank", f"{caption}.", names, squares, said, "s1", table)
 
 
-# ---- Resources, calls, coverage
+# ---- Calls, coverage
 
-_MOST_RESOURCES = 32
 _CALLS_SHOWN = 12
-_RESOURCES_LEAD = (
-    "From /proc, between MPI_Init and MPI_Finalize; {}. Waited for a processor: the thread that calls MPI could run, "
-    "and another one ran in its place. Switched off: how often the kernel gave its processor to another thread."
-)
-
-
-def _resources_section(results: WatchResults) -> Section | None:
-    """Return what each rank had to work with; None: no record says it."""
-    every = results.resources
-    if not every:
-        return None
-    shown = sorted(every, key=lambda rank: rank.waited_s or 0.0, reverse=True)[:_MOST_RESOURCES]
-    which = "all ranks" if len(shown) == len(every) else f"the {len(shown)} that waited longest of {len(every)} ranks"
-    spaces = len({rank.user_namespace for rank in every}) > 1
-    head = [
-        *("Rank", "Processors", "Busy threads", "Processor time", "Waited for a processor", "Switched off"),
-        *("Memory at the end", "Growth", "Memory limit", "Free in /dev/shm"),
-        *(["User namespace"] if spaces else []),
-    ]
-    table = Table("", head, [_resources(rank, spaces) for rank in sorted(shown, key=lambda rank: rank.rank)])
-    lead = _RESOURCES_LEAD.format(which)
-    return Section("resources", "What each rank had to work with", "Resources", [table], lead)
-
-
-def _resources(rank: RankResources, has_space: bool) -> list[str]:
-    quota = f", {rank.processor_quota:g} by its group" if rank.processor_quota is not None else ""
-    of = f"{rank.processors} of {rank.online}" if rank.processors and rank.online else rank.processors or fmt.MISSING
-    grown = rank.grown_bytes
-    return [
-        str(rank.rank),
-        f"{of}{quota}",
-        fmt.MISSING if rank.busy_threads is None else f"{rank.busy_threads} of {rank.threads}",
-        words.time(rank.ran_s),
-        words.time(rank.waited_s),
-        fmt.MISSING if rank.involuntary_switches is None else words.count(rank.involuntary_switches),
-        _bytes(rank.resident_bytes),
-        fmt.MISSING if grown is None else f"{'-' if grown < 0 else ''}{words.spelled_bytes(abs(grown))}",
-        words.spelled_bytes(rank.memory_limit_bytes) if rank.memory_limit_bytes is not None else "none",
-        _bytes(rank.shm_free_bytes),
-        *([str(rank.user_namespace)] if has_space else []),
-    ]
-
-
-def _bytes(number: int | None) -> str:
-    return fmt.MISSING if number is None else words.spelled_bytes(number)
 
 
 def _calls_section(results: WatchResults) -> Section:
