@@ -418,20 +418,17 @@ def usual(own_s: Floats, call: Ints, times: float = 3.0) -> Floats:
     return found
 
 
-LITTLE_QUEUED = 0.1  # of the time that a cap takes off: so little of it at most is want of a processor
-
-
 def unhindered(calls: ProgramCalls, rows: Ints) -> Floats:
-    """As `usual`, of these calls; uncapped where ranks hardly stood in the queue for a processor: a lock that another
-    rank holds is the call's own.
+    """As `usual`, of these calls, but no more is taken off in all than ranks stood in the queue for a processor: a lock
+    that another rank holds is the call's own.
     """
-    own_s = calls.own_s[rows]
-    capped_s = usual(own_s, calls.call[rows])
+    own_s, capped_s = calls.own_s[rows], usual(calls.own_s[rows], calls.call[rows])
     shares = calls.resources.ranks if calls.resources else ()
     queued_s = [share.waited_s for share in shares if share.waited_s is not None]
     taken_s = float(((own_s - capped_s) * calls.seconds_weight[rows]).sum())
-    had_cores = len(queued_s) == calls.ranks and sum(queued_s) <= LITTLE_QUEUED * taken_s
-    return own_s if had_cores else capped_s
+    if len(queued_s) < calls.ranks or taken_s <= 0:
+        return capped_s
+    return capped_s + (own_s - capped_s) * max(1.0 - sum(queued_s) / taken_s, 0.0)
 
 
 def merged(own_s: Floats, call: Ints, share: Floats, bytes_each: Floats) -> Floats:

@@ -376,15 +376,15 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
 
 # Of programs with a fault and a twin without it (docs/results/watch.md). The estimates' own ends hold what a replay
 # knows of, and not what else goes with the calls: cache misses, waits elsewhere, loops that compile better.
-ERROR, MOST_SPAN = 1.5, 3.0
+BELOW, ABOVE, MOST_SPAN = 1.5, 1.75, 3.0
 
 
 def _as_validated(saved: Three, group: Sequence[SeenPattern]) -> Three:
     """With an interval that has at least the estimates' validated error, and no ends that no twin came to."""
     value, low, high = saved[0], min(saved[:2]), max(saved[0], saved[2])
     if any(one.sites or one.rows.size for one in group):
-        high = float(np.clip(high, ERROR * value, MOST_SPAN * value))
-        low = min(low, value / ERROR)
+        high = float(np.clip(high, ABOVE * value, MOST_SPAN * value))
+        low = min(low, value / BELOW)
     return value, max(low, high / MOST_SPAN), high
 
 

@@ -58,8 +58,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     walked = np.zeros(len(calls), dtype=bool)
     for pattern in walks:
         walked[pattern.rows] = True
-    for early, here, _ in searching(calls):
-        walked[early.row[here]] = True
+    for search in searching(calls):
+        walked[search.rows] = True
     return [
         *walks,
         *_messages(calls, walked),

@@ -17,6 +17,7 @@ import numpy as np
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.program_pattern import (
     NONE,
+    Bools,
     Floats,
     Ints,
     ProgramCalls,
@@ -24,6 +25,7 @@ from slowpath.findings.program_pattern import (
     SeenPattern,
     grouped,
     most,
+    unhindered,
     usual,
 )
 
@@ -46,11 +48,21 @@ class _Early:
     rank: Ints
 
 
-def searching(calls: ProgramCalls) -> Iterator[tuple[_Early, Ints, float]]:
-    """Of each place: messages that were there before, those whose receives search, and what one takes that does not."""
+@dataclass(frozen=True)
+class Search:
+    """Receives of a place that search. base_s: what one takes that does not.  past: words for what they pass over."""
+
+    rows: Ints
+    base_s: float
+    past: str
+
+
+def searching(calls: ProgramCalls) -> list[Search]:
+    """Of each place: by messages that were there before, or by times that fall with the queue."""
     early = _early(calls)
     deep = early.passed >= DEEP
     alike, _ = grouped(calls.call[early.row], calls.site[early.row])
+    found = []
     for kind in np.unique(alike[deep]).tolist():
         here = np.flatnonzero(alike == kind)
         base_s = _base_s(calls, early, here)
@@ -59,7 +71,62 @@ def searching(calls: ProgramCalls) -> Iterator[tuple[_Early, Ints, float]]:
             continue
         longer = float(np.median(calls.own_s[early.row[slow]])) >= LONGER * base_s
         if longer and grows(calls.own_s[early.row[here]], early.passed[here]):
-            yield early, here, base_s
+            mine = here[early.passed[here] > SHALLOW]
+            worst = mine[early.passed[mine].argmax()]
+            past = f"past up to {early.passed[worst]:,} earlier ones that waited on rank {early.rank[worst]}"
+            found.append(Search(np.unique(early.row[mine]), base_s, past))
+    return found + _falling(calls, [int(calls.site[search.rows[0]]) for search in found])
+
+
+BLOCK, BLOCKS = 16, 4  # receives in a row that stand for one time, and such blocks of a row at least
+FALLS = 0.8  # of the rows, whose last quarter is faster than the first
+RANGE = 4.0  # times as long as the fastest tenth of all blocks the slowest tenth takes
+
+
+def _falling(calls: ProgramCalls, known: Sequence[int]) -> list[Search]:
+    """Where the sends of what is received were not kept: short receives in a row, during which their source sends
+    nothing, so that all messages are there; and each row gets faster, as a queue does that shrinks.
+    """
+    if calls.target is None:
+        return []
+    receives = calls.named("MPI_Recv") & (calls.bytes <= calls.eager_bytes) & ~np.isin(calls.site, known)
+    receives &= _sends_nothing(calls, np.flatnonzero(receives & (calls.target >= 0)))
+    early = _early(calls)
+    in_order = calls.site[early.row[early.passed == 0]]
+    found = []
+    for place in np.unique(calls.site[receives]).tolist():
+        rows = np.flatnonzero(receives & (calls.site == place))
+        if rows.size < LEAST or (in_order == place).sum() >= LEAST:
+            continue
+        ends = np.flatnonzero((np.diff(rows) > 1) | (np.diff(calls.thread[rows]) != 0)) + 1
+        long = [row for row in np.split(rows, ends) if row.size >= BLOCK * BLOCKS]
+        medians = [np.median(calls.own_s[row[: row.size // BLOCK * BLOCK]].reshape(-1, BLOCK), axis=1) for row in long]
+        falls = [np.median(each[: each.size // 4]) > np.median(each[-(each.size // 4) :]) for each in medians]
+        if not falls or np.mean(falls) < FALLS:
+            continue
+        fast_s, slow_s = np.percentile(np.concatenate(medians), [10, 90])
+        if slow_s >= RANGE * fast_s:
+            base_s = float(np.percentile(calls.own_s[rows], FASTEST))
+            found.append(
+                Search(rows, base_s, "and take less time the fewer are left of a row, as a search of them does")
+            )
+    return found
+
+
+def _sends_nothing(calls: ProgramCalls, receives: Ints) -> Bools:
+    """Which of these receives have a source that is in no call which sends meanwhile, shape (n,)."""
+    assert calls.target is not None
+    sends = np.zeros(len(calls), dtype=bool)
+    sends[calls.messages.sent[calls.messages.sent != NONE]] = True
+    found = np.zeros(len(calls), dtype=bool)
+    for source in np.unique(calls.target[receives]).tolist():
+        theirs = np.flatnonzero(sends & (calls.rank == source))
+        theirs = theirs[np.argsort(calls.start_s[theirs], kind="stable")]
+        mine = receives[calls.target[receives] == source]
+        last = np.searchsorted(calls.start_s[theirs], calls.end_s[mine]) - 1
+        ended_s = np.append(np.maximum.accumulate(calls.end_s[theirs]), -np.inf)
+        found[mine] = ended_s[last] < calls.start_s[mine]
+    return found
 
 
 def grows(own_s: Floats, passed: Ints) -> bool:
@@ -114,27 +181,24 @@ def _later_before(turn: Ints) -> Ints:
 
 def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Receives that take longer the more messages they pass over: in the order of sending they pass over none."""
-    for early, here, base_s in searching(calls):
-        mine = here[early.passed[here] > SHALLOW]
-        rows = np.unique(early.row[mine])
+    for search in searching(calls):
+        rows, base_s = search.rows, search.base_s
         own_s, call = calls.own_s[rows], calls.call[rows]
-        value = np.maximum(usual(own_s, call) - base_s, 0.0)
+        value = np.maximum(unhindered(calls, rows) - base_s, 0.0)
         ends = [value, np.minimum(usual(own_s, call, 1.0) - 2 * base_s, value), usual(own_s, call, 9.0) - 0.5 * base_s]
         saved_s = np.maximum(np.stack(ends, axis=1), 0.0)
         # Receives at that place whose send was not kept are as those whose send was.
         there = np.flatnonzero((calls.call == call[0]) & (calls.site == calls.site[rows[0]]))
-        is_known = np.isin(there, calls.messages.posted)
+        is_known = np.isin(there, calls.messages.posted) | np.isin(there, rows)
         unknown = there[~is_known]
         spare_s = np.minimum(saved_s.sum(axis=0) / is_known.sum(), calls.own_s[unknown][:, None])
-        most_passed = int(early.passed[mine].max())
-        rank = int(early.rank[mine][early.passed[mine].argmax()])
         count = calls.stood_for(np.concatenate([rows, unknown]))
         yield SeenPattern(
             name="receives search a long queue",
             sites=most(calls.site[rows], own_s),
             count=count,
-            text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, past up "
-            f"to {most_passed:,} earlier ones that waited on rank {rank}",
+            text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, "
+            f"{search.past}",
             change="receive in the order of sending, post the receives before the messages arrive (MPI_Irecv), or "
             "let the sender wait for the receiver at times",
             basis="these receives' time beyond that of receives that pass over few messages",
