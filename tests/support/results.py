@@ -19,7 +19,6 @@ from slowpath.core.cell_results import (
     CellResult,
     MetricEstimate,
     MetricResult,
-    Outliers,
     RoleWitness,
 )
 from slowpath.core.result import Phase, Role
@@ -76,7 +75,6 @@ def an_estimate(value: float = 1e-6, **changes: Any) -> MetricEstimate:
         p999_reason="fewer than 10000 samples",
         min=0.98 * value,
         max=1.03 * value,
-        outliers=Outliers(mild=0, severe=0, severe_time_ratio=0.0),
         steady_class="flat",
         within_ratio=0.02,
         between_ratio=0.01,

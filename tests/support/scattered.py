@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.cell_results import Allocations, CellResult, MetricEstimate, Outliers
+from slowpath.core.cell_results import Allocations, CellResult, MetricEstimate
 from slowpath.core.result import Phase
 from slowpath.core.results import (
     ContrastResult,
@@ -66,7 +66,6 @@ def estimate(
         min=value * 0.93,
         within_ratio=spread * 1.7,
         between_ratio=spread,
-        outliers=Outliers(mild=rng.randrange(30), severe=rng.randrange(9), severe_time_ratio=0.013),
         quantum_ratio=10e-9 / value,
         steady_class=rng.choice(["flat", "flat", "flat", "warm-up"]),
     )

@@ -28,7 +28,6 @@ from slowpath.core.cell_results import (
     LaunchInstructions,
     MetricEstimate,
     MetricResult,
-    Outliers,
     PerCall,
     RoleWitness,
     SampleNumbers,
@@ -422,7 +421,6 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         p999_reason=next((launch.tails.reason for launch in launches if launch.tails.reason), None),
         min=min(launch.tails.min for launch in launches),
         max=max(launch.tails.max for launch in launches),
-        outliers=_outliers(launches),
         steady_class=classes.most_common(1)[0][0] if classes else None,
         within_ratio=median(inside) if inside else None,
         between_ratio=between(centres),
@@ -504,15 +502,6 @@ def _typical(quantiles: Sequence[float | None]) -> float | None:
     """Of the tail: the median over launches of the launch's own; None where one launch has too few samples."""
     known = [quantile for quantile in quantiles if quantile is not None]
     return median(known) if len(known) == len(quantiles) else None
-
-
-def _outliers(launches: Sequence[Reduced]) -> Outliers:
-    severe_s = sum(launch.outliers.severe_time_ratio * launch.total_s for launch in launches)
-    return Outliers(
-        mild=sum(launch.outliers.mild for launch in launches),
-        severe=sum(launch.outliers.severe for launch in launches),
-        severe_time_ratio=severe_s / sum(launch.total_s for launch in launches),
-    )
 
 
 _NO_LAUNCH = "no witnessed launch of this cell in the run"

@@ -13,7 +13,7 @@ from slowpath.core.results import Line
 from slowpath.core.units import format_time
 from slowpath.experiments.measured import Reduced
 from slowpath.stats.estimate import quantiles
-from slowpath.stats.launches import tails, tukey, within
+from slowpath.stats.launches import tails, within
 
 Series = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 
@@ -86,7 +86,6 @@ def _later(one: Reduced) -> Reduced:
         samples=kept_s.size,
         kept_s=kept_s,
         tails=tails(kept_s),
-        outliers=tukey(kept_s),
         within_ratio=within(kept_s),
     )
 

@@ -31,14 +31,6 @@ from slowpath.core.result import (
 PagesObserved = Annotated[str, Meta(pattern="^(small|huge|mixed|shared|unknown)$")]
 
 
-class Outliers(Result, frozen=True, kw_only=True):
-    """Samples far from the others; none is dropped."""
-
-    mild: Annotated[Count, means("samples")]
-    severe: Annotated[Count, means("samples")]
-    severe_time_ratio: Annotated[Share, means("the severe ones' share of the time")]
-
-
 class ByCleanness(Result, frozen=True, kw_only=True):
     """Experiments cannon and coll: the value over clean repetitions and over all."""
 
@@ -83,7 +75,6 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     p999_reason: Annotated[str | None, means("why p999, or any other quantile, is null")]
     min: Annotated[Number, means("least sample")]
     max: Annotated[Number, means("largest sample")]
-    outliers: Annotated[Outliers, means("samples far from the others")]
     steady_class: Annotated[
         Literal["flat", "warm-up", "slowdown", "no steady state"] | None,
         means("how most launches begin; null: too few samples to judge"),

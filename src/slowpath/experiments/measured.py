@@ -33,7 +33,7 @@ from slowpath.record.events import (
 )
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.stats.estimate import Floats, quantiles, quantiles_of_sorted
-from slowpath.stats.launches import SteadyClass, SteadyState, Tails, TukeyOutliers, steady_state, tails, tukey, within
+from slowpath.stats.launches import SteadyClass, SteadyState, Tails, steady_state, tails, within
 
 _NOT_RECORDED = "the record does not say which processors the ranks may use"
 
@@ -468,7 +468,6 @@ class Reduced:
     steady_class: SteadyClass | None
     kept_s: NDArray[np.float64]
     tails: Tails
-    outliers: TukeyOutliers
     within_ratio: float | None
     batch: int
     operations: int
@@ -481,7 +480,7 @@ class Reduced:
 def reduce(series: MetricSamples) -> Reduced | None:
     """Summary of one launch's series; None when it is empty or holds a time that is not positive.
 
-    A warm-up at the head of consecutive samples is left out of the centre only; tails and outliers are of all samples.
+    A warm-up at the head of consecutive samples is left out of the centre only; tails are of all samples.
     """
     values = series.values_s
     if values.size == 0 or not (values > 0).all():
@@ -503,7 +502,6 @@ def reduce(series: MetricSamples) -> Reduced | None:
         steady_class=state.steady_class,
         kept_s=steady[:: max(1, -(-steady.size // KEPT_WHOLE))].copy(),
         tails=tails(values, ordered),
-        outliers=tukey(values, ordered),
         within_ratio=within(values, ordered),
         batch=series.batch,
         operations=series.operations,

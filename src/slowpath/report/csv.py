@@ -22,7 +22,7 @@ _METRIC = ("unit", "better")
 _ESTIMATE = (
     *("value", "interval_low", "interval_high", "interval_kind", "level", "launches", "samples"),
     *("min", "p50", "p90", "p99", "p999", "p999_reason", "max", "within_ratio", "between_ratio"),
-    *("outliers_mild", "outliers_severe", "severe_time_ratio", "quantum_ratio", "steady_class"),
+    *("quantum_ratio", "steady_class"),
 )
 _CELL_END = ("validated_bytes", "wrong_bytes", "reproduce")
 _CONTRAST = ("id", "group", "question", "axis")
@@ -36,9 +36,6 @@ _MADE: Mapping[str, Callable[[Any], Value]] = {
     "parameters": lambda cell: json.dumps(cell.parameters, ensure_ascii=False, sort_keys=True),
     "interval_low": lambda entry: entry.interval[0] if entry.interval else None,
     "interval_high": lambda entry: entry.interval[1] if entry.interval else None,
-    "outliers_mild": lambda estimate: estimate.outliers.mild,
-    "outliers_severe": lambda estimate: estimate.outliers.severe,
-    "severe_time_ratio": lambda estimate: estimate.outliers.severe_time_ratio,
     "reproduce_a": lambda contrast: contrast.reproduce.a,
     "reproduce_b": lambda contrast: contrast.reproduce.b,
     "suspect": lambda contrast: "; ".join(contrast.suspect),

@@ -122,7 +122,7 @@ _TERMS = [
         "The first message ever sent from a fresh allocation, and the messages of the steady state. They are never "
         "mixed.",
     ),
-    ("Quantiles", "Hyndman and Fan type 7. Outliers are counted by Tukey's fences and never dropped."),
+    ("Quantiles", "Hyndman and Fan type 7. Outliers are never dropped."),
     (fmt.MISSING, "Missing; the reason follows."),
 ]
 

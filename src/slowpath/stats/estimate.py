@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -312,8 +312,6 @@ def welch(a: Values, b: Values) -> MeanWithT:
 # larger), so p is never too small.
 # Source: Hollander and Wolfe, Nonparametric Statistical Methods, 2nd ed., sections 3.1 to 3.3.
 
-Alternative = Literal["two-sided", "greater", "less"]
-
 
 @dataclass(frozen=True)
 class HodgesLehmann:
@@ -324,25 +322,14 @@ class HodgesLehmann:
 
 
 @lru_cache(maxsize=128)
-def _cumulative_law(n: int) -> Floats:
-    probability = np.zeros(n * (n + 1) // 2 + 1)
-    probability[0] = 1.0
-    top = 0  # largest reachable T+ so far
+def cumulative_law(n: int) -> Floats:
+    """P(T+ <= t) for t = 0 .. n(n+1)/2 when n >= 1 values are symmetric about zero; n^3 / 3 additions."""
+    probability = np.ones(1)
     for rank in range(1, n + 1):
-        shifted = probability[: top + 1].copy()
-        probability[: top + 1] *= 0.5
-        probability[rank : top + rank + 1] += 0.5 * shifted
-        top += rank
+        probability = 0.5 * (np.pad(probability, (0, rank)) + np.pad(probability, (rank, 0)))
     law: Floats = np.minimum(np.cumsum(probability), 1.0)
     law.setflags(write=False)
     return law
-
-
-def cumulative_law(n: int) -> Floats:
-    """P(T+ <= t) for t = 0 .. n(n+1)/2 when n values are symmetric about zero; n^3 / 3 additions, cached."""
-    if n < 1:
-        raise ValueError(f"signed rank: needs n >= 1, got {n}")
-    return _cumulative_law(n)
 
 
 def _walsh_averages(array: Floats) -> Floats:
@@ -351,23 +338,17 @@ def _walsh_averages(array: Floats) -> Floats:
     return averages
 
 
-def p_value(differences: Values, alternative: Alternative = "two-sided") -> float:
-    """Exact p of "the differences are symmetric about zero"; conservative under ties and zeros.
+def p_value(differences: Values) -> float:
+    """Exact two-sided p of "the differences are symmetric about zero"; conservative under ties and zeros.
 
-    Args: differences: shape (n,), independent; `greater` means that they tend to be positive.
+    Args: differences: shape (n,), independent.
     """
     array = finite(differences, "differences")
     averages = _walsh_averages(array)
     law = cumulative_law(array.size)
-    total = averages.size
     # The law is symmetric: P(T >= t) = P(T <= total - t).
-    upper = float(law[total - int(np.count_nonzero(averages > 0))])
-    lower = float(law[total - int(np.count_nonzero(averages < 0))])
-    if alternative == "greater":
-        return upper
-    if alternative == "less":
-        return lower
-    return min(1.0, 2.0 * min(upper, lower))
+    tails = (float(law[averages.size - int(np.count_nonzero(side))]) for side in (averages > 0, averages < 0))
+    return min(1.0, 2.0 * min(tails))
 
 
 def hodges_lehmann(values: Values, level: float = 0.95) -> HodgesLehmann:

@@ -18,43 +18,10 @@ from slowpath.stats.estimate import (
     median_of_sorted,
     minimal_n,
     positive,
-    quantiles,
     quantiles_of_sorted,
 )
 
-# Spread, outliers and tails of the samples of a launch, and the spread between launches.
-
-# Outliers are counted, never dropped: they are time that was really spent.
-
-MILD_IQR = 1.5
-SEVERE_IQR = 3.0
-
-
-@dataclass(frozen=True)
-class TukeyOutliers:
-    """Samples beyond Tukey's fences, and the share of all time that the severe ones took."""
-
-    mild: int  # beyond 1.5, up to 3 interquartile ranges outside the quartiles
-    severe: int  # beyond 3
-    severe_time_ratio: float
-    samples: int
-
-
-def tukey(samples: Values, ordered: Floats | None = None) -> TukeyOutliers:
-    """Count the outliers of one launch. Source: Tukey, Exploratory Data Analysis, 1977, section 2D.
-
-    Args: samples: shape (n,), times > 0, each of the same number of operations.  ordered: the same, sorted; None: they
-          were not sorted.
-    """
-    array = positive(samples, "samples") if ordered is None else _positive_as_sorted(samples, ordered)
-    first, third = quantiles(array, (0.25, 0.75)) if ordered is None else quantiles_of_sorted(ordered, (0.25, 0.75))
-    if ordered is not None and max(first - ordered[0], ordered[-1] - third) <= MILD_IQR * (third - first):
-        return TukeyOutliers(0, 0, 0.0, array.size)  # not even the extremes are outside
-    distance = np.maximum(first - array, array - third)
-    severe = distance > SEVERE_IQR * (third - first)
-    mild = (distance > MILD_IQR * (third - first)) & ~severe
-    ratio = float(array[severe].sum() / array.sum())
-    return TukeyOutliers(int(mild.sum()), int(severe.sum()), ratio, array.size)
+# Spread and tails of the samples of a launch, and the spread between launches.
 
 
 def _positive_as_sorted(samples: Values, ordered: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult, Outliers, RoleWitness
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult, RoleWitness
 from slowpath.core.results import (
     ContrastResult,
     ContrastSide,
@@ -83,7 +83,6 @@ def estimate(times_s: Sequence[float]) -> MetricEstimate:
         p999_reason="too few samples",
         min=float(min(times_s)),
         max=float(max(times_s)),
-        outliers=Outliers(mild=0, severe=0, severe_time_ratio=0.0),
         steady_class=None,
         within_ratio=None,
         between_ratio=None,

@@ -8,7 +8,7 @@ import pytest
 from planting import GIB, KIB, MIB, plant
 
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.known import find
+from slowpath.stats.laws.known import BY_BYTE, CONSTANT
 
 TRIALS = 60
 DESIGNS = {
@@ -42,7 +42,7 @@ def test_noise_alone_gives_a_law_in_a_few_per_cent_of_sweeps(design: str, launch
 def test_an_effect_below_the_smallest_that_counts_is_no_law() -> None:
     sizes = [float(2**k) for k in range(3, 23)]
     sweep = plant(1, {"message_bytes": sizes}, [1e-5 * (1 + 0.02 * n / sizes[-1]) for n in sizes], noise=0.001, wild=0)
-    choice = choose(sweep, [find("constant"), find("bytes")])
+    choice = choose(sweep, [CONSTANT, BY_BYTE])
     assert choice.winner is not None
     assert choice.winner.name == "constant"
 

@@ -12,7 +12,7 @@ from scipy import optimize
 
 from slowpath.core.errors import UsageError
 from slowpath.stats.laws.choose import choose, drawn_points
-from slowpath.stats.laws.fit import fit, solve, solve_times
+from slowpath.stats.laws.fit import Fit, curve, fit_on, solve, solve_times
 from slowpath.stats.laws.known import (
     BY_BYTE,
     CONSTANT,
@@ -21,11 +21,12 @@ from slowpath.stats.laws.known import (
     SEGMENTS,
     alignment,
     best_splits,
-    find,
 )
-from slowpath.stats.laws.law import (
-    Sweep,
-)
+from slowpath.stats.laws.law import Law, Sweep
+
+
+def fit(law: Law, sweep: Sweep) -> Fit:
+    return fit_on(law, sweep, curve(sweep))
 
 
 def test_nonnegative_least_squares_against_scipy() -> None:
@@ -35,7 +36,7 @@ def test_nonnegative_least_squares_against_scipy() -> None:
         points, columns = int(random.integers(5, 12)), int(random.integers(1, 5))
         matrix, target = random.normal(size=(points, columns)), random.normal(size=points)
         weights = random.uniform(0.5, 2.0, points)
-        found = solve(matrix, target, weights, np.ones(columns, dtype=bool))
+        found = solve(matrix, target, weights)
         expected = optimize.nnls(matrix * weights[:, None], target * weights)[0]
         assert found == pytest.approx(expected, abs=1e-9)
         clipped += (expected == 0).any()
@@ -45,7 +46,7 @@ def test_nonnegative_least_squares_against_scipy() -> None:
 def test_errors_are_looked_at_as_ratios() -> None:
     """Half of the points 4 times longer than the other: the constant is their geometric mean."""
     times = np.array([1.0, 4.0] * 5)
-    found = solve_times(np.ones((10, 1)), times, np.full(10, 0.02), np.ones(1, dtype=bool))
+    found = solve_times(np.ones((10, 1)), times, np.full(10, 0.02))
     assert found is not None
     assert found[0] == pytest.approx(2.0, rel=1e-3)
 
@@ -85,7 +86,7 @@ def test_a_wild_value_of_a_launch_moves_its_fit_little() -> None:
     spoilt = sweep.launch_s.copy()
     spoilt[2, -1] *= 5
     wild = make_sweep({"message_bytes": sizes}, spoilt)
-    before, after = (fit(find("bytes"), one).coefficients[1].launch_values[2] for one in (sweep, wild))
+    before, after = (fit(BY_BYTE, one).coefficients[1].launch_values[2] for one in (sweep, wild))
     assert after == pytest.approx(before, rel=0.15)
 
 

@@ -7,7 +7,7 @@ import pytest
 from planting import GIB, KIB, MIB, plant
 
 from slowpath.stats.laws.choose import Choice, choose
-from slowpath.stats.laws.known import LAWS, find
+from slowpath.stats.laws.known import LAWS
 from slowpath.stats.laws.law import Sweep
 
 pytestmark = pytest.mark.needs("minutes")
@@ -72,7 +72,7 @@ def chosen() -> dict[str, list[Choice]]:
 
 def test_each_law_of_the_registry_is_planted() -> None:
     assert set(PLANTS) == {law.name for law in LAWS}
-    assert all(find(name).name == name for name in PLANTS)
+    assert {law.name for law in LAWS} >= set(PLANTS)
 
 
 @pytest.mark.parametrize("name", PLANTS)

@@ -11,7 +11,7 @@ from planting import MIB, make_sweep, plant
 
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.fit import NotDetermined, curve, fit_on
-from slowpath.stats.laws.known import GRANULES, find
+from slowpath.stats.laws.known import ALLOCATION, BY_BYTE, CONSTANT, GRANULES
 
 Time = Callable[[dict[str, float]], float]
 
@@ -30,7 +30,7 @@ def test_message_and_allocation_of_one_length(truth: str, seed: int) -> None:
     key = {"bytes": "message_bytes", "allocation": "allocation_bytes"}[truth]
     places = [{"message_bytes": n, "allocation_bytes": n} for n in MESSAGES]
     sweep = measured(lambda place: 2e-6 + place[key] / 10e9, places, seed)
-    choice = choose(sweep, [find(name) for name in ("constant", "bytes", "allocation")])
+    choice = choose(sweep, [CONSTANT, BY_BYTE, ALLOCATION])
     assert choice.winner is None
     assert choice.refused is not None
 
@@ -49,7 +49,7 @@ def test_granules_where_all_lengths_have_the_same_remainder(seed: int) -> None:
 def test_without_noise_identical_curves_are_refused_in_these_words() -> None:
     times = [[1e-6 + n / 1e10 for n in MESSAGES]] * 3
     sweep = make_sweep({"message_bytes": MESSAGES, "allocation_bytes": MESSAGES}, times)
-    choice = choose(sweep, [find("bytes"), find("allocation")])
+    choice = choose(sweep, [BY_BYTE, ALLOCATION])
     assert choice.winner is None
     assert choice.refused is not None
     assert "same curve" in choice.refused
@@ -63,6 +63,6 @@ def test_wrong_laws_are_not_named_over_many_draws() -> None:
         lengths = [n + 4096.0 * (k % 2) for k, n in enumerate(float(2**p) for p in range(18, 28))]
         messages = [float(2**p) for p in range(18, 28)]
         sweep = plant(seed, {"message_bytes": messages, "allocation_bytes": lengths}, [5e-6 + n / 8e9 for n in lengths])
-        winner = choose(sweep, [find("constant"), find("bytes"), find("allocation")]).winner
+        winner = choose(sweep, [CONSTANT, BY_BYTE, ALLOCATION]).winner
         wrong += winner is not None and winner.name == "bytes"
     assert wrong == 0

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.analyse.cells import _by_use
-from slowpath.core.cell_results import ByRepetition, MetricEstimate, MetricResult, Outliers
+from slowpath.core.cell_results import ByRepetition, MetricEstimate, MetricResult
 from slowpath.findings.laws import launch_times
 from slowpath.stats.laws.law import Sweep
 
@@ -17,7 +17,7 @@ def estimate(launch_values: list[float]) -> MetricEstimate:
     return MetricEstimate(
         value=1.0, interval=None, interval_kind="", level=None, launches=2, location=0.5, launch_values=launch_values,
         samples=2, cut_samples=0, p50=None, p90=None, p99=None, p999=None, p999_reason=None, min=1.0, max=1.0,
-        outliers=Outliers(mild=0, severe=0, severe_time_ratio=0.0), steady_class=None, within_ratio=None,
+        steady_class=None, within_ratio=None,
         between_ratio=None, batch=1, quantum_ratio=None,
     )  # fmt: skip
 

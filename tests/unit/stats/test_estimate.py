@@ -17,7 +17,6 @@ from slowpath.stats.launches import (
     partition,
     steady_state,
     tails,
-    tukey,
     within,
 )
 
@@ -87,27 +86,12 @@ def test_tails_only_where_estimable() -> None:
     assert many.reason is None
 
 
-def test_outliers_are_counted_by_the_fences() -> None:
-    # Quartiles 3 and 7 of 1..9 stay where they are when values are put in the middle: fences at -3, 13 and
-    # -9, 19.
-    samples = np.array([1.0, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9, 13.1, 100.0])
-    found = tukey(samples)
-    first, third = np.quantile(samples, (0.25, 0.75))
-    assert found.mild == int(
-        ((samples > third + 1.5 * (third - first)) & (samples <= third + 3 * (third - first))).sum()
-    )
-    assert found.severe == 1
-    assert found.severe_time_ratio == pytest.approx(100 / samples.sum())
-    assert found.samples == 13
-
-
 @pytest.mark.parametrize("size", [1, 2, 5, 40, 401])
 def test_sorted_samples_save_time_and_change_no_bit(size: int) -> None:
     random = np.random.default_rng(size)
     for values in (np.exp(random.standard_normal(size)), np.full(size, 3.0), 1.0 + 1e-3 * random.random(size)):
         ordered = np.sort(values)
         assert tails(values) == tails(values, ordered)
-        assert tukey(values) == tukey(values, ordered)
         assert within(values) == within(values, ordered)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.core.errors import UsageError
 from slowpath.core.units import format_bytes
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.law import (
@@ -98,9 +97,7 @@ ALLOCATION = Law(
 HOST_PAGE = 4096  # lengths are rounded up to it before anything is mapped
 LARGEST = 2**26  # of a page: alignment above it is an accident of the length
 CLASSES = 3
-BASE = "base"
 ASKED = "buffer_bytes"
-Alignment = Callable[[Covariates], Floats]
 Rest = Literal["free", "paged", "by length"]  # what the best aligned class costs: a constant, by page, one a length
 _SAID = {"free": ", the last free", "paged": "", "by length": ", the last as each length has it"}
 
@@ -115,12 +112,10 @@ def alignment(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Classes:
-    """length: covariate. of: its alignment. limits: the least alignment of each class but the first, ascending. asked:
-    lengths that have a constant of their own where `rest` says so.
-    """
+    """length: covariate. limits: the least alignment of each class but the first, ascending.
+    asked: lengths that have a constant of their own where `rest` says so."""
 
     length: str
-    of: Alignment
     limits: tuple[float, ...]
     least: float
     rest: Rest
@@ -132,7 +127,7 @@ class _Classes:
         return starts if self.rest == "paged" else starts[:-1]
 
     def __call__(self, covariates: Covariates) -> Sequence[Column]:
-        index = np.searchsorted(self.limits, self.of(covariates), side="right")
+        index = np.searchsorted(self.limits, alignment(covariates[self.length]), side="right")
         terms = _bases(covariates, self.asked) if self.rest == "by length" else [intercept(covariates)]
         for number, page in enumerate(self.pages()):
             count = np.where(index == number, np.ceil(covariates[self.length] / page), 0.0)
@@ -162,27 +157,17 @@ def _granules_variant(classes: _Classes, what: str, levels: Floats) -> Variant:
     return Variant(f"granules of the {what}: {text}{_SAID[classes.rest]}", classes, brackets)
 
 
-def _alignments(covariates: Covariates, length: str, text: str) -> dict[str, Alignment]:
-    found: dict[str, Alignment] = {f"{text}'s length": lambda c: alignment(c[length])}
-    if BASE in covariates:
-        found[f"{text}'s base"] = lambda c: alignment(c[BASE])
-        found[f"{text}'s length and base"] = lambda c: np.minimum(alignment(c[length]), alignment(c[BASE]))
-    return found
-
-
 def _granules_variants(covariates: Covariates) -> Sequence[Variant]:
     rests: tuple[Rest, ...] = ("free", "paged", "by length") if varies(covariates, ASKED) else ("free", "paged")
     asked = tuple(np.unique(covariates[ASKED]).tolist()) if ASKED in covariates else ()
     found = []
     for length, text in sides(covariates).items():
-        for what, of in _alignments(covariates, length, text).items():
-            levels = np.unique(of(covariates))
-            for switches in range(1, CLASSES):
-                for limits in combinations(levels[1:].tolist(), switches):
-                    for rest in rests:
-                        found.append(
-                            _granules_variant(_Classes(length, of, limits, float(levels[0]), rest, asked), what, levels)
-                        )
+        levels = np.unique(alignment(covariates[length]))
+        for switches in range(1, CLASSES):
+            for limits in combinations(levels[1:].tolist(), switches):
+                for rest in rests:
+                    classes = _Classes(length, limits, float(levels[0]), rest, asked)
+                    found.append(_granules_variant(classes, f"{text}'s length", levels))
     return found
 
 
@@ -208,14 +193,11 @@ GRANULES = Law(
 # and the bend is taken for a switch.
 
 # Where stretches of straight lines begin, such that each line is one that a protocol can have: it costs no less than
-# nothing at 0 bytes, and no less for a longer message. Dynamic programming over all places, in time O(n^2); above
-# MOST_PLACES lengths over places at equal distances, then each is moved to where it is best between its neighbours.
-# All lengths count in either case.
+# nothing at 0 bytes, and no less for a longer message. Dynamic programming over all places, in time and memory O(n^2).
 
 FEWEST_SIZES = 4  # in a stretch: two coefficients, and two more points that could contradict them
 MOST_SEGMENTS = 6
-MOST_PLACES = 1000  # among which the beginnings are searched at once
-MOST_PASSES = 10  # of moving them
+MOST_SIZES = 3000  # a second, and 70 MB
 
 
 def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = MOST_SEGMENTS) -> list[list[int]]:
@@ -226,9 +208,7 @@ def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = M
     n = lengths.size
     if n < 2 * FEWEST_SIZES:
         return []
-    squares = weights**2
-    places = np.arange(n + 1) if n <= MOST_PLACES else np.linspace(0, n, MOST_PLACES + 1).round().astype(np.int64)
-    cost = line_costs(lengths, times_s, squares, places)
+    cost = line_costs(lengths, times_s, weights**2)
     total, came = cost[0].copy(), []
     found = []
     for segments in range(2, most + 1):
@@ -236,29 +216,12 @@ def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = M
             break
         total, begin = _one_more(total, cost)
         came.append(begin)
-        splits, end = [], places.size - 1
+        splits, end = [], n
         for step in reversed(came):
             end = int(step[end])
-            splits.append(int(places[end]))
-        found.append(splits[::-1] if n <= MOST_PLACES else _moved(splits[::-1], lengths, times_s, squares))
+            splits.append(end)
+        found.append(splits[::-1])
     return found
-
-
-def _moved(splits: list[int], x: Floats, y: Floats, w: Floats) -> list[int]:
-    """Move each split in turn to where the lines on both its sides cost least, until none moves."""
-    edges = [0, *splits, x.size]
-    for _ in range(MOST_PASSES):
-        before = list(edges)
-        for k in range(1, len(edges) - 1):
-            a, b = edges[k - 1], edges[k + 1]
-            ends = slice(a + FEWEST_SIZES, b - FEWEST_SIZES + 1)
-            left = _from(x[a:b], y[a:b], w[a:b])
-            right = _from(x[a:b][::-1], y[a:b][::-1], w[a:b][::-1])[::-1]
-            both = left[ends.start - a - 1 : ends.stop - a - 1] + right[ends.start - a : ends.stop - a]
-            edges[k] = ends.start + int(np.argmin(both))
-        if edges == before:
-            break
-    return edges[1:-1]
 
 
 def _one_more(total: Floats, cost: Floats) -> tuple[Floats, NDArray[np.int64]]:
@@ -272,18 +235,16 @@ def _one_more(total: Floats, cost: Floats) -> tuple[Floats, NDArray[np.int64]]:
     return least, begin
 
 
-def line_costs(x: Floats, y: Floats, w: Floats, places: NDArray[np.int64] | None = None) -> Floats:
+def line_costs(x: Floats, y: Floats, w: Floats) -> Floats:
     """cost[i, j]: weighted sum of squares about the best line a + b x with a, b >= 0 through points i .. j - 1; inf
-    where these are fewer than FEWEST_SIZES. Shape (n + 1, n + 1), or of `places`, ascending from 0 to n.
+    where these are fewer than FEWEST_SIZES. Shape (n + 1, n + 1).
 
     Args: x: ascending, each once.  y: above 0.  w: weights of squares.
     """
     n = x.size
-    places = np.arange(n + 1) if places is None else places
-    cost = np.full((places.size, places.size), np.inf)
-    for row, i in enumerate(places[places <= n - FEWEST_SIZES]):
-        first = int(np.searchsorted(places, i + FEWEST_SIZES))
-        cost[row, first:] = _from(x[i:], y[i:], w[i:])[places[first:] - i - 1]
+    cost = np.full((n + 1, n + 1), np.inf)
+    for i in range(n - FEWEST_SIZES + 1):
+        cost[i, i + FEWEST_SIZES :] = _from(x[i:], y[i:], w[i:])[FEWEST_SIZES - 1 :]
     return cost
 
 
@@ -353,7 +314,7 @@ def _segments_needs(covariates: Covariates) -> str | None:
         return "several points have the same message_bytes; take one sweep of lengths at a time"
     if lengths.size < 2 * FEWEST_SIZES:
         return f"{lengths.size} lengths; a switch needs {FEWEST_SIZES} on each side"
-    return None
+    return f"{lengths.size} lengths; sweep at most {MOST_SIZES}" if lengths.size > MOST_SIZES else None
 
 
 SEGMENTS = Law(
@@ -376,11 +337,3 @@ LAWS: tuple[Law, ...] = (
     GRANULES,
     SEGMENTS,
 )
-
-
-def find(name: str) -> Law:
-    """Return the law of this name.  Raises: UsageError: there is no law of that name."""
-    for law in LAWS:
-        if law.name == name:
-            return law
-    raise UsageError(f"there is no law '{name}'; there are {', '.join(law.name for law in LAWS)}")

@@ -262,12 +262,11 @@ def _length(value: float) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """One term: coefficient x values. per, at_bytes: of its coefficient."""
+    """One term: coefficient x values, and no coefficient is below 0. per, at_bytes: of it."""
 
     name: str
     per: Per | None
     values: Floats  # shape (points,)
-    nonnegative: bool = True  # physics says that this term can't save time
     at_bytes: int | None = None
 
 
