@@ -129,7 +129,7 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     kept = read_diagnosis(folder)
     assert kept == made
     measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in kept.steps]
-    again = conclude(measured, kept.forced).findings
+    again = conclude(measured).findings
     assert [finding.status for finding in again] == [finding.status for finding in made.findings]
     resumed = resume(folder, bench, None, BUDGET_S).run()
     assert [step.folder for step in resumed.steps] == [step.folder for step in made.steps]

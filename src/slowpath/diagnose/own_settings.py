@@ -18,36 +18,12 @@ from slowpath.core.results import Finding, Leg, RemedyResult, Results, Snippet
 from slowpath.core.units import format_bytes, ratio_words
 from slowpath.diagnose.state import MeasuredStep, settings_of, survey_of
 from slowpath.diagnose.tasks import StateTask, SurveyTask
-from slowpath.experiments.registry import ROLES
-from slowpath.findings.facts import WITHOUT_USER, UserState
 from slowpath.findings.finding import by_cost, legs_missing
 from slowpath.findings.slow_path import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.own_settings import OwnSetting, Value, removable, why_ignored, without
-from slowpath.mpi.settings import Forced
-from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
+from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.contrast import ContrastEstimate, judge, paired
 from slowpath.stats.estimate import Floats
-
-# What the user's own variables force, and the findings that are therefore the user's own.
-
-FORCED_STATES = {path.code: path.forced_states for path in SLOW_PATHS if path.forced_states}
-
-
-def findings_under(results: Results, forced: Sequence[Forced]) -> list[Finding]:
-    """What the rules see in a run that the user's variables were part of."""
-    user = UserState(forced[0].state, {one.name: one.value for one in forced}, WITHOUT_USER) if forced else None
-    return [_as_users_own(one, forced) for one in findings(results, ROLES, user_state=user)]
-
-
-def _as_users_own(finding: Finding, forced: Sequence[Forced]) -> Finding:
-    """A finding of the state that the user's variables force is the user's own, and says so."""
-    own = [f"{one.name}={one.value}" for one in forced if one.state in FORCED_STATES.get(finding.rule, ())]
-    if finding.environment != "default" or not own:
-        return finding
-    text = f"{finding.text.rstrip('.')}; your environment sets {', '.join(own)}."
-    return replace(finding, affects_default=True, text=text)
-
 
 # One line for each setting of the user's that needs one: ignored, left in, or helping.
 
@@ -419,22 +395,17 @@ def set_aside(findings: Iterable[Finding], measured: Sequence[MeasuredStep]) -> 
     return tuple(name for name in found if name not in files)
 
 
-def folded(first: Sequence[Finding], found: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:
-    """Findings of the own state and of a survey: what the survey says of the same cause is folded into the former."""
+def folded(first: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:
+    """Findings of the own state and of a survey: what the survey says of the same cause, by the same rule in one phase,
+    is folded into the former.
+    """
     kept, speaking = list[Finding](), list(first)
     for finding in found:
-        place = next((number for number, own in enumerate(speaking) if _same(own, finding, forced)), None)
+        about = finding.rule, finding.phase, finding.axis
+        place = next((n for n, own in enumerate(speaking) if (own.rule, own.phase, own.axis) == about), None)
         if place is None:
             kept.append(finding)
         else:
             own = speaking[place]
             speaking[place] = replace(own, merged=list(dict.fromkeys([*own.merged, finding.id, *finding.merged])))
     return [*speaking, *kept]
-
-
-def _same(own: Finding, other: Finding, forced: Sequence[Forced]) -> bool:
-    """Whether another finding has the same cause: the same rule in one phase, or a state that the setting forces."""
-    if (own.rule, own.phase, own.axis) == (other.rule, other.phase, other.axis):
-        return True
-    forcing = {one.name for one in forced if other.affects_default and one.state in FORCED_STATES.get(other.rule, ())}
-    return bool(forcing) and forcing <= responsible(own)

@@ -63,7 +63,6 @@ from slowpath.diagnose.tasks import (
 from slowpath.diagnose.trials import FEWEST_PAIRS
 from slowpath.findings.conclude import conclude, group_of
 from slowpath.mpi.place import PlaceJob, faults
-from slowpath.mpi.settings import Forced
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.machine import place_here
 from slowpath.run.measure import measured_s, new_folder
@@ -164,13 +163,12 @@ class Session:
         """Let the rules of this version judge the steps that are over: an earlier version may have had others."""
         if not self._measured:
             return
-        forced = self.diagnosis.forced
-        anew = self._conclusions(conclude_steps(self._measured, forced, self._bench.healthy), forced)
+        anew = self._conclusions(conclude_steps(self._measured, self._bench.healthy))
         self.diagnosis = replace(self.diagnosis, **anew)
         self.diagnosis = replace(self.diagnosis, not_tried=list(cannot_help(self._state().for_what_was_asked)))
 
-    def _conclusions(self, after: StepConclusion, forced: Sequence[Forced]) -> dict[str, Any]:
-        """Fields of the diagnosis that follow from its steps.  Args: forced: as of `conclude_steps`."""
+    def _conclusions(self, after: StepConclusion) -> dict[str, Any]:
+        """Fields of the diagnosis that follow from its steps."""
         findings = first_by_cost(self._priced(after.findings), self._measured)
         idle = without_effect(self._measured, findings, self._bench.library.name)
         state = dataclasses.replace(self._state(), findings=findings)
@@ -178,7 +176,6 @@ class Session:
         panel = of_panel(self._measured, self._bench.healthy)
         return {
             "findings": findings,
-            "forced": list(forced),
             "verdict": with_own_settings(verdict, of_own_state(findings, self._measured), idle),
             "paths": [path.words for path in paths_of(self._measured)],
             "own_settings": setting_lines(self._measured, self._bench.library.name),
@@ -306,8 +303,7 @@ class Session:
         found = self._bench.results(inside(self.folder, step.folder))
         done = replace(done, launches_left_out=_left_out(found) if kind.required else 0)
         self._measured.append(MeasuredStep(done, found))
-        forced = self._bench.library.forced(self._bench_for(step.task).environ)
-        after = advance(before, self._measured, forced, self._bench.healthy)
+        after = advance(before, self._measured, self._bench.healthy)
         acted = replaced_words(inside(self.folder, step.folder))
         words = (kind.summary(step.task, before, after), kind.numbers(self._measured[-1].results), acted)
         done = replace(done, summary="; ".join(filter(None, words)))
@@ -318,7 +314,7 @@ class Session:
                 self._bench.tell(f"Fault: {fault.text}")
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
-        self._write(steps=steps, spent_s=spent_s, **self._conclusions(after, forced))
+        self._write(steps=steps, spent_s=spent_s, **self._conclusions(after))
         not_tried = list(cannot_help(self._state().for_what_was_asked))
         for one in not_tried:
             if one not in self.diagnosis.not_tried:
@@ -562,7 +558,6 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     prepared = bench.prepare(survey.campaign, survey.task.kind)
     plan, cost = prepared.plan, prepared.cost
     cells = sum(cell.skip is None for cell in plan.cells)
-    forced = bench.library.forced(bench.environ)
     return [
         *([program_line(bench.program)] if bench.program is not None else []),
         *([f"asked for: {', '.join(asked.words)}"] if asked else []),
@@ -574,6 +569,5 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
         *crowded_lines(bench.job),
         *path_lines(bench),
         *_alternatives_lines(bench, asked),
-        *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
         "then, depending on the survey: try remedies",
     ]

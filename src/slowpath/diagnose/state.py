@@ -28,7 +28,7 @@ from slowpath.diagnose.tasks import DiagnosisStep, ProgramUse, StateTask, Survey
 from slowpath.findings.slow_path import Remedy
 from slowpath.findings.witness import control_variables
 from slowpath.mpi.own_settings import OwnSetting, removable
-from slowpath.mpi.settings import Forced, SwitchVariable, forced_states, switches_of
+from slowpath.mpi.settings import SwitchVariable, switches_of
 from slowpath.slowpaths.placement.load import is_loaded
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS, remedies_for
 
@@ -210,10 +210,6 @@ class LibraryFacts:
     def remedies(self, rule: str, axis: str | None) -> tuple[Remedy, ...]:
         """Those of the table for a rule.  Args: axis: in which the finding's sides differ; None: on no contrast."""
         return remedies_for(rule, axis, self.name, self.version, self.transport)
-
-    def forced(self, environ: Mapping[str, str]) -> list[Forced]:
-        """The user's own variables that force a slow state of it."""
-        return forced_states(environ, self.name, self.version, self.transport)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from slowpath.core.result import FILE_BYTES, MOST_STEPS, Count, LongText, Name, 
 from slowpath.core.results import Finding, PanelRow, Results, Verdict
 from slowpath.core.units import format_time
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.mpi.settings import Forced
 from slowpath.report.format import plural
 
 # What each kind of step is to decide: `task` of a step in diagnosis.json, enough to conclude from its folder again.
@@ -329,9 +328,8 @@ class AlternativesOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """A whole diagnosis.
 
-    status: named: no more than names was asked for; budget: stopped at it.  forced: variables of the user's that are
-    known to force a slow state.  name_only: nothing is explained, refined or tried.  next: what would be measured next.
-    verdict: by the judge of every run; None: nothing
+    status: named: no more than names was asked for; budget: stopped at it.  name_only: nothing is
+    explained, refined or tried.  next: what would be measured next.  verdict: by the judge of every run; None: nothing
     was measured yet.
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
     program: that it is for; None: for no program in particular.
@@ -351,7 +349,6 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     status: Status = "running"
     finished: Name | None = None
     spent_s: NotNegative = 0.0
-    forced: list[Forced] = []
     steps: Annotated[list[DiagnosisStep], Meta(max_length=MOST_STEPS)] = []
     findings: list[Finding] = []
     next: list[str] = []

@@ -10,7 +10,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import ContrastResult, ContrastSide
@@ -349,19 +348,6 @@ _Found = TypeVar("_Found")
 _More = ParamSpec("_More")
 
 
-@dataclass(frozen=True)
-class UserState:
-    """A slow state that the user's own variables force wherever the plan sets nothing.
-
-    state: as settings name it ("single_copy_off").  variables: name -> value, as exported.  without: name of the run's
-    environment that unsets them; it shows what the library does by itself.
-    """
-
-    state: str
-    variables: Mapping[str, str]
-    without: str
-
-
 class Facts:
     """Cells, contrasts, environments and placements of one run.
 
@@ -380,7 +366,6 @@ class Facts:
         roles: Roles,
         *,
         skipped: Sequence[SkippedRow] = (),
-        user_state: UserState | None = None,
     ) -> None:
         self.run = run
         self.every_cell = cells
@@ -389,8 +374,6 @@ class Facts:
         self.skipped = skipped
         self.cells: dict[int, CellResult] = {cell.cell: cell for cell in cells}
         self.imported = run.imported
-        self._user_state = user_state
-        self._environments = [_as_used(entry, user_state) for entry in run.environments]
         self._kept: dict[Hashable, Any] = {}
 
     def kept(self, key: Hashable, compute: Callable[[], _Found]) -> _Found:
@@ -441,36 +424,23 @@ class Facts:
 
     def setting(self, cell: CellResult) -> str | None:
         """Library-neutral name of its environment's state, as "network_path"; None: none was asked for."""
-        entry = _of_cell(self._environments, cell)
+        entry = _of_cell(self.run.environments, cell)
         return entry.setting if entry else None
 
     def variables(self, cell: CellResult) -> Mapping[str, str]:
         """Variables that its environment sets."""
-        entry = _of_cell(self._environments, cell)
+        entry = _of_cell(self.run.environments, cell)
         return entry.variables if entry else {}
 
     def stated(self, cell: CellResult) -> Mapping[str, str]:
         """Of an imported log: what its importer stated of the launch, as nodes, transport, bind."""
-        entry = _of_cell(self._environments, cell)
+        entry = _of_cell(self.run.environments, cell)
         return (entry.stated if entry else None) or {}
 
     def as_found(self, cell: CellResult) -> bool:
-        """Whether its environment is the library's own: nothing set and nothing unset."""
-        entry = _of_cell(self._environments, cell)
-        return entry is None or entry.as_found
-
-    def is_default(self, cell: CellResult) -> bool:
-        """Whether its environment is that of users who change nothing, with what they had exported before."""
-        user = self._user_state
-        if user is None:
-            return self.as_found(cell)
+        """Whether its environment is that of users who change nothing: nothing set and nothing unset."""
         entry = _of_cell(self.run.environments, cell)
-        return cell.environment != user.without and (entry is None or _is_plain(entry))
-
-    def _hosts(self, cell: CellResult) -> set[str]:
-        """Nodes of the ranks under its placement; empty when no launch recorded them."""
-        place = next((placement for placement in self.run.placements if placement.name == cell.placement), None)
-        return {rank.host for rank in place.observed} if place else set()
+        return entry is None or entry.as_found
 
     def processors(self, cell: CellResult) -> Processors | None:
         """Where its ranks may run; None: not recorded."""
@@ -498,21 +468,6 @@ def once(
         return facts.kept(key, lambda: compute(facts, *more, **named))
 
     return kept
-
-
-def _as_used(entry: EnvironmentResult, user: UserState | None) -> EnvironmentResult:
-    """As slow paths see it: the state that the user's variables force holds where the plan sets nothing, unless it
-    unsets them, which leaves the library's own.
-    """
-    if user is not None and entry.name == user.without:
-        return replace(entry, unset=[], variables={}, setting=None)
-    if user is not None and _is_plain(entry):
-        return replace(entry, setting=user.state, variables=dict(user.variables))
-    return entry
-
-
-def _is_plain(entry: EnvironmentResult) -> bool:
-    return not (entry.variables or entry.setting)
 
 
 def _of_cell(entries: Iterable[EnvironmentResult], cell: CellResult) -> EnvironmentResult | None:

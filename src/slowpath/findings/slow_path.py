@@ -350,28 +350,6 @@ class ProgramRemedy:
 # Remedies that are environment variables of a library. Which variables those are only `slowpath.mpi` knows.
 
 
-def leaving(state: str, text: str, control: Control) -> tuple[Remedy, ...]:
-    """Return the remedies that take away the variables which put a library into a state.
-
-    Args:
-        state: name of rows of mpi.settings.  text: end of the sentence "Unset X: ...".
-    """
-    return tuple(
-        Remedy(
-            name=f"unset {' '.join(row.variables)} ({row.name.replace('_', ' ')})",
-            text=f"Unset {', '.join(row.variables)}: {text}.",
-            axes=("environment",),
-            control=control,
-            side_effects=("memory of the library's shared segments", "latency of short messages"),
-            sources=(f"docs/reference/launching.md, {row.verified}",),
-            applies=row.applies,
-            unset=tuple(row.variables),
-        )
-        for row in SETTINGS
-        if row.name == state
-    )
-
-
 def tunings(common: Remedy) -> tuple[Remedy, ...]:
     """Return a remedy for each row of mpi.tunings whose purpose is the name of `common`."""
     return tuple(
@@ -529,7 +507,6 @@ class SlowPath:
         refinements: what a diagnosis asks further: which variable sets a "switch"; which of the
             user's "settings" is responsible; that it is what the user's own "state" shows before any survey; which of
             the library's "alternatives" is faster.
-        forced_states: states of the library that it is about and that users can force by a variable.
 
     Remedies:
         remedies: for a cell and for the program's code, in the order in which they are tried.
@@ -558,7 +535,6 @@ class SlowPath:
     spoils: str | None = None
     probes: tuple[str, ...] = ()
     refinements: tuple[Refinement, ...] = ()
-    forced_states: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     removes_cause: tuple[Remedy, ...] = ()
     program_remedies: tuple[ProgramRemedy, ...] = ()

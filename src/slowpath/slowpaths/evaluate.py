@@ -13,41 +13,23 @@ from msgspec.structs import replace
 
 from slowpath.core.plan import Roles
 from slowpath.core.results import Finding, PlacementResult, Results
-from slowpath.findings.facts import CLEAR_RATIO, Facts, UserState, crowded
+from slowpath.findings.facts import CLEAR_RATIO, Facts, crowded
 from slowpath.findings.finding import build, by_cost
 from slowpath.findings.slow_path import Observation, Parameters, SlowPath
 from slowpath.findings.witness import library, without_waits
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 
-def facts_of(
-    results: Results,
-    roles: Roles,
-    user_state: UserState | None = None,
-) -> Facts:
-    """What slow paths look at of a run.  Args: as `findings`."""
-    return Facts(
-        results.run,
-        results.cells,
-        results.contrasts,
-        roles,
-        skipped=results.skipped,
-        user_state=user_state,
-    )
-
-
 def findings(
     results: Results,
     roles: Roles,
     paths: Sequence[SlowPath] = SLOW_PATHS,
-    user_state: UserState | None = None,
 ) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
     Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  paths: slow paths to look for.
-          user_state: a slow state that the user's variables force, where they are known to.
     """
-    evidence = facts_of(results, roles, user_state)
+    evidence = Facts(results.run, results.cells, results.contrasts, roles, skipped=results.skipped)
     found = [
         _finding(evidence, path, observation)
         for path in paths

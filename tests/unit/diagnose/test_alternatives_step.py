@@ -51,7 +51,7 @@ def without_cma(variables: Mapping[str, str], name: str) -> float | None:
 
 
 def state_of(measured: Sequence[MeasuredStep], asked: Asked = ASKED, **more: Any) -> State:
-    findings = conclude(measured, ()).findings
+    findings = conclude(measured).findings
     return State(findings, measured, LibraryFacts("openmpi", "5.0.11"), {}, asked=asked, **more)
 
 
@@ -102,7 +102,7 @@ def diagnosed(law: Law, seed: int = 1, spread: float = 0.05) -> tuple[Sequence[F
     proposal = next(propose(state_of(steps)))
     steps.append(MeasuredStep(step(2, proposal.task), measured(proposal, law, seed, spread)))
     assert list(propose(state_of(steps))) == [], "once"
-    return conclude(steps, ()).findings, steps
+    return conclude(steps).findings, steps
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from slowpath.diagnose.steps.settings import state_campaign
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.trials import Trial, design
 from slowpath.findings.facts import WITHOUT_USER
+from slowpath.findings.slow_path import EAGER, Remedy
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, load
@@ -73,7 +74,7 @@ def test_the_first_step_looks_at_the_user_s_variables_and_the_survey_at_gpus(des
 
 def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(description: Json) -> None:
     slow = cell(description, pattern="one_way", message_bytes="1048576", pages="small")
-    remedy = find_remedy("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
+    remedy = Remedy("copy once", "Unset it.", ("environment",), EAGER, unset=("MPIR_CVAR_CH4_CMA_ENABLE",))
     found = design("SP001:0", sides(slow, OFF, slow, "environment"), remedy, frozenset(), 2)
     assert isinstance(found, Trial)
     plan = made(found.campaign, description)

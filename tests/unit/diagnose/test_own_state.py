@@ -37,7 +37,7 @@ LIBRARY = LibraryFacts("mpich", "5.0.2")
 
 
 def state(measured: Sequence[MeasuredStep] = (), **more: Any) -> State:
-    found = conclude(measured, []).findings if measured else []
+    found = conclude(measured).findings if measured else []
     environ = {one.name: one.value or "" for one in more.get("settings", ())}
     return State(found, measured, LIBRARY, environ, job=Job(2, cores=2), **more)
 
@@ -100,7 +100,7 @@ def test_its_cells_stand_in_every_state_and_each_contrast_differs_in_one_thing(
 
 def test_one_setting_is_named_at_once_and_speaks_first() -> None:
     first = of_settings(12.0)
-    found = conclude([first], []).findings
+    found = conclude([first]).findings
     assert [one.cause for one in found] == ["MPIR_CVAR_ASYNC_PROGRESS=1 makes messages slower."]
     assert (found[0].run, found[0].status, found[0].affects_default) == ("01-state", "explained", True)
     assert found[0].text.startswith("With MPIR_CVAR_ASYNC_PROGRESS=1, 8 B messages are 12")
@@ -115,7 +115,7 @@ def test_one_setting_is_named_at_once_and_speaks_first() -> None:
 def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
     settings = [ASYNC, TCP, OwnSetting("UCX_LOG_LEVEL", "info")]
     first = of_settings(12.0, settings)
-    (found,) = conclude([first], []).findings
+    (found,) = conclude([first]).findings
     assert found.cause is None
     suspects = ", ".join(one.name for one in settings)
     assert found.text.startswith(f"With your settings ({suspects}), 8 B messages are 12")
@@ -150,13 +150,13 @@ def where_none_starts(settings: Sequence[OwnSetting], *, fails: bool = True) -> 
 
 
 def test_settings_with_which_no_launch_starts_are_said_first_and_the_survey_goes_on_without_them() -> None:
-    (found,) = conclude([where_none_starts([TCP])], []).findings
+    (found,) = conclude([where_none_starts([TCP])]).findings
     assert (found.rule, found.kind, found.ratio) == ("SP035", "fault", None)
     assert found.text.startswith(
         "Launches with UCX_TLS=tcp never start, while those without any of them do (5 did): no pml"
     )
     several = where_none_starts([ASYNC, TCP])
-    (of_two,) = conclude([several], []).findings
+    (of_two,) = conclude([several]).findings
     assert set_aside([of_two], [several]) == (ASYNC.name, TCP.name)
     assert set_aside([found], [where_none_starts([TCP])]) == (TCP.name,)
 
@@ -165,7 +165,7 @@ def test_a_handle_cache_that_is_off_is_the_first_sentence_of_the_verdict() -> No
     """Two H200s: 33 times slower with each message, and the verdict was that no fault was found."""
     off = OwnSetting("UCX_CUDA_IPC_CACHE", "n")
     first = of_settings(33.0, [off], memory="device")
-    (found,) = conclude([first], []).findings
+    (found,) = conclude([first]).findings
     verdict = verdict_of([found], [first])
     begins = "With UCX_CUDA_IPC_CACHE=n, 8 B messages from device memory are 33"
     assert with_own_settings(verdict, [found]).answer.startswith(begins)

@@ -36,7 +36,6 @@ from slowpath.diagnose.steps.trial import propose_named
 from slowpath.diagnose.tasks import SettingsTask, StateTask, WitnessTask
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import NO_FILES, OwnSetting, own_settings
-from slowpath.mpi.settings import Forced
 
 Oracle = Callable[[Set], Outcome]
 
@@ -203,13 +202,11 @@ def measured(proposal: Proposal, own: Sequence[OwnSetting], slow: Slow, noise: f
     return results(contrasts=made)
 
 
-def diagnosed(
-    own: Sequence[OwnSetting], slow: Slow, forced: Sequence[Forced] = (), noise: float = 0.01
-) -> tuple[list[Finding], list[MeasuredStep]]:
+def diagnosed(own: Sequence[OwnSetting], slow: Slow, noise: float = 0.01) -> tuple[list[Finding], list[MeasuredStep]]:
     """Steps until nothing is proposed."""
     steps = [surveyed(own, slow)]
     for number in range(2, MOST_STEPS + 3):
-        findings = conclude(steps, forced).findings
+        findings = conclude(steps).findings
         state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
         proposal = next(propose(state), None)
         if proposal is None:
@@ -248,8 +245,8 @@ def test_two_together_and_two_that_each_do_it() -> None:
 def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     own = settings(1)
     findings, steps = diagnosed(own, lambda there, _: 1.5 if there else 1.0)
-    assert [one.cause for one in conclude(steps[:1], ()).findings] == [None]
-    assert "(OMPI_MCA_a00)" in conclude(steps[:1], ()).findings[0].text
+    assert [one.cause for one in conclude(steps[:1]).findings] == [None]
+    assert "(OMPI_MCA_a00)" in conclude(steps[:1]).findings[0].text
     assert len(steps) == 2
     assert findings[0].cause == "OMPI_MCA_a00=1 makes messages slower."
     only, *_, shown = findings[0].legs.explained.evidence

@@ -63,7 +63,7 @@ def diagnosed(count: int, seen: float, slow: Callable[[set[str]], float], law: L
     found = [replace(one, ratio=seen, interval=(0.99 * seen, 1.01 * seen)) for one in first.results.findings]
     steps = [MeasuredStep(first.step, replace(first.results, findings=found))]
     for number in range(2, MOST_STEPS + 3):
-        findings = conclude(steps, ()).findings
+        findings = conclude(steps).findings
         state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
         proposal = next(propose(state), None)
         if proposal is None:

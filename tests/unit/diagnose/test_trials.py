@@ -13,13 +13,12 @@ from typing import Any, get_args
 import made_results
 import numpy as np
 import pytest
-from made_results import cell, contrast, environment, finding, leg, planted_contrast, remedy, results, step
+from made_results import cell, contrast, finding, leg, planted_contrast, remedy, results, step
 from msgspec.structs import replace
 from planted_switch import state
 
 from slowpath.core.campaign import recorded
 from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
-from slowpath.core.plan import Roles
 from slowpath.core.results import ContrastResult, Finding, Legs, MessagePath, Results
 from slowpath.diagnose.own_settings import OWN_WITNESSED
 from slowpath.diagnose.session import replaced_words
@@ -31,15 +30,12 @@ from slowpath.diagnose.steps.settings import PATH, paths_of, without_effect
 from slowpath.diagnose.steps.trial import apply, pooled, replaceable
 from slowpath.diagnose.tasks import FastSide, PathTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials import Gap, TrialOutcome, design, judge_trial
-from slowpath.experiments.registry import ROLES
-from slowpath.findings.facts import WITHOUT_USER, UserState
 from slowpath.findings.finding import cost
 from slowpath.mpi.message_path import Layer
 from slowpath.mpi.own_settings import own_settings
-from slowpath.mpi.settings import Forced, resolver
+from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import MpiInUse, expand
-from slowpath.slowpaths.evaluate import facts_of
 from slowpath.slowpaths.registry import SLOW_PATHS, known
 from support.remedies import find_remedy
 
@@ -142,7 +138,7 @@ def after(found: TrialOutcome) -> StepConclusion:
     seen = finding("SP009", status="explained", cause="It is.", legs=EXPLAINED, excess_s=2e-3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("slowpath.diagnose.steps.trial.judge_trial", lambda *_: found)
-        history = StepHistory(step(2, TASK), [], ())
+        history = StepHistory(step(2, TASK), [])
         return apply(StepConclusion([seen]), TASK, results(), history)
 
 
@@ -203,7 +199,7 @@ def after_of_refuted_cause(
     earlier: Sequence[MeasuredStep] = (),
 ) -> Finding:
     found = replace(run or results(), contrasts=list(contrasts))
-    history = StepHistory(step(len(earlier) + 1, task), earlier, ())
+    history = StepHistory(step(len(earlier) + 1, task), earlier)
     [one] = apply(StepConclusion([replace(seen, id=task.finding)]), task, found, history).findings
     return one
 
@@ -447,34 +443,11 @@ def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
         MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
         MeasuredStep(step(2, task), results(contrasts=contrasts)),
     ]
-    found = conclude(steps, []).findings[0]
+    found = conclude(steps).findings[0]
     assert found.status == "proven"
     assert found.remedies[0].verdict == "proven"
     assert "memory" in found.remedies[0].side_effects
-    assert advance(StepConclusion([start]), steps, []).findings == [found]
-
-
-def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch, survey: Results) -> None:
-    seen = []
-
-    def rules(results: Results, roles: Roles, user_state: UserState | None = None, **_: object) -> list[Finding]:
-        seen.append(user_state)
-        return [finding("SP009", affects_default=False)]
-
-    monkeypatch.setattr("slowpath.diagnose.own_settings.findings", rules)
-    environments = [*survey.run.environments, environment(WITHOUT_USER, unset=["X"])]
-    survey = replace(survey, run=replace(survey.run, environments=environments))
-    forced = [Forced("single_copy_off", "X", "0")]
-    found = conclude([MeasuredStep(step(1, SurveyTask()), survey)], forced).findings
-    assert seen == [UserState("single_copy_off", {"X": "0"}, WITHOUT_USER)]
-    evidence = facts_of(survey, ROLES, seen[0])
-    own, without = survey.cells[0], replace(survey.cells[1], environment=WITHOUT_USER)
-    assert (evidence.setting(own), evidence.variables(own)) == ("single_copy_off", {"X": "0"})
-    assert (evidence.setting(without), evidence.variables(without)) == (None, {})
-    assert [evidence.is_default(one) for one in (own, without)] == [True, False]
-    assert [evidence.as_found(one) for one in (own, without)] == [False, True]
-    assert found[0].affects_default is True
-    assert "your environment sets X=0" in found[0].text
+    assert advance(StepConclusion([start]), steps).findings == [found]
 
 
 def path(layer: Layer | None, environment: str = OWN_WITNESSED) -> MessagePath:

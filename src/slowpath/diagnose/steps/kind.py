@@ -16,12 +16,12 @@ from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable
 from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.own_settings import findings_under
 from slowpath.diagnose.sides import Condition, condition, placements_of
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
-from slowpath.mpi.settings import Forced
+from slowpath.experiments.registry import ROLES
 from slowpath.run.schedule import Against
+from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.outside import OUTSIDE
 
 # What a kind of step is: how its results change the conclusion, and how it sums itself up.
@@ -31,10 +31,9 @@ T = TypeVar("T", bound=Task)
 
 @dataclass(frozen=True)
 class StepConclusion:
-    """What follows from the steps so far. shown: by the last attribution, one sentence; None: nothing."""
+    """What follows from the steps so far."""
 
     findings: Sequence[Finding] = ()
-    shown: str | None = None
 
     def finding(self, wanted: str) -> Finding | None:
         """By its id."""
@@ -62,13 +61,10 @@ def unchanged(before: StepConclusion, *_: object) -> StepConclusion:
 
 @dataclass(frozen=True)
 class StepHistory:
-    """A step among all that were measured. forced: the user's variables that force a slow state.  healthy: runs to
-    compare with.
-    """
+    """A step among all that were measured. healthy: runs to compare with."""
 
     step: DiagnosisStep
     measured: Sequence[MeasuredStep]
-    forced: Sequence[Forced]
     healthy: HealthyRuns = NONE
 
 
@@ -170,9 +166,9 @@ def judged(results: Results, history: StepHistory) -> list[Finding]:
     for one in history.measured:
         if isinstance(one.step.task, WitnessTask):
             counted = with_counts(counted, one.results)
-    if counted is results and not history.forced:
+    if counted is results:
         return list(results.findings)  # the rules were asked when the results were built
-    return findings_under(counted, history.forced)
+    return findings(counted, ROLES)
 
 
 def with_counts(results: Results, witnessed: Results) -> Results:

@@ -24,7 +24,6 @@ from slowpath.diagnose.steps.trial import TRIAL
 from slowpath.diagnose.tasks import OutsideTask, SurveyTask, Task, TrialTask
 from slowpath.findings.finding import cost
 from slowpath.findings.slow_path import on_gpu
-from slowpath.mpi.settings import Forced
 
 # All kinds of steps, one line each; `order` has their proposals in the order of their value.
 
@@ -48,24 +47,22 @@ def kind_of(task: Task) -> StepKind[Any]:
 # What follows from the steps of a diagnosis, in order: the same folders give the same findings.
 
 
-def conclude(measured: Sequence[MeasuredStep], forced: Sequence[Forced], healthy: HealthyRuns = NONE) -> StepConclusion:
+def conclude(measured: Sequence[MeasuredStep], healthy: HealthyRuns = NONE) -> StepConclusion:
     """From all steps, the survey first.
 
-    Args: forced: variables of the user's that force a slow state.  healthy: runs to compare with.
+    Args: healthy: runs to compare with.
     """
     concluded = StepConclusion()
     for one in measured:
-        concluded = _applied(concluded, one, StepHistory(one.step, measured, forced, healthy))
+        concluded = _applied(concluded, one, StepHistory(one.step, measured, healthy))
     return concluded
 
 
-def advance(
-    before: StepConclusion, measured: Sequence[MeasuredStep], forced: Sequence[Forced], healthy: HealthyRuns = NONE
-) -> StepConclusion:
+def advance(before: StepConclusion, measured: Sequence[MeasuredStep], healthy: HealthyRuns = NONE) -> StepConclusion:
     """`conclude(measured)`, from what it was without the last step."""
     if kind_of(measured[-1].step.task).adds_evidence:
-        return conclude(measured, forced, healthy)
-    return _applied(before, measured[-1], StepHistory(measured[-1].step, measured, forced, healthy))
+        return conclude(measured, healthy)
+    return _applied(before, measured[-1], StepHistory(measured[-1].step, measured, healthy))
 
 
 def _applied(before: StepConclusion, one: MeasuredStep, history: StepHistory) -> StepConclusion:

@@ -23,7 +23,6 @@ from slowpath.diagnose.own_settings import (
     Share,
     ToTry,
     again,
-    findings_under,
     is_about_settings,
     is_by_far,
     named,
@@ -38,12 +37,14 @@ from slowpath.diagnose.sides import LaunchPlace, condition, named_places
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, judged, unchanged
 from slowpath.diagnose.tasks import PathTask, SettingsCell, SettingsTask, StateTask, SurveyTask
+from slowpath.experiments.registry import ROLES
 from slowpath.findings.conclude import group_of, kinds_words
 from slowpath.findings.facts import CLEAR_RATIO, DECIDED, WITHOUT_USER
 from slowpath.findings.observed import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.mpi.launchers import INHERITED
 from slowpath.mpi.own_settings import LAYER_TITLES, OwnSetting, idle_settings, removable, what_chooses, without
 from slowpath.run.schedule import Against
+from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.contrast import rank_sum_p as p_value
 from slowpath.stats.contrast import rank_sum_shift as shift
@@ -186,7 +187,7 @@ def apply_own_state(before: StepConclusion, task: StateTask, results: Results, h
     if contrasts == list(results.contrasts):
         seen = judged(results, history)
     else:
-        seen = findings_under(replace(results, contrasts=contrasts), history.forced)
+        seen = findings(replace(results, contrasts=contrasts), ROLES)
     found = [one for one in seen if one.rule in codes and _is_clear(one)]
     found = [_about_settings(one, settings) if is_about_settings(one) else one for one in found]
     return before.with_findings([replace(one, run=history.step.folder) for one in found])

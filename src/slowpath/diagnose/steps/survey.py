@@ -273,7 +273,7 @@ def _pairs(state: State) -> Campaign:
 
 def apply_survey(before: StepConclusion, _: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
     """What the rules see in it, behind what the user's own state showed."""
-    return StepConclusion(folded(before.findings, judged(results, history), history.forced))
+    return StepConclusion(folded(before.findings, judged(results, history)))
 
 
 def summary_survey(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:

@@ -50,7 +50,7 @@ def violations(facts: Facts) -> Iterator[Violation]:
     """All that users have who change nothing: at each length the way that serves most lengths of its line."""
     lines: dict[tuple[object, ...], dict[str, dict[int, Slowdown]]] = defaultdict(lambda: defaultdict(dict))
     for one in facts.slowdowns(WAY, phase="steady"):
-        if one.slow_value == LIBRARY and facts.is_default(one.slow) and one.ratio.least > LEAST:
+        if one.slow_value == LIBRARY and facts.as_found(one.slow) and one.ratio.least > LEAST:
             lines[_line(facts, one.slow)][one.fast_value][_length(one.slow)] = one
     for ways in lines.values():
         left = {length for lengths in ways.values() for length in lengths}

@@ -130,7 +130,7 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
         text=f"{what} from {_buffer(slow)} in {kinds} memory is {ratio_words(ratio)} slower than {against}: "
         f"{times_words(use)}{cost}.",
         phase="first",
-        affects_default=None if facts.imported else facts.is_default(slow),
+        affects_default=None if facts.imported else facts.as_found(slow),
         cells=tuple(cell.cell for cell in line.cells),
         contrasts=(contrast,) if contrast else (),
         law=law,

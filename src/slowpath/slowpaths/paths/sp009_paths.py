@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.slow_path import ALONE, EAGER, Observation, SlowPath, Support, leaving
+from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes, socket_bytes
 from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
 
@@ -52,7 +52,7 @@ def _slow_side(facts: Facts, one: Slowdown) -> str | None:
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     about = _slow_side(facts, group[0]) or ""
-    wording = Wording(*_WORDS[about], about, facts.is_default(group[0].slow))
+    wording = Wording(*_WORDS[about], about, facts.as_found(group[0].slow))
     return slowdown_observed(facts, group, wording)
 
 
@@ -95,15 +95,10 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("paths", "short messages"),
-    remedies=(
-        *leaving("single_copy_off", "let messages inside a node be copied once", EAGER),
-        *leaving("network_path", "let messages inside a node use the library's shared memory", ALONE),
-        HUGE_PAGES,
-    ),
+    remedies=(HUGE_PAGES,),
     program_remedies=(
         PROGRAM_HUGE_PAGES,
         PROGRAM_RESERVED_HUGE_PAGES,
         PROGRAM_TWO_COPIES,
     ),
-    forced_states=("single_copy_off", "network_path"),
 )

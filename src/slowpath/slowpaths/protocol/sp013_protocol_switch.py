@@ -145,7 +145,7 @@ def _observation(facts: Facts, one: ProtocolSwitch) -> Observation:
         about=f"switch, {kinds}",
         place=facts.place(one.cells, [f"{kinds} memory", pattern, f"switch between {low} and {high}"]),
         text=f"{said}, for a message of {high}.",
-        affects_default=facts.is_default(one.cells[0]),
+        affects_default=facts.as_found(one.cells[0]),
         cells=tuple(cell.cell for cell in one.cells),
         law=one.law,
         evidence=(f"{ratio_words(one.ratio)}: both sides' lines, launch by launch",),

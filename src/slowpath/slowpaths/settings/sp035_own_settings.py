@@ -25,7 +25,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
         slowdown
         for phase in ("steady", "first")
         for slowdown in facts.slowdowns("environment", phase=phase)
-        if slowdown.fast.environment == WITHOUT_USER and facts.is_default(slowdown.slow)
+        if slowdown.fast.environment == WITHOUT_USER and facts.as_found(slowdown.slow)
     ]
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
