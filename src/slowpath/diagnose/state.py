@@ -29,8 +29,8 @@ from slowpath.findings.slow_path import Remedy
 from slowpath.findings.witness import control_variables
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.settings import SwitchVariable, switches_of
-from slowpath.slowpaths.placement.load import is_loaded
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS, remedies_for
+from slowpath.slowpaths.sp048_load import is_loaded
 
 # What a diagnosis was asked for (`--only`): rules and questions, and which cells of the survey can show them.
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow paths by family: everything about one of them is in its own module."""
+"""Slow paths: everything about one of them is in its own module."""

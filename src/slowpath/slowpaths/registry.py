@@ -1,45 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every slow path and every remedy. Each is declared in its family; this module only lists them. Pure."""
+"""Every slow path and every remedy. Each is declared in a module of its own; this one only lists them. Pure."""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib import import_module
 from typing import TypeVar
 
+from slowpath import slowpaths
 from slowpath.core.errors import UsageError
 from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Refinement, Remedy, SlowPath, fitting
-from slowpath.slowpaths import (
-    collectives,
-    datatype,
-    first_use,
-    memory,
-    one_sided,
-    outside,
-    paths,
-    placement,
-    program,
-    protocol,
-    settings,
-)
+from slowpath.slowpaths.outside import OUTSIDE
+from slowpath.slowpaths.program import calls, excess, managed, outside, waiting
 
-_FAMILIES = (
-    first_use,
-    memory,
-    protocol,
-    paths,
-    datatype,
-    one_sided,
-    collectives,
-    settings,
-    placement,
-    program,
-    outside,
+# Each module of this package that is called by its code declares one.
+_DECLARED = (one.name for one in pkgutil.iter_modules(slowpaths.__path__) if one.name.startswith("sp"))
+_BY_CODE: tuple[SlowPath, ...] = tuple(
+    import_module(f"{slowpaths.__name__}.{name}").SLOW_PATH for name in sorted(_DECLARED)
 )
-SLOW_PATHS: tuple[SlowPath, ...] = tuple(
-    sorted((path for family in _FAMILIES for path in family.FAMILY), key=lambda path: path.code)
-)
+_ACCOUNTS: tuple[SlowPath, ...] = tuple(one.SLOW_PATH for one in (calls, excess, managed, outside, waiting))
+SLOW_PATHS = tuple(sorted((*_BY_CODE, OUTSIDE, *_ACCOUNTS), key=lambda path: path.code))
 PROGRAM_SLOW_PATHS = tuple(path for path in SLOW_PATHS if isinstance(path, ProgramSlowPath))
 _T = TypeVar("_T", Remedy, ProgramRemedy)
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls
 from slowpath.mpi.libraries import named_in
-from slowpath.slowpaths.datatype.sp015_datatype import SLOW_PATH as DATATYPES
 from slowpath.slowpaths.program.excess import IN_BLOCKS
+from slowpath.slowpaths.sp015_datatype import SLOW_PATH as DATATYPES
 from slowpath.watch.findings import no_gain_words, priced_patterns
 from slowpath.watch.messages import Load, ProgramFacts, loads_of
 from slowpath.watch.patterns import patterns_of

@@ -21,7 +21,7 @@ from slowpath.diagnose.steps.alternatives import (
 from slowpath.diagnose.steps.order import conclude
 from slowpath.diagnose.steps.trial import propose_named
 from slowpath.diagnose.tasks import SurveyTask
-from slowpath.slowpaths.settings.sp070_library_default import SLOW_PATH
+from slowpath.slowpaths.sp070_library_default import SLOW_PATH
 
 ASKED = Asked(rules=frozenset({SLOW_PATH.code}))
 LENGTHS = {"8 B": "8", "64 KiB": "65536", "1 MiB": "1048576", "allreduce": "8", "put": "8"}

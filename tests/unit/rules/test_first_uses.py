@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.slowpaths.first_use.sp001_first_use_pages import pays_by_allocation
+from slowpath.slowpaths.sp001_first_use_pages import pays_by_allocation
 from slowpath.stats.laws.law import Coefficient, FittedLaw, per_page
 
 

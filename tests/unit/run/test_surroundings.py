@@ -19,7 +19,7 @@ from slowpath.run.machine import (
     still_s,
     ticks,
 )
-from slowpath.slowpaths.placement.load import LEAST_CORES
+from slowpath.slowpaths.sp048_load import LEAST_CORES
 
 ARM = "processor\t: 0\nBogoMIPS\t: 2000.00\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n"
 

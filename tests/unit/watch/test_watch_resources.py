@@ -23,7 +23,7 @@ import pytest
 from slowpath.core.machine import PlaceFacts
 from slowpath.findings.program_pattern import ProgramCalls, ProgramResources, RankShare, crowds
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.slowpaths.placement import sp060_shared_processors
+from slowpath.slowpaths import sp060_shared_processors
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.analysis import watched as watched_folder
 from slowpath.watch.folder import WatchInfo, WatchLauncher, write_watch

@@ -20,4 +20,3 @@ OUTSIDE: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
 )
-FAMILY: tuple[SlowPath, ...] = (OUTSIDE,)

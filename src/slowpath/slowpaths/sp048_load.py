@@ -10,10 +10,18 @@ from slowpath.core.machine import Others
 from slowpath.findings.facts import WITHOUT_USER, Facts
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import total
-from slowpath.slowpaths.placement.load import is_loaded
 
 FEWEST_SWITCHES = 5  # by which ranks lose their processor in cells of milliseconds: a quiet machine has none or two
 SWITCHES = "involuntary_switches"
+LEAST_CORES = 0.5  # that others keep busy
+MISSING_CORES = 0.25  # that ranks lack, at least
+
+
+def is_loaded(others: Others | None, ranks: int) -> bool:
+    """Whether what others take leaves less than a core for each rank."""
+    if others is None or others.cores < LEAST_CORES:
+        return False
+    return ranks - (others.processors - others.cores) > MISSING_CORES
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
