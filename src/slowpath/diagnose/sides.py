@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from slowpath.core.campaign import EnvironmentTable, PlacementTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, Finding, Results
-from slowpath.findings.facts import SPEAKING
 
 # Where ranks of a step's launches go, and where in a sweep its cells lie.
 
@@ -73,10 +72,7 @@ def placements_of(conditions: Sequence[Condition]) -> list[PlacementTable]:
 
 @dataclass(frozen=True)
 class Sides:
-    """axis: what the two differ in; None: fast is missing, or they differ in their numbers as a law has them.
-
-    fast_metric: of the fast side; None: the slow side's.
-    """
+    """axis: what the two differ in; None: fast is missing, or they differ in their numbers as a law has them."""
 
     slow: CellResult
     slow_under: Condition
@@ -86,7 +82,6 @@ class Sides:
     metric: str
     phase: str
     fast_phase: str
-    fast_metric: str | None = None
 
 
 def sides_of(finding: Finding, results: Results) -> Sides | None:
@@ -137,11 +132,6 @@ def _of_cells(finding: Finding, results: Results) -> Sides | None:
     if not timed:
         return None
     slow_s, slow = max(timed, key=lambda pair: pair[0])
-    other = _other_kind(finding, cells)
-    if other is not None:
-        fast_cell, fast_metric = other
-        there = condition(fast_cell, results)
-        return Sides(slow, condition(slow, results), fast_cell, there, None, metric, phase, phase, fast_metric)
     alike = [pair for pair in timed if _message(pair[1]) == _message(slow) and pair[1] is not slow]
     fast = min(alike, key=lambda pair: pair[0], default=None)
     under = condition(slow, results)
@@ -149,15 +139,6 @@ def _of_cells(finding: Finding, results: Results) -> Sides | None:
         return Sides(slow, under, None, None, None, metric, phase, phase)
     axis = _only_difference(slow.parameters, fast[1].parameters)
     return Sides(slow, under, fast[1], condition(fast[1], results), axis, metric, phase, phase)
-
-
-def _other_kind(finding: Finding, cells: Mapping[int, CellResult]) -> tuple[CellResult, str] | None:
-    """A fast side that another experiment measured, as messages that puts are compared with, and its metric."""
-    fast = next((cells[number] for number in finding.fast_cells if number in cells), None)
-    if fast is None or finding.metric in fast.metrics:
-        return None
-    metric = next((name for name in SPEAKING if fast.estimate(name, finding.phase) is not None), None)
-    return (fast, metric) if metric else None
 
 
 def _message(cell: CellResult) -> str | None:

@@ -212,7 +212,7 @@ def _fast_side(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[
     cell, under = sides.fast, sides.fast_under
     if cell is None or under is None:
         return "none", _Part()
-    of = sides.fast_metric or sides.metric, sides.fast_phase
+    of = sides.metric, sides.fast_phase
     copies = ((FAST, "1"), (FAST_AGAIN, "2"))
     if sides.axis == "phase":
         return "toggled", _Part((), tuple(_pair(name, _HOW_FAST, EFFECT, toggle, of, copy) for name, copy in copies))

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -300,8 +299,7 @@ def _of_two_kinds(contrast: ContrastResult) -> bool:
 
 # Facts of one run, out of results.json: what slow paths look at.
 #
-# `Facts` holds what any slow path may ask. What one family alone asks for is a function of its own that takes a
-# `Facts`; `once` keeps what several slow paths ask for.
+# `Facts` holds what any slow path may ask. What one alone asks for is a function of its own that takes a `Facts`.
 #
 # Among the facts: processors that ranks were allowed to use, and whether some had to share one.
 
@@ -344,44 +342,30 @@ def crowded(placements: Sequence[PlacementResult]) -> list[PlacementResult]:
 
 
 DEFAULT_EFFECT = 0.03  # minimum effect of a run that has no contrast
-_Found = TypeVar("_Found")
-_More = ParamSpec("_More")
 
 
+@dataclass(frozen=True)
 class Facts:
     """Cells, contrasts, environments and placements of one run.
 
-    Attributes:
-        every_cell, contrasts, skipped: as results.json has them.
-        roles: of the parameters of its cells.
-        cells: by number.
-        imported: whether it is made of logs, which do not say how they were launched.
+    every_cell, contrasts, skipped: as results.json has them.  roles: of the parameters of its cells.
     """
 
-    def __init__(
-        self,
-        run: RunResult,
-        cells: Sequence[CellResult],
-        contrasts: Sequence[ContrastResult],
-        roles: Roles,
-        *,
-        skipped: Sequence[SkippedRow] = (),
-    ) -> None:
-        self.run = run
-        self.every_cell = cells
-        self.contrasts = contrasts
-        self.roles = roles
-        self.skipped = skipped
-        self.cells: dict[int, CellResult] = {cell.cell: cell for cell in cells}
-        self.imported = run.imported
-        self._kept: dict[Hashable, Any] = {}
+    run: RunResult
+    every_cell: Sequence[CellResult]
+    contrasts: Sequence[ContrastResult]
+    roles: Roles
+    skipped: Sequence[SkippedRow] = ()
 
-    def kept(self, key: Hashable, compute: Callable[[], _Found]) -> _Found:
-        """Return what was computed for a key before; computed now where it was not."""
-        if key not in self._kept:
-            self._kept[key] = compute()
-        found: _Found = self._kept[key]
-        return found
+    @cached_property
+    def cells(self) -> Mapping[int, CellResult]:
+        """By number."""
+        return {cell.cell: cell for cell in self.every_cell}
+
+    @property
+    def imported(self) -> bool:
+        """Whether it is made of logs, which do not say how they were launched."""
+        return self.run.imported
 
     @cached_property
     def minimum_effect(self) -> float:
@@ -455,19 +439,6 @@ class Facts:
         more = [f"environment {environment}"] if environment and len(self.run.environments) > 1 else []
         more += [f"placement {placement}"] if placement and len(self.run.placements) > 1 else []
         return Place(", ".join([*words, *([mpi] if mpi else []), *more]), mpi, environment, placement)
-
-
-def once(
-    compute: Callable[Concatenate[Facts, _More], _Found],
-) -> Callable[Concatenate[Facts, _More], _Found]:
-    """Keep what a function makes of one run's facts and of further arguments, since several slow paths ask for it."""
-
-    @wraps(compute)
-    def kept(facts: Facts, /, *more: _More.args, **named: _More.kwargs) -> _Found:
-        key = (compute, more, tuple(sorted(named.items())))
-        return facts.kept(key, lambda: compute(facts, *more, **named))
-
-    return kept
 
 
 def _of_cell(entries: Iterable[EnvironmentResult], cell: CellResult) -> EnvironmentResult | None:

@@ -15,7 +15,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.core.plan import Roles, is_effort
 from slowpath.core.units import format_bytes
-from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, once, ratio_of
+from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, ratio_of
 from slowpath.stats.contrast import SIGNIFICANCE
 from slowpath.stats.estimate import Floats, mean
 from slowpath.stats.laws.choose import Choice, choose, drawn_points
@@ -294,60 +294,19 @@ class Line:
         return covariate not in self.sweep.covariates or bool(np.ptp(self.sweep.covariates[covariate]) == 0)
 
 
-class Lines:
-    """All lines of a set of cells.
-
-    Args: roles: of their parameters.
-          pooled: the cells are imported logs, each a launch and a condition of its own, which say nothing of that
-          condition: their points may stand in one sweep, which has then one launch.
-    """
-
-    def __init__(
-        self,
-        cells: Sequence[CellResult],
-        minimum_effect: float,
-        roles: Roles,
-        *,
-        pooled: bool = False,
-    ) -> None:
-        self._cells = [_pooled(cell) if pooled else cell for cell in cells]
-        self._originals = {cell.cell: cell for cell in cells}
-        self._minimum_effect = minimum_effect
-        self._roles = roles
-        self._along: dict[tuple[tuple[str, ...], str], list[Line]] = {}
-
-    def along(self, covariates: Sequence[str], phase: str) -> list[Line]:
-        """Lines on which one of the covariates varies, in the order of the cells."""
-        key = (tuple(covariates), phase)
-        if key not in self._along:
-            self._along[key] = [
-                self._line(part)
-                for sweep in self._sweeps
-                if sweep.phase == phase
-                for name in covariates
-                if name in sweep.varied()
-                for part in along(sweep, name, FEWEST_POINTS)
-            ]
-        return self._along[key]
-
-    @cached_property
-    def _sweeps(self) -> list[Sweep]:
-        return sweeps(self._cells, self._roles, FEWEST_POINTS)
-
-    def _line(self, sweep: Sweep) -> Line:
-        return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect)
-
-
-def _pooled(cell: CellResult) -> CellResult:
-    return msgspec.structs.replace(cell, environment="", placement="", group="")
-
-
-@once
-def _lines(facts: Facts) -> Lines:
-    return Lines(facts.every_cell, facts.minimum_effect, facts.roles, pooled=facts.imported)
-
-
 def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:
-    """Return the lines in which one of these covariates varies and nothing else that does not follow from it."""
-    wanted = set(metrics)
-    return [line for line in _lines(facts).along(covariates, phase) if line.sweep.metric in wanted]
+    """Return the lines in which one of these covariates varies and nothing else that does not follow from it.
+
+    Imported logs are each a launch and a condition of their own, which they say nothing of: their points may stand in
+    one sweep, which has then one launch.
+    """
+    pooled = {"environment": "", "placement": "", "group": ""} if facts.imported else {}
+    cells = [msgspec.structs.replace(cell, **pooled) for cell in facts.every_cell]
+    return [
+        Line(part, tuple(facts.cells[number] for number in part.cells), facts.minimum_effect)
+        for sweep in sweeps(cells, facts.roles)
+        if sweep.phase == phase and sweep.metric in set(metrics)
+        for name in covariates
+        if name in sweep.varied()
+        for part in along(sweep, name)
+    ]

@@ -141,7 +141,6 @@ class Remedy:
     uncontrolled why there is no control; None: there is one, or it is not tried
     cores_per_rank  cores that each rank has to have for it to help; None: it helps on any number
     side_effects what to watch, in words
-    sources      where to read on
     applies      libraries, versions and transport that it is for
     variables    environment variables to set.  unset: names to take out of the environment
     parameter, change  a parameter of the engine and what the parameters become; None from `change`: it is so already,
@@ -160,7 +159,6 @@ class Remedy:
     axes: tuple[str, ...]
     control: Control | None = None
     side_effects: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
     applies: AppliesTo = EVERYWHERE
     variables: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
@@ -358,7 +356,6 @@ def tunings(common: Remedy) -> tuple[Remedy, ...]:
             name=row.name,
             applies=row.applies,
             variables=row.variables,
-            sources=(row.source,),
             only=row.only,
             phrase=row.phrase,
         )

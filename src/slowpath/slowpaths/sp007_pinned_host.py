@@ -132,7 +132,6 @@ PAGEABLE_HOST_MEMORY = Remedy(
     ("memory", "environment"),
     SHORT,
     ("copies between this memory and a GPU get slower",),
-    ("docs/results/gpu.md",),
     parameter="memory",
     change=set_to("memory", "host"),
     code="void* buffer = malloc(length);  /* in place of cudaMallocHost */",

@@ -45,7 +45,6 @@ PACKING_LOOP = Remedy(
         parameters={"pattern": "ping_pong", "datatype": "contiguous", "message_bytes": "65536"},
     ),
     ("memory of the packed copy",),
-    ("MPI-4.1 section 5.2", "https://github.com/open-mpi/ompi/issues/6677"),
     parameter="pack",
     change=_packed_by_loop,
     code="for (int i = 0; i < blocks; i++) packed[i] = data[places[i]];\nMPI_Send(packed, blocks, MPI_DOUBLE, ...);",
@@ -58,7 +57,6 @@ CONTIGUOUS_DATA = Remedy(
     ("datatype", "pack"),
     None,  # see uncontrolled
     ("memory of the packed copy",),
-    ("MPI-4.1 section 5.2",),
     parameter="pack",
     change=_packed,
     code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",

@@ -131,7 +131,6 @@ SHARED_WINDOW = Remedy(
     ("window",),
     None,  # see uncontrolled
     ("ranks of other nodes can't be in the window",),
-    ("MPI-4.1 section 12.2.3", "docs/results/put.md"),
     parameter="window",
     change=_shared,
     code="MPI_Win_allocate_shared(bytes, unit, info, node_comm, &memory, &window);",
@@ -150,7 +149,6 @@ COMPLETE_PUTS_AT_ONCE = Remedy(
         metric="time_per_put_s",
     ),
     ("puts between nodes may get slower, because none is deferred any more",),
-    ("docs/results/put.md, Info keys of windows",),
     applies=AppliesTo("mpich", ">=5"),
     parameter="window_info",
     change=set_to("window_info", "latency"),
@@ -163,7 +161,6 @@ FLUSH_LOCALLY = Remedy(
     "Call MPI_Win_flush_local where only the origin buffer must be reusable.",
     ("synchronise",),
     side_effects=("the puts may not have arrived yet when it returns",),
-    sources=("MPI-4.1 section 12.5.4", "docs/results/put.md"),
     parameter="synchronise",
     change=_local,
     code="MPI_Win_flush_local(target, window);  /* in place of MPI_Win_flush */",
@@ -177,7 +174,6 @@ NO_LOCKS = Remedy(
     ("window_info",),
     None,  # see uncontrolled
     ("MPI_Win_lock and MPI_Win_lock_all are forbidden on this window",),
-    ("MPI-4.1 section 12.2.1", "docs/results/put.md, Info keys of windows"),
     parameter="window_info",
     change=_without_locks,
     code='MPI_Info_set(info, "no_locks", "true");  /* for MPI_Win_allocate */',

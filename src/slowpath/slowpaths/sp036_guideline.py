@@ -216,7 +216,6 @@ REPLACED_COLLECTIVE = Remedy(
     "library's collective, in this range only.",
     ("way",),
     side_effects=("a mock-up's first call on a communicator sets up its workspace",),
-    sources=("docs/results/collectives.md",),
     variables={"SLOWPATH_COLL": "tuning.json"},
     replaces_calls=True,
     untried="needs more than one run; slowpath diagnose tries it if libslowpath-coll.so is next to the engine",

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import msgspec.structs
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -195,23 +194,11 @@ def _with_witness(cell: CellResult, other: CellResult) -> CellResult:
 
 
 def _both(mine: RoleWitness | None, other: RoleWitness | None) -> RoleWitness | None:
-    """Counts of two runs: `mine`, with what only `other` has; counts and times per operation are those of both."""
+    """`mine`, with what only `other` has."""
     if mine is None or other is None:
         return other if mine is None else mine
     calls = {kind: _filled(one, (other.calls or {}).get(kind)) for kind, one in (mine.calls or {}).items()}
-    filled = msgspec.structs.replace(_filled(mine, other), calls={**(other.calls or {}), **calls} or None)
-    if not (mine.operations and other.operations):
-        return filled
-    weights = mine.operations, other.operations
-    return msgspec.structs.replace(
-        filled,
-        operations=sum(weights),
-        involuntary_switches=_sum(mine.involuntary_switches, other.involuntary_switches),
-        minor_faults_per_op=_average(mine.minor_faults_per_op, other.minor_faults_per_op, weights),
-        major_faults_per_op=_average(mine.major_faults_per_op, other.major_faults_per_op, weights),
-        system_time_s_per_op=_average(mine.system_time_s_per_op, other.system_time_s_per_op, weights),
-        user_time_s_per_op=_average(mine.user_time_s_per_op, other.user_time_s_per_op, weights),
-    )
+    return msgspec.structs.replace(_filled(mine, other), calls={**(other.calls or {}), **calls} or None)
 
 
 S = TypeVar("S", bound=Struct)
@@ -223,16 +210,3 @@ def _filled(mine: S, other: S | None) -> S:
         return mine
     missing = {name: value for name, value in asdict(other).items() if getattr(mine, name) is None}
     return msgspec.structs.replace(mine, **missing)
-
-
-def _average(one: float | None, other: float | None, weights: tuple[int, int]) -> float | None:
-    """None where neither is known."""
-    if one is None or other is None:
-        return other if one is None else one
-    return float(np.average([one, other], weights=weights))
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    """None where neither is known."""
-    known = [value for value in (one, other) if value is not None]
-    return sum(known) if known else None
