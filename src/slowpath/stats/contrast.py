@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -13,18 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.stats.estimate import (
-    SIGNED_RANK_LAUNCHES,
-    T_LAUNCHES,
+    Estimate,
     Floats,
     Interval,
     MeanWithT,
     Values,
+    by_t,
     check_level,
+    estimate_of,
     finite,
-    hodges_lehmann,
     mean,
     median_of_sorted,
-    p_value,
     percent,
     positive,
     welch,
@@ -124,107 +124,43 @@ def rank_sum_shift(a: Values, b: Values, level: float = 0.95) -> LocationShift:
 EQUIVALENCE_LEVEL = 0.90  # two one-sided tests at 5 % each: Schuirmann 1987, doi 10.1007/BF01068419
 
 
-@dataclass(frozen=True)
-class ContrastEstimate:
-    """b over a; ratio > 1 means that b takes longer. Intervals are of the ratio."""
+@dataclass(frozen=True, kw_only=True)
+class ContrastEstimate(Estimate):
+    """b over a: the value above 1 means that b takes longer. Intervals are of the ratio.
 
-    ratio: float
-    low: float | None
-    high: float | None
-    kind: str
-    level: float | None  # None: low and high (if any) are a range; nothing can be concluded from them
-    n: int  # pairs; unpaired: launches on the smaller side; within a launch: samples on the smaller side
-    minimum_effect: float  # smallest relative difference that counts, e.g. 0.03
-    p: float | None = None  # two-sided, of "the ratio is 1", not corrected for the number of contrasts
-    equivalence: Interval | None = None  # the 90 % interval that "same" is judged by
-    t: Interval | None = None
-    sd_log: float | None = None  # of the log ratios of pairs (unpaired: of log launch medians, times sqrt 2)
+    n: pairs; unpaired: launches on the smaller side; within a launch: samples on the smaller side.  p: not corrected
+    for the number of contrasts.  sd: of the log ratios of pairs (unpaired: of log launch medians, times sqrt 2).
+    minimum_effect: smallest relative difference that counts, e.g. 0.03.  equivalence: the 90 % interval that "same" is
+    judged by.
+    """
+
+    minimum_effect: float
+    equivalence: Interval | None = None
     within_launch: bool = False
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        return None if self.low is None or self.high is None else (self.low, self.high)
+    def ratio(self) -> float:
+        return self.value
+
+
+def _contrast(of_level: Callable[[float], Estimate], level: float, minimum_effect: float) -> ContrastEstimate:
+    """Args: of_level: the estimate of the logarithm of the ratio, with the interval of a level."""
+    inner = of_level(EQUIVALENCE_LEVEL).exp()
+    equivalence = Interval(*inner.interval, inner.level) if inner.interval and inner.level else None
+    return ContrastEstimate(**vars(of_level(level).exp()), minimum_effect=minimum_effect, equivalence=equivalence)
 
 
 def paired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95) -> ContrastEstimate:
     """Contrast of launches measured in pairs.
 
     Args:    a, b: shape (pairs,), launch medians, > 0, one unit; a[j] and b[j] belong to one pair.
-    Returns: 1 pair: the ratio alone (see `within_launch`). 2: geometric mean and range. 3 to 5: geometric
-             mean and t interval. 6 and more: Hodges-Lehmann estimate and exact signed-rank interval. p from 3
-             pairs on.
-    Raises:  ValueError: empty, unequal lengths, or a value that is not finite and positive.
+    Raises:  ValueError: unequal lengths, no pair, or a value that is not finite and positive.
     """
     first, second = positive(a, "a"), positive(b, "b")
     if first.size != second.size:
         raise ValueError(f"paired: a has {first.size} launches and b {second.size}; pairs need one of each")
-    d: Floats = np.log(second) - np.log(first)
-    n = d.size
-    centre = mean(d)
-    ratio = math.exp(centre.value)
-    if n == 1:
-        return ContrastEstimate(ratio, None, None, "one pair of launches, no interval", None, 1, minimum_effect)
-    if n < T_LAUNCHES:
-        low, high = math.exp(float(d.min())), math.exp(float(d.max()))
-        kind = f"range of {n} pairs, no interval"
-        return ContrastEstimate(ratio, low, high, kind, None, n, minimum_effect, sd_log=centre.sd)
-    if n >= SIGNED_RANK_LAUNCHES:
-        ranked = _signed_rank(d, centre, minimum_effect, level)
-        if ranked is not None:
-            return ranked
-    return _student(centre, n, minimum_effect, level, f"t {percent(level)} on log ratios of pairs")
-
-
-def _signed_rank(d: Floats, centre: MeanWithT, minimum_effect: float, level: float) -> ContrastEstimate | None:
-    found = hodges_lehmann(d, level)
-    if found.interval is None:
-        return None
-    interval = found.interval.exp()
-    t = centre.interval(level)
-    p_t = centre.p()
-    return ContrastEstimate(
-        math.exp(found.value),
-        interval.low,
-        interval.high,
-        f"signed-rank {percent(level)}",
-        interval.level,
-        d.size,
-        minimum_effect,
-        p=p_value(d) if p_t is None else p_t,
-        equivalence=_exp(hodges_lehmann(d, EQUIVALENCE_LEVEL).interval),
-        t=_exp(t),
-        sd_log=centre.sd,
-    )
-
-
-def _student(centre: MeanWithT, n: int, minimum_effect: float, level: float, kind: str) -> ContrastEstimate:
-    t = _exp(centre.interval(level))
-    ratio = math.exp(centre.value)
-    if t is None:
-        return ContrastEstimate(
-            ratio,
-            None,
-            None,
-            "launches do not differ at all, no interval",
-            None,
-            n,
-            minimum_effect,
-            sd_log=centre.sd,
-        )
-    equivalence = _exp(centre.interval(EQUIVALENCE_LEVEL))
-    return ContrastEstimate(
-        ratio,
-        t.low,
-        t.high,
-        kind,
-        level,
-        n,
-        minimum_effect,
-        p=centre.p(),
-        equivalence=equivalence,
-        t=t,
-        sd_log=centre.sd,
-    )
+    logs: Floats = np.log(second) - np.log(first)
+    return _contrast(lambda level: estimate_of(logs, level, ("pair", "pairs")), level, minimum_effect)
 
 
 def unpaired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95) -> ContrastEstimate:
@@ -238,13 +174,10 @@ def unpaired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95
     n = min(first.size, second.size)
     centre = welch(np.log(first), np.log(second))
     if centre.sd is None:
-        return ContrastEstimate(
-            math.exp(centre.value), None, None, "one launch on a side, no interval", None, n, minimum_effect
-        )
+        alone = Estimate(centre.value, None, None, "one launch on a side, no interval", None, n)
+        return _contrast(lambda _: alone, level, minimum_effect)
     scaled = MeanWithT(centre.value, centre.sd * math.sqrt(2.0), centre.se, centre.df)
-    return _student(
-        scaled, n, minimum_effect, level, f"Welch t {percent(level)} on log launch medians, not interleaved"
-    )
+    return _contrast(lambda level: by_t(scaled, n, level, "launches that are not interleaved"), level, minimum_effect)
 
 
 def within_launch(
@@ -257,29 +190,19 @@ def within_launch(
     Returns: ratio of the medians; interval of the shift of logarithms by the rank-sum law (None when the samples
              are too few); its p. Spread between launches is not in it, and `kind` says so.
     """
-    first, second = positive(a_samples, "a"), positive(b_samples, "b")
-    logs_a, logs_b = np.log(first), np.log(second)
-    shift, inner = (rank_sum_shift(logs_a, logs_b, each).interval for each in (level, EQUIVALENCE_LEVEL))
-    interval = _exp(shift)
-    kind = f"rank-sum {percent(level)} within one launch"
-    if interval is None:
-        kind = f"{first.size} against {second.size} samples within one launch, no interval"
-    return ContrastEstimate(
-        float(np.median(second)) / float(np.median(first)),
-        interval.low if interval else None,
-        interval.high if interval else None,
-        kind,
-        interval.level if interval else None,
-        min(first.size, second.size),
-        minimum_effect,
-        p=rank_sum_p(logs_a, logs_b),
-        equivalence=_exp(inner) if interval else None,
-        within_launch=True,
-    )
+    first, second = np.log(positive(a_samples, "a")), np.log(positive(b_samples, "b"))
+    centre, p, n = float(np.median(second) - np.median(first)), rank_sum_p(first, second), min(first.size, second.size)
 
+    def of_level(level: float) -> Estimate:
+        shift = rank_sum_shift(first, second, level).interval
+        if shift is None:
+            kind = f"{first.size} against {second.size} samples within one launch, no interval"
+            return Estimate(centre, None, None, kind, None, n, p)
+        return Estimate(
+            centre, shift.low, shift.high, f"rank-sum {percent(level)} within one launch", shift.level, n, p
+        )
 
-def _exp(interval: Interval | None) -> Interval | None:
-    return None if interval is None else interval.exp()
+    return replace(_contrast(of_level, level, minimum_effect), within_launch=True)
 
 
 # The four verdict words, and how many more pairs of launches an undecided contrast needs.
@@ -361,15 +284,15 @@ def _more_pairs(estimate: ContrastEstimate) -> int:
         return DEFAULT_PAIRS  # samples of one launch are no pairs: all of them are still to be measured
     minimum_effect = estimate.minimum_effect
     missing = max(DEFAULT_PAIRS - estimate.n, 0)
-    if estimate.sd_log is None or estimate.level is None or minimum_effect == 0.0:
+    if estimate.sd is None or estimate.level is None or minimum_effect == 0.0:
         return max(missing, 1)
-    missing = max(missing, pairs_needed(estimate.sd_log, minimum_effect) - estimate.n)
+    missing = max(missing, pairs_needed(estimate.sd, minimum_effect) - estimate.n)
     if missing > 0:
         return missing
     # Enough pairs for the minimum effect, so the estimate stands near it: size the run for that distance.
     full = math.log1p(minimum_effect)
     gap = max(abs(abs(math.log(estimate.ratio)) - full), _FINEST_GAP * full)
-    return max(pairs_needed(estimate.sd_log, math.expm1(gap)) - estimate.n, 1)
+    return max(pairs_needed(estimate.sd, math.expm1(gap)) - estimate.n, 1)
 
 
 # How much of the gap between a slow and a fast side a change removes.

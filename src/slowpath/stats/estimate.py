@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -396,42 +396,52 @@ class Estimate:
     kind: str
     level: float | None  # None: low and high (if any) are a range, not a confidence interval
     n: int  # launches; samples for an estimate within one launch
-    t: Interval | None = None  # the t interval, stored next to the signed-rank one
+    p: float | None = None  # two-sided, of "the centre is 0" (of a ratio: 1)
+    sd: float | None = None  # of the values (of a ratio: of their logarithms)
 
     @property
     def interval(self) -> tuple[float, float] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    def exp(self) -> Estimate:
+        """Return the estimate of values or ratios whose logarithms this one is of."""
+        low, high = map(math.exp, self.interval) if self.interval else (None, None)
+        return replace(self, value=math.exp(self.value), low=low, high=high)
+
+
+def by_t(centre: MeanWithT, n: int, level: float, over: str) -> Estimate:
+    """Return a mean with its t interval.  Args: over: what it is taken over, in words."""
+    t = centre.interval(level)
+    if t is None:
+        return Estimate(centre.value, None, None, f"{over} are equal, no interval", None, n, None, centre.sd)
+    return Estimate(centre.value, t.low, t.high, f"t {percent(level)} over {over}", level, n, centre.p(), centre.sd)
+
+
+def estimate_of(values: Values, level: float = 0.95, of: tuple[str, str] = ("launch", "launches")) -> Estimate:
+    """Centre and interval of independent values, shape (n,).
+
+    Args:    of: what each is of, in words: one, and several.
+    Returns: 1 value: itself alone. 2: mean and range. 3 to 5: mean and t interval. 6 and more: Hodges-Lehmann estimate
+             and exact signed-rank interval.
+    """
+    array = finite(values, of[1])
+    centre, n = mean(array), array.size
+    if n == 1:
+        return Estimate(centre.value, None, None, f"one {of[0]}, no interval", None, 1)
+    if n < T_LAUNCHES:
+        low, high, kind = float(array.min()), float(array.max()), f"range of {n} {of[1]}, no interval"
+        return Estimate(centre.value, low, high, kind, None, n, None, centre.sd)
+    rank = hodges_lehmann(array, level) if n >= SIGNED_RANK_LAUNCHES else None
+    if rank is None or rank.interval is None:
+        return by_t(centre, n, level, of[1])
+    p, found = centre.p(), rank.interval
+    p = p_value(array) if p is None else p
+    return Estimate(rank.value, found.low, found.high, f"signed-rank {percent(level)}", found.level, n, p, centre.sd)
+
 
 def estimate_over_launches(launch_medians: Values, level: float = 0.95) -> Estimate:
-    """Centre and interval over launches.
-
-    Args:    launch_medians: shape (launches,), one median per launch, > 0, any unit.
-    Returns: 1 launch: the value alone. 2: geometric mean and range. 3 to 5: geometric mean and t interval on
-             logarithms. 6 and more: Hodges-Lehmann estimate on logarithms and exact signed-rank interval, the
-             t interval next to it.
-    Raises:  ValueError: empty, or a value that is not finite and positive.
-    """
-    medians = positive(launch_medians, "launch medians")
-    n = medians.size
-    logs: Floats = np.log(medians)
-    if n == 1:
-        return Estimate(float(medians[0]), None, None, "one launch, no interval over launches", None, 1)
-    centre = mean(logs)
-    if n < T_LAUNCHES:
-        kind = f"range of {n} launches, no interval"
-        return Estimate(math.exp(centre.value), float(medians.min()), float(medians.max()), kind, None, n)
-    t = centre.interval(level)
-    t = None if t is None else t.exp()
-    if n >= SIGNED_RANK_LAUNCHES:
-        rank = hodges_lehmann(logs, level)
-        if rank.interval is not None:
-            found = rank.interval.exp()
-            kind = f"signed-rank {percent(level)}"
-            return Estimate(math.exp(rank.value), found.low, found.high, kind, found.level, n, t)
-    if t is None:
-        return Estimate(math.exp(centre.value), None, None, "launch medians are equal, no interval", None, n)
-    return Estimate(math.exp(centre.value), t.low, t.high, f"t {percent(level)} on log launch medians", level, n, t)
+    """`estimate_of` on logarithms of one median per launch, > 0, any unit: the mean is the geometric one."""
+    return estimate_of(np.log(positive(launch_medians, "launch medians")), level).exp()
 
 
 def estimate_within_launch(samples: Values, level: float = 0.95, lag: int = LAG_SAMPLES) -> Estimate:

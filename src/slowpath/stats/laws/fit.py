@@ -11,15 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from slowpath.core.errors import SlowpathError
-from slowpath.stats.estimate import (
-    SIGNED_RANK_LAUNCHES,
-    T_LAUNCHES,
-    Floats,
-    estimate_over_launches,
-    hodges_lehmann,
-    mean,
-    percent,
-)
+from slowpath.stats.estimate import SIGNED_RANK_LAUNCHES, T_LAUNCHES, Floats, estimate_of
 from slowpath.stats.laws.law import Bracket, Coefficient, Column, Covariates, Law, Sweep, Variant
 
 # Weighted least squares with terms that can't be negative, for a handful of columns.
@@ -244,10 +236,10 @@ def _points(levelled: Floats) -> tuple[Floats, Floats, Floats]:
     centre, error, df = np.zeros(points), np.zeros(points), np.zeros(points)
     for p in range(points):
         values = levelled[np.isfinite(levelled[:, p]), p]
-        found = estimate_over_launches(np.exp(values))
-        centre[p], df[p] = np.log(found.value), values.size - 1
+        found = estimate_of(values)
+        centre[p], df[p] = found.value, values.size - 1
         if values.size >= T_LAUNCHES and found.interval is not None:
-            error[p] = 0.5 * np.log(found.interval[1] / found.interval[0]) / _t975(values.size - 1)
+            error[p] = 0.5 * (found.interval[1] - found.interval[0]) / _t975(values.size - 1)
         elif values.size == 2:
             error[p] = 0.5 * abs(values[1] - values[0])
     return centre, error, df
@@ -300,25 +292,12 @@ def _by_launch(sweep: Sweep, centre: CentreCurve, variant: Variant) -> list[Floa
 
 
 def _over_launches(column: Column, values: list[float], level: float) -> Coefficient:
-    # In parts of the largest: seconds for a byte are as small as what student.mean takes for rounding errors.
+    # In parts of the largest: seconds for a byte are as small as what `mean` takes for rounding errors.
     scale = max(map(abs, values)) or 1.0
-    centre = mean([value / scale for value in values])
-    n = len(values)
-
-    def as_found(value: float, low: float, high: float, kind: str, achieved: float | None) -> Coefficient:
-        return Coefficient(column.name, column.per, value, (low, high), kind, achieved, tuple(values), column.at_bytes)
-
-    if n >= SIGNED_RANK_LAUNCHES:
-        rank = hodges_lehmann(values, level)
-        if rank.interval is not None:
-            found = rank.interval
-            return as_found(rank.value, found.low, found.high, f"signed-rank {percent(level)}", found.level)
-    if n >= T_LAUNCHES and (t := centre.interval(level)) is not None:
-        return as_found(scale * centre.value, scale * t.low, scale * t.high, f"t {percent(level)} over launches", level)
-    if n == 2:
-        return as_found(scale * centre.value, min(values), max(values), "range of 2 launches, no interval", None)
-    why = "one launch: run-to-run spread unknown" if n == 1 else "launches are equal, no interval"
-    return Coefficient(column.name, column.per, scale * centre.value, None, why, None, tuple(values), column.at_bytes)
+    found = estimate_of([value / scale for value in values], level)
+    interval = (scale * found.interval[0], scale * found.interval[1]) if found.interval else None
+    value, kind, launches = scale * found.value, found.kind, tuple(values)
+    return Coefficient(column.name, column.per, value, interval, kind, found.level, launches, column.at_bytes)
 
 
 ALIKE = 1.0  # chi^2 below which two laws are one curve on the points
