@@ -48,6 +48,7 @@ from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measured import LaunchRecord, first_good_launches
 from slowpath.experiments.registry import EXPERIMENTS, ROLES, measure
 from slowpath.findings.conclude import RunFacts, conclude
+from slowpath.findings.facts import crowded
 from slowpath.mpi.libraries import library_named, named_in, version_tuple
 from slowpath.mpi.message_path import paths_of, protocols
 from slowpath.mpi.own_settings import unused_by_ucx
@@ -414,7 +415,20 @@ def wrong_place(run: RunResult, ranks: int | None = None) -> list[PlaceFault]:
     nodes = allocation.get("nodes") if isinstance(allocation, dict) else None
     count = (place.ranks or 0) if ranks is None else ranks
     on_one = -(-count // (nodes if isinstance(nodes, int) and nodes > 0 else 1))
-    return faults(place, PlaceJob(on_one, run.mpi.name, run.machine.get("variables") or {}))
+    found = faults(place, PlaceJob(on_one, run.mpi.name, run.machine.get("variables") or {}))
+    shared = [] if any(one.check == "allowed processors" for one in found) else crowded(run.placements)[:1]
+    return [*found, *(_shared_core(placement) for placement in shared)]
+
+
+def _shared_core(placement: PlacementResult) -> PlaceFault:
+    """Of ranks that were to have a core each."""
+    ranks = ", ".join(f"rank {one.rank} on {one.cpus_allowed} of {one.host}" for one in placement.observed)
+    return PlaceFault(
+        check="allowed processors",
+        text=f"each rank should have its own core, but they share one ({ranks}) and take turns, so no time of "
+        "messages here is valid",
+        do="give each rank a processor, or start fewer ranks",
+    )
 
 
 def place_of(run: RunResult) -> str | None:

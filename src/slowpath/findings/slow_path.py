@@ -497,7 +497,6 @@ class SlowPath:
             names them.
         witnesses: what supports the cause.
         needs_law: False where what differs is a name and not a number, so that nothing can be swept.
-        spoils: `about` of its observations that leave nothing else to judge in their placement; None: it has none.
 
     Experiments:
         probes: groups of the survey's cells in which it can be seen; empty: any of them.
@@ -529,7 +528,6 @@ class SlowPath:
     witnesses: Witness = no_witness
     hypotheses: tuple[str, ...] = ()
     needs_law: bool = True
-    spoils: str | None = None
     probes: tuple[str, ...] = ()
     refinements: tuple[Refinement, ...] = ()
     remedies: tuple[Remedy, ...] = ()

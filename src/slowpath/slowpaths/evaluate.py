@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from slowpath.core.plan import Roles
-from slowpath.core.results import Finding, PlacementResult, Results
+from slowpath.core.results import Finding, Results
 from slowpath.findings.facts import CLEAR_RATIO, Facts, crowded
 from slowpath.findings.finding import build, by_cost
 from slowpath.findings.slow_path import Observation, Parameters, SlowPath
@@ -36,7 +36,10 @@ def findings(
         for observation in path.observe(evidence)
         if _is_reported(evidence, observation)
     ]
-    return _without_crowded(merged(found), crowded(results.run.placements), paths)
+    # Where ranks share a processor the times of messages are turns of the scheduler (0.65 us became 5.3 us, and a put
+    # under a lock 46 us): no finding of such a placement can be judged. That it is so stands first in the verdict.
+    spoilt = {placement.name for placement in crowded(results.run.placements)}
+    return merged([finding for finding in found if finding.placement not in spoilt])
 
 
 def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding:
@@ -62,24 +65,6 @@ def _parameters(facts: Facts, observation: Observation) -> tuple[Parameters, Par
         for numbers in (observation.slow_cells, observation.fast_cells)
     )
     return None if slow is None else (slow, fast or {})
-
-
-def _without_crowded(
-    findings: Sequence[Finding], placements: Sequence[PlacementResult], paths: Sequence[SlowPath]
-) -> list[Finding]:
-    """Where ranks share a processor the times of messages are turns of the scheduler (0.65 us became 5.3 us, and a put
-    under a lock 46 us): no other finding of such a placement can be judged, so each is folded into the one about it.
-    """
-    spoilers = {(path.code, path.spoils) for path in paths if path.spoils}
-    speaking = next((finding for finding in findings if (finding.rule, finding.about) in spoilers), None)
-    if speaking is None:
-        return list(findings)
-    names = {placement.name for placement in placements}
-    over = [finding for finding in findings if finding is not speaking and finding.placement in names]
-    whole = replace(speaking, merged=list(dict.fromkeys([*speaking.merged, *(one.id for one in over)])))
-    return [
-        whole if finding is speaking else finding for finding in findings if not any(finding is other for other in over)
-    ]
 
 
 _STATUS = {"observed": 0, "explained": 1, "proven": 2}
