@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec.structs
+from msgspec.structs import replace as replace_leg
 
 from slowpath.core.results import Finding, LimitBracket
 from slowpath.diagnose.sides import Sides
 from slowpath.diagnose.state import State
+from slowpath.findings.finding import with_explained
 from slowpath.findings.slow_path import EAGER, Remedy
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.settings import SwitchVariable, variable_named
@@ -141,7 +142,4 @@ def with_cause(finding: Finding, remedy: str) -> Finding:
     names = remedy.removeprefix("set ").removeprefix("unset ")
     together = "together set" if AND in names else "sets"
     cause = f"{names} {together} the length at which the library changes its protocol."
-    explained = msgspec.structs.replace(finding.legs.explained, state="shown", text=cause)
-    legs = msgspec.structs.replace(finding.legs, explained=explained)
-    missing = [line for line in finding.missing if not line.startswith("explained:")]
-    return msgspec.structs.replace(finding, cause=cause, hypotheses=[], legs=legs, missing=missing)
+    return with_explained(finding, replace_leg(finding.legs.explained, state="shown", text=cause), cause)

@@ -18,7 +18,7 @@ from slowpath.core.results import Finding, Leg, RemedyResult, Results, Snippet
 from slowpath.core.units import format_bytes, ratio_words
 from slowpath.diagnose.state import MeasuredStep, settings_of, survey_of
 from slowpath.diagnose.tasks import StateTask, SurveyTask
-from slowpath.findings.finding import by_cost, legs_missing
+from slowpath.findings.finding import by_cost, with_explained
 from slowpath.findings.slow_path import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.own_settings import OwnSetting, Value, removable, why_ignored, without
 from slowpath.slowpaths.registry import codes_refined_by
@@ -120,15 +120,11 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
     words = AND.join(one.words for some in sets for one in some)
     digest = hashlib.sha256(f"{finding.id}\n{words}".encode()).hexdigest()[:8]
     shown = Leg(state="shown", text="taking settings away leaves it alone", evidence=list(evidence))
-    legs = replace(finding.legs, explained=shown)
+    cause = f"{words} {'make' if sum(map(len, sets)) > 1 else 'makes'} messages slower{_how(sets)}."
     return replace(
-        _about(finding, words),
+        with_explained(_about(finding, words), shown, cause),
         id=finding.id if own_id else f"{finding.rule}:{digest}",
         status="explained",
-        cause=f"{words} {'make' if sum(map(len, sets)) > 1 else 'makes'} messages slower{_how(sets)}.",
-        hypotheses=[],
-        legs=legs,
-        missing=legs_missing(legs),
         needs_cause=False,
         remedies=[_listed(some) for some in sets],
         next=["try each remedy alone in interleaved pairs, with a control"],

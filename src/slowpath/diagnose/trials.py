@@ -20,7 +20,7 @@ from slowpath.diagnose.sides import Condition, LaunchPlace, Sides, named_places
 from slowpath.diagnose.tasks import FastSide, TrialTask
 from slowpath.experiments.p2p import P2P
 from slowpath.experiments.registry import experiment_named
-from slowpath.findings.finding import legs_missing, removed_ratio
+from slowpath.findings.finding import removed_ratio, with_explained
 from slowpath.findings.slow_path import Control, Remedy
 from slowpath.findings.witness import pages_seen
 from slowpath.slowpaths.registry import known
@@ -619,14 +619,7 @@ def without_cause(finding: Finding, why: str, state: LegState = "refuted") -> Fi
     if finding.status == "proven":
         return finding
     lost = [finding.cause] if finding.cause and state == "missing" else []
-    explained = msgspec.structs.replace(finding.legs.explained, state=state, text=why)
-    legs = msgspec.structs.replace(finding.legs, explained=explained)
-    return msgspec.structs.replace(
-        finding,
-        status="observed",
-        cause=None,
-        hypotheses=[*lost, *finding.hypotheses],
-        legs=legs,
-        missing=legs_missing(legs),
-        doubts=list(dict.fromkeys([*finding.doubts, why])),
-    )
+    leg = msgspec.structs.replace(finding.legs.explained, state=state, text=why)
+    observed = with_explained(finding, leg, None, [*lost, *finding.hypotheses])
+    doubts = list(dict.fromkeys([*finding.doubts, why]))
+    return msgspec.structs.replace(observed, status="observed", doubts=doubts)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.finding_results import ContrastResult, ContrastSide
+from slowpath.core.finding_results import ContrastResult
 from slowpath.core.machine import Others, parse_cpu_list
 from slowpath.core.plan import Roles
 from slowpath.core.result import Interval
@@ -250,51 +250,31 @@ def slowdown(contrast: ContrastResult, cells: Mapping[int, CellResult]) -> Slowd
     """None unless it is decided, no control, and its interval lies beyond the minimum effect."""
     if contrast.verdict not in DECIDED or contrast.control or not contrast.interval or contrast.ratio is None:
         return None
-    a, b = (contrast.a, contrast.a_value_s), (contrast.b, contrast.b_value_s)
-    ratio, (low, high) = contrast.ratio, contrast.interval
-    if ratio < 1:
-        ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    if low <= 1 + contrast.minimum_effect:
+    rises = contrast.ratio > 1
+    low, high = contrast.interval if rises else (1 / contrast.interval[1], 1 / contrast.interval[0])
+    slow, fast = (contrast.b, contrast.a) if rises else (contrast.a, contrast.b)
+    slow_s, fast_s = contrast.b_value_s, contrast.a_value_s
+    if low <= 1 + contrast.minimum_effect or slow_s is None or fast_s is None:
         return None
-    slow, fast = (b, a) if contrast.ratio > 1 else (a, b)
-    return _between(contrast, cells, slow, fast, Ratio(ratio, (low, high), True))
-
-
-def _between(
-    contrast: ContrastResult,
-    cells: Mapping[int, CellResult],
-    slow: tuple[ContrastSide, float | None],
-    fast: tuple[ContrastSide, float | None],
-    ratio: Ratio,
-) -> Slowdown | None:
-    (slow_side, slow_s), (fast_side, fast_s) = slow, fast
-    if slow_s is None or fast_s is None:
-        return None
+    launches_s = np.array(contrast.pairs or np.zeros((0, 2)), dtype=np.float64).T
     default = {"a": contrast.a, "b": contrast.b}[contrast.default_side] if contrast.default_side else None
     return Slowdown(
-        slow=cells[slow_side.cell],
-        fast=cells[fast_side.cell],
+        slow=cells[slow.cell],
+        fast=cells[fast.cell],
         metric=contrast.metric,
-        slow_s=slow_s,
-        fast_s=fast_s,
-        ratio=ratio,
+        slow_s=slow_s if rises else fast_s,
+        fast_s=fast_s if rises else slow_s,
+        ratio=Ratio(contrast.ratio if rises else 1 / contrast.ratio, (low, high), True),
         contrast=contrast.id,
         axis=contrast.axis,
-        slow_value=slow_side.value,
-        fast_value=fast_side.value,
-        slow_phase=slow_side.phase,
-        fast_phase=fast_side.phase,
-        affects_default=None if default is None else default is slow_side,
+        slow_value=slow.value,
+        fast_value=fast.value,
+        slow_phase=slow.phase,
+        fast_phase=fast.phase,
+        affects_default=None if default is None else default is slow,
         suspect=tuple(contrast.suspect),
-        of_two_kinds=_of_two_kinds(contrast),
+        of_two_kinds=are_of_two_kinds(*(launches_s[::-1] if rises else launches_s)),
     )
-
-
-def _of_two_kinds(contrast: ContrastResult) -> bool:
-    if not contrast.pairs or contrast.ratio is None:
-        return False
-    a_s, b_s = np.array(contrast.pairs, dtype=np.float64).T
-    return are_of_two_kinds(b_s, a_s) if contrast.ratio > 1 else are_of_two_kinds(a_s, b_s)
 
 
 # Facts of one run, out of results.json: what slow paths look at.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -147,6 +147,12 @@ def build(
     )
 
 
+def with_explained(finding: Finding, leg: Leg, cause: str | None, hypotheses: Sequence[str] = ()) -> Finding:
+    """The finding with another leg "explained".  Args: hypotheses: other causes that are left."""
+    legs = replace(finding.legs, explained=leg)
+    return replace(finding, cause=cause, hypotheses=list(hypotheses), legs=legs, missing=legs_missing(legs))
+
+
 def legs_missing(legs: Legs) -> list[str]:
     """Which legs are not shown, and what would supply them."""
     return [f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"]
@@ -230,19 +236,20 @@ def _remedies(
         table = tuple(one for one in table if set(one.unset) <= set(seen.unsets))
         if not any(one.unset for one in table):
             own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", _OWN, unset=seen.unsets)]
-    return [_untried(remedy, mpi) for remedy in (*own, *table)]
+    return [untried(remedy, mpi.name if mpi else None) for remedy in (*own, *table)]
 
 
 def _library(mpi: MpiResult | None) -> tuple[str, str | None, str | None]:
     return (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
 
 
-def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:
+def untried(remedy: Remedy, library: str | None) -> RemedyResult:
+    """A remedy as a finding lists it.  Args: library: whose launcher binds, as "mpich"."""
     return RemedyResult(
         name=remedy.name,
         text=remedy.text,
         phrase=remedy.words,
-        snippet=Snippet(**snippet(remedy, mpi.name if mpi else None)),
+        snippet=Snippet(**snippet(remedy, library)),
         removed_ratio=None,
         side_effects=list(remedy.side_effects),
         verdict="not tried",

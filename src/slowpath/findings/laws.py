@@ -37,28 +37,27 @@ _UNIT = "s"
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
-def sweeps(cells: Sequence[CellResult], roles: Roles, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+def sweeps(cells: Sequence[CellResult], roles: Roles) -> list[Sweep]:
     """Each metric in seconds and phase of each set of cells that differ in numbers alone, in the order of the cells.
 
-    Args: roles: of parameters; the value of one that is not among them decides.  fewest_points: smaller sets are left
-          out.
+    Args: roles: of parameters; the value of one that is not among them decides.
     Nothing that differs in a setting (a pattern, a memory kind, an environment, an MPI) is put into one sweep, whether
     a word or a number spells it. Effort, how long and how often is measured, is no property of what is measured.
     """
     found = []
     for same in _grouped(cells, roles):
         for metric, phase in _series(same):
-            if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= fewest_points:
+            if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= FEWEST_POINTS:
                 found.append(sweep)
     return found
 
 
-def along(sweep: Sweep, covariate: str, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+def along(sweep: Sweep, covariate: str) -> list[Sweep]:
     """The lines of a grid on which one covariate varies and all that do not follow from it stand still."""
     inputs = [name for name in sweep.varied() if name != covariate and not _follows(name)]
     keys = list(zip(*(sweep.covariates[name].tolist() for name in inputs), strict=True)) or [()] * sweep.points
     lines = [sweep.take(np.array([key == wanted for key in keys])) for wanted in dict.fromkeys(keys)]
-    return [line for line in lines if line.points >= fewest_points and covariate in line.varied()]
+    return [line for line in lines if line.points >= FEWEST_POINTS and covariate in line.varied()]
 
 
 def _follows(name: str) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Values
 from slowpath.core.plan import Pace
 from slowpath.core.results import Results
-from slowpath.core.units import format_time
 from slowpath.diagnose.own_settings import folded, set_aside
 from slowpath.diagnose.ranks import PAIR, Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import EACH_S, Proposal, State, with_groups_alone
@@ -167,7 +166,7 @@ def _thinned(pairs: Campaign, state: State, takes: Estimate, most_s: float) -> T
         shorten(side, partial(_without_side, side=side))
     shorten(LAST_ROUND, lambda one: replace(one, rounds=min(one.rounds, _FEWEST_ROUNDS)))
     for group in GROUPS:
-        shorten(group, partial(_without_groups, names=(group,)))
+        shorten(group, partial(_without_group, group=group))
     return Thinned(pairs, tuple(left_out), most_s, takes)
 
 
@@ -186,6 +185,11 @@ def first_trial(gpus: int) -> Campaign:
     }
     twice = replace(allocations, name="first trial", copies=2, parameters=parameters)
     return Campaign(name="trial", title="First trial", ranks=[PAIR], rounds=ROUNDS, cells=[twice])
+
+
+def _without_group(pairs: Campaign, group: str) -> Campaign:
+    """The campaign without this group of cells, and without what compares it."""
+    return with_groups_alone(pairs, {one.name for one in pairs.cells} - {group})
 
 
 def _without_side(pairs: Campaign, side: str) -> Campaign:
@@ -210,24 +214,7 @@ def _without_side(pairs: Campaign, side: str) -> Campaign:
     )
 
 
-def _without_groups(pairs: Campaign, names: Sequence[str]) -> Campaign:
-    """The campaign without these groups of cells, and without what compares them."""
-    return replace(
-        pairs,
-        cells=[one for one in pairs.cells if one.name not in names],
-        contrasts=[one for one in pairs.contrasts if one.cells not in names],
-    )
-
-
 # Survey: campaigns/panel.toml, and what the user's variables and the GPUs of this machine add. The first step.
-
-_FIRST_USE = "first_use"
-_START = "start"  # the group of campaigns/panel.toml
-_ONCE = {
-    "init": ("init_s", "MPI_Init"),
-    "communicator": ("communicator_s", "the first communicator"),
-    "collective": ("collective_first_s", "the first allreduce"),
-}
 
 
 def propose_survey(state: State) -> Iterator[Proposal]:
@@ -281,22 +268,7 @@ def summary_survey(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> 
     return kinds_words(after.findings) or "no slow path by name"
 
 
-def start_words(results: Results) -> str | None:
-    """`MPI_Init 61.0 ms, the first communicator 82.0 us (later ones 21.0 us), the first allreduce ...`."""
-    words = []
-    for cell in results.cells:
-        pattern = cell.parameters.get("pattern", "")
-        if cell.experiment != _FIRST_USE or cell.group != _START or pattern not in _ONCE:
-            continue
-        metric, what = _ONCE[pattern]
-        first, later = (cell.estimate(metric, phase) for phase in ("first", "steady"))
-        if first is not None:
-            after = f" (later ones {format_time(later.value)})" if later is not None else ""
-            words.append(f"{what} {format_time(first.value)}{after}")
-    return ", ".join(words) or None
-
-
-SURVEY = StepKind(SurveyTask, apply_survey, summary_survey, required=True, numbers=start_words)
+SURVEY = StepKind(SurveyTask, apply_survey, summary_survey, required=True)
 
 
 # A question of the survey stays where the slow path is taken out that has its remedy.

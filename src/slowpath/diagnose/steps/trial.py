@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from slowpath.core.results import Finding, RemedyResult, Results, Snippet
+from slowpath.core.results import Finding, Results
 from slowpath.diagnose.limits import other_protocol_s, remedies_of, switch_of
 from slowpath.diagnose.limits import with_cause as with_variables
 from slowpath.diagnose.own_settings import remedies_of as own_remedies
@@ -36,8 +36,8 @@ from slowpath.diagnose.trials import (
     without_cause,
 )
 from slowpath.diagnose.tune.files import PRELOAD
-from slowpath.findings.finding import with_trial
-from slowpath.findings.slow_path import Control, Remedy, snippet
+from slowpath.findings.finding import untried, with_trial
+from slowpath.findings.slow_path import Control, Remedy
 from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
 from slowpath.slowpaths.registry import REMEDIES, codes_refined_by
 
@@ -69,18 +69,9 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
     Args: remedy: that was tried, for a finding that does not list it; None: nothing but its name is known.
           library: whose launcher binds, as "mpich".
     """
-    listed = next((remedy for remedy in finding.remedies if remedy.name == outcome.remedy), None)
-    if listed is None:
-        listed = RemedyResult(
-            name=outcome.remedy,
-            text=remedy.text if remedy else outcome.remedy,
-            phrase=remedy.words if remedy else outcome.remedy,
-            snippet=Snippet(**snippet(remedy, library)) if remedy else Snippet(),
-            removed_ratio=None,
-            side_effects=list(remedy.side_effects) if remedy else [],
-            verdict="not tried",
-            reason="",
-        )
+    listed = next((one for one in finding.remedies if one.name == outcome.remedy), None) or untried(
+        remedy or Remedy(outcome.remedy, outcome.remedy, (), phrase=outcome.remedy), library
+    )
     tried = msgspec.structs.replace(
         listed,
         phrase=listed.phrase or listed.name,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,24 +55,7 @@ class Choice:
 
 
 def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MINIMUM_EFFECT) -> Choice:
-    """The law of a sweep among `laws`, or why there is none to name. Rules: docs/internals/statistics.md.
-
-    The last choices are kept: a diagnosis asks its rules again after each step that adds evidence, of the same times.
-    """
-    key = sweep.identity, tuple(map(id, laws)), minimum_effect
-    if key not in _kept:
-        while len(_kept) >= _MOST_KEPT:
-            del _kept[next(iter(_kept))]
-        _kept[key] = tuple(laws), _chosen(sweep, laws, minimum_effect)
-    return _kept[key][1]
-
-
-_MOST_KEPT = 2048
-# Of what was asked -> the laws, so that no other one takes their place in memory, and the choice.
-_kept: dict[Hashable, tuple[tuple[Law, ...], Choice]] = {}
-
-
-def _chosen(sweep: Sweep, laws: Sequence[Law], minimum_effect: float) -> Choice:
+    """The law of a sweep among `laws`, or why there is none to name. Rules: docs/internals/statistics.md."""
     centre = curve(sweep)
     fits, not_fitted = _fit_all(sweep, centre, laws)
     if not fits:

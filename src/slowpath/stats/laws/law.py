@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,13 +51,6 @@ class Sweep:
         for name, values in {**self.covariates, "samples": self.samples}.items():
             if values.shape != (self.points,) or not np.isfinite(values).all():
                 raise UsageError(f"a sweep of {self.points} points needs as many finite values of '{name}'")
-
-    @property
-    def identity(self) -> Hashable:
-        """The same for two sweeps of the same numbers."""
-        arrays = {**self.covariates, "launch_s": self.launch_s, "samples": self.samples, "within": self.within_ratio}
-        numbers = tuple((name, None if array is None else array.tobytes()) for name, array in arrays.items())
-        return numbers, self.launch_s.shape, self.label, self.metric, self.phase, self.cells
 
     @property
     def launches(self) -> int:
