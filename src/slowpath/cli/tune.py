@@ -61,9 +61,7 @@ def tune_command(
     stays. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and tuning.json for libslowpath-coll.so, and
     prints the lines to copy.
     """
-    from slowpath.core.files import write_atomically
-    from slowpath.diagnose.tune.cells import PROMISES_FILE as PROMISES
-    from slowpath.diagnose.tune.cells import Shares, load, promises, promises_text, save
+    from slowpath.diagnose.tune.cells import Shares, load, save
     from slowpath.diagnose.tune.session import Session, found_preload
     from slowpath.diagnose.tune.text import crowded, lines
     from slowpath.mpi.find import find_mpi
@@ -91,12 +89,6 @@ def tune_command(
     for line in session.costs():
         tell(line)
     tuned = replace(session, preload=found_preload(session.first())).tuned()
-    write_atomically(
-        folder / PROMISES,
-        promises_text(
-            request.library, request.identity, promises(tuned.factors), busy_before, classes=bool(request.uses)
-        ),
-    )
     shown = [*lines(request, tuned), *([busy] if busy else [])]
     (folder / "tuned.txt").write_text("\n".join(shown) + "\n", encoding="utf-8")
     for line in shown:

@@ -496,8 +496,6 @@ def _group(one: CellFactor) -> tuple[str, int]:
 
 # What a cell is promised to gain in further launches, in the worst of all ways in which people time a collective.
 
-PROMISES_FILE = "promises.json"
-PROMISES_SCHEMA = 1
 # High over low end of an interval of times faster. Four cells whose launches disagreed by factors of 11 to 50 were
 # promised 1.7 to 6.1 times, and OSU and IMB obtained 0.7 to 2.6 (docs/results/collectives.md).
 MOST_SPAN = 4.0
@@ -545,66 +543,6 @@ def promises(factors: Sequence[CellFactor]) -> list[Promise]:
 def broken(factors: Sequence[CellFactor]) -> set[Pick]:
     """Picks whose cells can't be promised anything."""
     return {one.pick for one in promises(factors) if one.pick is not None and not one.holds}
-
-
-class PromisedView(msgspec.Struct, frozen=True):
-    """A cell in one view; interval: 95 %, of times_faster."""
-
-    default_s: float
-    tuned_s: float
-    times_faster: float
-    interval: tuple[float, float] | None
-    launches: int
-
-
-class PromisedRow(msgspec.Struct, frozen=True):
-    """A verified cell. kind, by: of its pick; null: the library's own choice."""
-
-    collective: Name
-    ranks: AtLeastOne
-    bytes: Count
-    kind: Kind | None
-    by: Name | None
-    promised: float | None
-    views: dict[str, PromisedView]
-
-
-class Promised(msgspec.Struct, frozen=True):
-    """promises.json: every verified cell of a library with its version.
-
-    classes: each cell stands for a class of lengths.  load: of the machine in the minute before; null: not known.
-    """
-
-    library: Name
-    mpi: Name
-    rows: list[PromisedRow]
-    classes: bool = False
-    load: float | None = None
-    schema: int = PROMISES_SCHEMA
-
-
-def promises_text(
-    library: str, mpi: str, found: Sequence[Promise], load: float | None = None, *, classes: bool = False
-) -> bytes:
-    """promises.json: every verified cell, what was promised, and what each view measured."""
-    return json_bytes(Promised(library, mpi, [_row(one) for one in found], classes, load))
-
-
-def _row(one: Promise) -> PromisedRow:
-    return PromisedRow(
-        one.cell.collective,
-        one.cell.ranks,
-        one.cell.bytes,
-        one.pick.kind if one.pick else None,
-        one.pick.name if one.pick else None,
-        one.times_faster if one.pick else None,
-        {factor.view: _seen(factor) for factor in one.factors},
-    )
-
-
-def _seen(one: CellFactor) -> PromisedView:
-    interval = None if one.interval is None else (1 / one.interval[1], 1 / one.interval[0])
-    return PromisedView(one.default_s, one.tuned_s, one.times_faster, interval, len(one.pairs))
 
 
 # What each step of a tuning may take of its budget. Pure but for the clock.
