@@ -240,6 +240,7 @@ def _without_effort(cell: CellResult) -> str:
 _NAMES: tuple[Callable[[CellResult], Hashable], ...] = (
     lambda cell: cell.key,
     lambda cell: (identity(cell), cell.copy, cell.mpi),
+    lambda cell: (identity(cell), cell.copy, cell.label.removeprefix(f"{cell.mpi}, ")),
     lambda cell: (identity(cell), cell.copy),
     lambda cell: (_without_effort(cell), cell.copy),
 )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import ContrastResult
 from slowpath.findings.facts import (
     SPEAKING,
     Facts,
@@ -107,77 +106,3 @@ def _strongest(group: Sequence[Slowdown]) -> list[Slowdown]:
 def _default_side(group: Sequence[Slowdown]) -> bool | None:
     sides = {slowdown.affects_default for slowdown in group}
     return sides.pop() if len(sides) == 1 else (True if True in sides else None)
-
-
-# Launches that were ended since they took many times as long as clean ones, a difference of which a bound is known;
-# and launches that do not start at all where clean ones do.
-#
-# A diagnosis' first step holds launches of the user's own state against clean ones (slowpath.diagnose.steps.own_state).
-
-CAMPAIGN = "state"  # its launches alone are ended for taking long
-GIVEN_UP_RATIO = 8.0  # times as long as clean launches, after which one is ended
-FEWEST = 3  # launches on either side: one may hang by chance
-
-
-@dataclass(frozen=True)
-class WithoutTimes:
-    """A slow side that has no times.  words: after its subject, with {reference} for the other side.  why: evidence."""
-
-    contrast: ContrastResult
-    slow: CellResult
-    fast: CellResult
-    words: str
-    why: str
-
-
-def without_times(facts: Facts, axis: str) -> list[WithoutTimes]:
-    """Contrasts on this axis whose side `b` has no times while `a` was measured again and again: its launches were
-    ended, or none starts in its environment and placement.
-    """
-    if facts.run.campaign != CAMPAIGN:
-        return []
-    measured = {(cell.environment, cell.placement) for cell in facts.every_cell if cell.metrics}
-    found = []
-    for contrast in facts.contrasts:
-        slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
-        if contrast.axis != axis or slow is None or fast is None:
-            continue
-        clean = fast.estimate(contrast.metric, contrast.a.phase)
-        if clean is None or clean.launches < FEWEST:
-            continue
-        rows = [row for row in facts.skipped if row.cell == slow.cell]
-        ended = sum(row.launches for row in rows if row.status == "hung")
-        failed = [row.reason for row in rows if row.status == "failed"]
-        bound = f"{GIVEN_UP_RATIO:g}x"
-        if ended >= FEWEST and contrast.launches < FEWEST:
-            words = (
-                f"take at least {bound} as long as {{reference}}: {ended} launches were stopped after that time, but "
-                f"none of the {clean.launches} others."
-            )
-            why = f"{ended} launches were stopped after {bound} the time of the longest clean launch"
-            found.append(WithoutTimes(contrast, slow, fast, words, why))
-        elif failed and (slow.environment, slow.placement) not in measured:
-            words = f"never start, while {{reference}} do ({clean.launches} did): {failed[-1]}"
-            why = f"every launch failed, but {clean.launches} clean launches were measured"
-            found.append(WithoutTimes(contrast, slow, fast, words, why))
-    return found
-
-
-def without_times_observed(facts: Facts, one: WithoutTimes, about: str, subject: str, reference: str) -> Observation:
-    """Args: subject, reference: the launches of both sides, in words."""
-    return Observation(
-        about=about,
-        place=facts.place([one.slow]),
-        text=f"{subject[0].upper()}{subject[1:]} {one.words.format(reference=reference)}",
-        metric=one.contrast.metric,
-        phase=one.contrast.b.phase,
-        ratio=None,
-        interval=None,
-        excess_s=None,
-        affects_default=True,
-        cells=(one.slow.cell, one.fast.cell),
-        axis=one.contrast.axis,
-        evidence=(one.why,),
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
-    )

@@ -6,14 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from slowpath.core.results import ContrastResult
 from slowpath.findings.facts import WITHOUT_USER, Facts, Slowdown, slowdown_words
-from slowpath.findings.observed import (
-    Wording,
-    grouped,
-    slowdown_observed,
-    without_times,
-    without_times_observed,
-)
+from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath
 
 ABOUT = "your settings"  # in sentences, until those that are responsible stand in their place
@@ -30,11 +25,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
     seen = [_observation(facts, group) for group in grouped(kept, _where)]
-    if not seen:
-        none = [one for one in without_times(facts, "environment") if one.fast.environment == WITHOUT_USER]
-        words = f"{ABOUT}, host", f"launches with {ABOUT}", "those without any of them"
-        seen = [without_times_observed(facts, one, *words) for one in none[:1]]
-    return seen
+    return seen or [one for contrast in facts.contrasts if (one := _without_times(facts, contrast)) is not None][:1]
 
 
 def _where(one: Slowdown) -> tuple[str | None, ...]:
@@ -54,6 +45,60 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     others = tuple(slowdown_words(one) for one in group if one not in speaking)
     seen = slowdown_observed(facts, speaking, wording)
     return replace(seen, exports={}, unsets=(), evidence=(*seen.evidence, *others))
+
+
+# Launches that were ended since they took many times as long as clean ones, a difference of which a bound is known;
+# and launches that do not start at all where clean ones do.
+
+CAMPAIGN = "state"  # a diagnosis' first step: its launches alone are ended for taking long
+GIVEN_UP_RATIO = 8.0  # times as long as clean launches, after which one is ended
+FEWEST = 3  # launches on either side: one may hang by chance
+
+
+def _without_times(facts: Facts, contrast: ContrastResult) -> Observation | None:
+    """Of a contrast whose side with the settings has no times while the clean one was measured again and again: its
+    launches were ended, or none starts in its environment and placement.
+    """
+    slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
+    if facts.run.campaign != CAMPAIGN or contrast.axis != "environment" or slow is None or fast is None:
+        return None
+    clean = fast.estimate(contrast.metric, contrast.a.phase)
+    if fast.environment != WITHOUT_USER or clean is None or clean.launches < FEWEST:
+        return None
+    rows = [row for row in facts.skipped if row.cell == slow.cell]
+    ended = sum(row.launches for row in rows if row.status == "hung")
+    failed = [row.reason for row in rows if row.status == "failed"]
+    bound, others = f"{GIVEN_UP_RATIO:g}x", "those without any of them"
+    if ended >= FEWEST and contrast.launches < FEWEST:
+        words = (
+            f"take at least {bound} as long as {others}: {ended} launches were stopped after that time, but none of "
+            f"the {clean.launches} others."
+        )
+        why = f"{ended} launches were stopped after {bound} the time of the longest clean launch"
+    elif failed and not any(
+        cell.metrics and (cell.environment, cell.placement) == (slow.environment, slow.placement)
+        for cell in facts.every_cell
+    ):
+        words = f"never start, while {others} do ({clean.launches} did): {failed[-1]}"
+        why = f"every launch failed, but {clean.launches} clean launches were measured"
+    else:
+        return None
+    return Observation(
+        about=f"{ABOUT}, host",
+        place=facts.place([slow]),
+        text=f"Launches with {ABOUT} {words}",
+        metric=contrast.metric,
+        phase=contrast.b.phase,
+        ratio=None,
+        interval=None,
+        excess_s=None,
+        affects_default=True,
+        cells=(slow.cell, fast.cell),
+        axis=contrast.axis,
+        evidence=(why,),
+        slow_cells=(slow.cell,),
+        fast_cells=(fast.cell,),
+    )
 
 
 SLOW_PATH: SlowPath = SlowPath(

@@ -11,7 +11,6 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slowpath.stats.estimate import (
     Estimate,
@@ -333,19 +332,6 @@ def removed(slow: Values, slow_changed: Values, fast: Values, fast_changed: Valu
     value = 1 - left_s / excess_s
     low, high = np.quantile(found, [0.025, 0.975])
     return Removed(value, (min(float(low), value), max(float(high), value)), excess_s, left_s)
-
-
-# One of several alternatives chosen on some launches and priced by the others: the fastest of many is fast by luck,
-# too. Source: Cox 1975, doi 10.1093/biomet/62.2.441 (data splitting).
-
-CHOOSING_EVERY = 4  # every fourth round chooses; the others prove, since an interval needs more rounds than a choice
-FEWEST_ROUNDS = 4  # one that chooses, three that prove
-
-
-def choosing(rounds: int) -> NDArray[np.bool_]:
-    """Return which rounds choose, shape (rounds,); the others prove. Spread over the run, so that drift hits both."""
-    mask: NDArray[np.bool_] = np.arange(rounds) % CHOOSING_EVERY == CHOOSING_EVERY // 2
-    return mask
 
 
 # An interval of a mean that holds at every number of values at once, so that one may look after each and stop.

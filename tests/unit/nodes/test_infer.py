@@ -218,6 +218,28 @@ def seen_in(*launches: Launch) -> Any:
     return observe(cast(list[LaunchRecord], launches), CELLS)
 
 
+# Microseconds of five launches on two busy processors: n1 and n2 are joined by a slow wire, and n4 sends slowly. All
+# other times depend on when the receiver has its turn.
+BUSY_US = {
+    "n1>n2": (27279, 27089, 27401, 27035, 26008), "n3>n4": (16, 235, 103, 326, 2133), "n2>n3": (37, 275, 418, 19, 345),
+    "n4>n1": (28008, 26660, 26500, 27373, 27819), "n2>n1": (27790, 27527, 27932, 26760, 28004),
+    "n4>n3": (26609, 26934, 28188, 27148, 27546), "n1>n4": (20, 687, 1995, 1628, 1996),
+    "n3>n2": (2479, 18, 775, 19, 2072), "n1>n3": (2352, 731, 16, 16, 151), "n2>n4": (1995, 299, 23, 2012, 385),
+    "n3>n1": (1144, 109, 1178, 19, 288), "n4>n2": (26342, 27706, 27679, 28364, 28062),
+}  # fmt: skip
+
+
+def test_what_is_never_fast_is_found_where_times_differ_by_a_hundred() -> None:
+    seen = Observations(nodes=["n1", "n2", "n3", "n4"])
+    for pair, times_us in BUSY_US.items():
+        a, b = pair.split(">")
+        for launch, time_us in enumerate(times_us):
+            seen.add_between("stream", (a, b), launch, 1e-6 * time_us)
+    found = infer(seen)
+    assert measures(found) == {"n4": {"sends"}}
+    assert ends(found) == {frozenset(("n1", "n2")): 2}
+
+
 def test_work_gives_the_clock_the_processors_and_those_that_share() -> None:
     fastest, mean = [100, 100, 101, 102], [101, 103, 210, 200]
     seen = seen_in(Launch({0: [block(0, fastest, FASTEST), block(0, mean, MEAN)]}))

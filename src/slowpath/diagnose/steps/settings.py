@@ -40,12 +40,12 @@ from slowpath.diagnose.tasks import PathTask, SettingsCell, SettingsTask, StateT
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.conclude import group_of, kinds_words
 from slowpath.findings.facts import CLEAR_RATIO, DECIDED, WITHOUT_USER
-from slowpath.findings.observed import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.mpi.launchers import INHERITED
 from slowpath.mpi.own_settings import LAYER_TITLES, OwnSetting, idle_settings, removable, what_chooses, without
 from slowpath.run.schedule import Against
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import codes_refined_by
+from slowpath.slowpaths.sp035_own_settings import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.stats.contrast import rank_sum_p as p_value
 from slowpath.stats.contrast import rank_sum_shift as shift
 from slowpath.stats.estimate import Floats

@@ -280,6 +280,7 @@ FEWEST_FOR_SPREAD = 30  # values; of fewer, those that are slow would be part of
 FEWEST_LAUNCHES = 3  # without them there is no interval
 SMALL_EFFECT = 1.5 * MINIMUM_EFFECT  # where the spread is not known
 LIKE = 0.5  # of the logarithm of a node's factor: what its fastest quarter of pairs has to show
+FEWEST_APART, MOST_APART = 4, 0.6  # rows that are never as slow, and their share of the others
 MOST_FOUND = 200  # of one measure; more are a machine of several kinds
 HEAVY_TAIL = 1.3  # spreads of real machines have longer tails than the normal distribution
 Name = str | tuple[str, str]
@@ -440,9 +441,9 @@ class Times:
         self.names: list[Name] = list(values)
         seconds = np.array([[rounds.get(number, math.nan) for number in numbers] for rounds in values.values()])
         # What a launch does to all of them alike is none of theirs.
-        logs = np.log(seconds)
-        shift = np.nanmedian(logs, axis=0)
-        self.logs = logs - shift
+        self.raw = np.log(seconds)
+        shift = np.nanmedian(self.raw, axis=0)
+        self.logs = self.raw - shift
         self.usual_s = math.exp(float(np.nanmedian(shift)))
         self.centres = np.nanmedian(self.logs, axis=1)
         ends = [name if isinstance(name, tuple) else (name,) for name in self.names]
@@ -522,11 +523,15 @@ class Times:
             return None
         level = 0.95 if len(self.names) >= FEWEST_FOR_SPREAD else 1.0 - 2 * WRONG_CLAIMS / comparisons
         usual, strict = (paired(theirs[known], mine[known], MINIMUM_EFFECT, level=each) for each in (0.95, level))
-        if usual.interval is None or strict.interval is None or min(strict.interval[0], usual.interval[0]) <= 1.0:
-            return None
         # One disturbed launch of few makes a mean large and an interval wide; the median launch says what is usual.
-        ratio = float(np.exp(np.median(np.log(mine[known] / theirs[known]))))
-        interval = min(usual.interval[0], ratio), max(usual.interval[1], ratio)
+        ratios = mine[known] / theirs[known]
+        ratio = float(np.exp(np.median(np.log(ratios))))
+        ends = usual.interval or (0.0, 0.0)
+        if (strict.interval or (0.0,))[0] <= 1.0 or min(*ends, ratio) <= 1.0:
+            if not self._is_apart(own, others):
+                return None
+            ends = float(ratios.min()), float(ratios.max())
+        interval = min(ends[0], ratio), max(ends[1], ratio)
         if interval[0] <= 1.0:
             return None
         middle = float(np.median(self.centres[others]))
@@ -534,6 +539,16 @@ class Times:
         slow = int((self.centres[own] > middle + math.log1p(MINIMUM_EFFECT)).sum())
         pairs, of = (slow, own.size) if candidate.measure in NETWORK else (0, 0)
         return Slow(candidate.measure, ratio, interval, typical_s * ratio, typical_s, pairs, of)
+
+    def _is_apart(self, own: Rows, others: NDArray[np.bool_]) -> bool:
+        """Whether no launch of `own` is as fast as any launch of most of `others`.
+
+        On nodes that are busy otherwise times differ by factors of a hundred, and a mean of their logarithms says
+        nothing: that the slow ones are never fast does.
+        """
+        least = float(np.nanmin(np.sort(self.raw[own], axis=0)[(own.size - 1) // 4]))
+        beyond = least > np.nanmax(self.raw[others], axis=1) + math.log1p(MINIMUM_EFFECT)
+        return int(beyond.sum()) >= max(FEWEST_APART, MOST_APART * beyond.size)
 
 
 def _spread(centres: NDArray[np.float64]) -> float:
