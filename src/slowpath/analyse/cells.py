@@ -450,14 +450,7 @@ def _numbers(launches: Sequence[Reduced]) -> SampleNumbers | None:
     kept = [one.kept_s for one in launches if one.batch == 1 and FEWEST_NUMBERED <= one.kept_s.size < KEPT_WHOLE]
     if len(kept) < len(launches):
         return None
-    numbers = distribution_of(kept)
-    return SampleNumbers(
-        mean_ratio=numbers.mean_ratio,
-        far_share=numbers.far_share,
-        period=numbers.period,
-        between_ratio=numbers.between_ratio,
-        slope_ratio=numbers.slope_ratio,
-    )
+    return SampleNumbers(**vars(distribution_of(kept)))
 
 
 def _centre(launches: Sequence[Reduced]) -> Estimate:

@@ -548,7 +548,7 @@ class Times:
         """
         least = float(np.nanmin(np.sort(self.raw[own], axis=0)[(own.size - 1) // 4]))
         beyond = least > np.nanmax(self.raw[others], axis=1) + math.log1p(MINIMUM_EFFECT)
-        return int(beyond.sum()) >= max(FEWEST_APART, MOST_APART * beyond.size)
+        return int(beyond.sum()) >= max(FEWEST_APART, math.ceil(MOST_APART * len(beyond)))
 
 
 def _spread(centres: NDArray[np.float64]) -> float:
