@@ -23,6 +23,7 @@ LONG = f"us={LONG_S * 1e6:g}"
 MESSAGE = "p2p pattern=one_way message_bytes=4096 messages=4"
 COLLECTIVE = "samples=5 time_limit_s=0 warmup_s=0 message_bytes=8 datatype=int"
 PUT = "put instructions=0 samples=5 warmup_s=0.001 time_limit_s=0.01 puts=100 synchronise"
+CALL = "first_use pattern=call uses=3 message_bytes=4096 call"
 RunPlanted = Callable[[str, list[str]], Process]
 
 
@@ -44,25 +45,32 @@ def times_s(index: BlockIndex, cell: int, phase: str, rank: int) -> NDArray[np.f
 
 
 # Plant -> a cell that pays, and a cell that does not.
-PLANTED = {
-    f"send above=4096 {LONG}": ("p2p pattern=one_way message_bytes=4097 messages=4", MESSAGE),
-    f"send multiple_of=4096 {LONG}": (MESSAGE, "p2p pattern=one_way message_bytes=4095 messages=4"),
-    f"send ns_per_byte={1e9 * LONG_S / 65536}": ("p2p pattern=one_way message_bytes=65536 messages=4", MESSAGE),
-    f"send us_per_block={1e6 * LONG_S / 8}": (f"{MESSAGE} datatype=vector blocks=8", MESSAGE),
-    f"receive any=1 {LONG}": (f"{MESSAGE} source=any", MESSAGE),
-    f"wait {LONG}": (f"{MESSAGE} completion=wait", MESSAGE),
-    f"waitall {LONG}": (f"{MESSAGE} completion=waitall", MESSAGE),
-    f"test {LONG}": (f"{MESSAGE} completion=test", MESSAGE),
-    f"bcast root=1 {LONG}": (f"coll collective=bcast root=last {COLLECTIVE}", f"coll collective=bcast {COLLECTIVE}"),
-    f"alltoall {LONG}": (f"coll collective=alltoall {COLLECTIVE}", f"coll collective=bcast {COLLECTIVE}"),
-    f"flush {LONG}": (f"{PUT}=flush_all", f"{PUT}=fence"),
-}
+PLANTED = [
+    (f"send above=4096 {LONG}", "p2p pattern=one_way message_bytes=4097 messages=4", MESSAGE),
+    (f"send multiple_of=4096 {LONG}", MESSAGE, "p2p pattern=one_way message_bytes=4095 messages=4"),
+    (f"send ns_per_byte={1e9 * LONG_S / 65536}", "p2p pattern=one_way message_bytes=65536 messages=4", MESSAGE),
+    (f"send us_per_block={1e6 * LONG_S / 8}", f"{MESSAGE} datatype=vector blocks=8", MESSAGE),
+    (f"receive any=1 {LONG}", f"{MESSAGE} source=any", MESSAGE),
+    (f"wait {LONG}", f"{MESSAGE} completion=wait", MESSAGE),
+    (f"waitall {LONG}", f"{MESSAGE} completion=waitall", MESSAGE),
+    (f"test {LONG}", f"{MESSAGE} completion=test", MESSAGE),
+    (f"bcast root=1 {LONG}", f"coll collective=bcast root=last {COLLECTIVE}", f"coll collective=bcast {COLLECTIVE}"),
+    (f"alltoall {LONG}", f"coll collective=alltoall {COLLECTIVE}", f"coll collective=bcast {COLLECTIVE}"),
+    (f"flush {LONG}", f"{PUT}=flush_all", f"{PUT}=fence"),
+    (f"wait {LONG}", f"{CALL}=wait", f"{CALL}=irecv"),
+    (f"receive any=1 {LONG}", f"{CALL}=recv source=any", f"{CALL}=recv"),
+    (f"send us_per_block={1e6 * LONG_S / 8}", f"{CALL}=send datatype=vector blocks=8", f"{CALL}=send"),
+    (f"bcast root=1 {LONG}", f"{CALL}=bcast root=last", f"{CALL}=bcast"),
+    (f"bcast rank=1 {LONG}", f"{CALL}=bcast", f"{CALL}=reduce"),
+]
 
 
 @pytest.mark.needs("minutes")
-@pytest.mark.parametrize("plant", PLANTED)
-def test_a_planted_cost_is_in_the_times_of_those_who_pay(run_planted: RunPlanted, tmp_path: Path, plant: str) -> None:
-    done = run_planted(plant, [*PLANTED[plant]])
+@pytest.mark.parametrize(("plant", "pays", "free"), PLANTED)
+def test_a_planted_cost_is_in_the_times_of_those_who_pay(
+    run_planted: RunPlanted, tmp_path: Path, plant: str, pays: str, free: str
+) -> None:
+    done = run_planted(plant, [pays, free])
     assert done.returncode == 0, done.stderr
     index = scan(tmp_path / "launch" / "samples.blk")
     least_s = [
@@ -90,6 +98,19 @@ def test_first_uses_and_every_8th_message_are_paid_for(run_planted: RunPlanted, 
         series.append(read(index, int(block)).duration_ns * 1e-9)
     # On a busy machine some others are as long; every eighth is in any case, and no other eighth is.
     assert all(sum((times[phase::8] >= LONG_S).all() for phase in range(8)) == 1 for times in series)
+
+
+def test_what_follows_a_pause_has_a_part_of_its_own(run_planted: RunPlanted, tmp_path: Path) -> None:
+    cell = "first_use pattern=call call=send uses=9 idle_s=0.11 pauses=2"
+    done = run_planted(f"send idle_us=100000 {LONG}", [cell])
+    assert done.returncode == 0, done.stderr
+    index = scan(tmp_path / "launch" / "samples.blk")
+    series = {
+        int(index.headers["part"][block]): read(index, int(block)).duration_ns * 1e-9
+        for block in index.select(cell=0, phase="steady", rank=1)
+    }
+    assert {part: times.size for part, times in series.items()} == {0: 8, 1: 2}
+    assert series[1].min() >= LONG_S > series[0].min()
 
 
 def test_a_plant_that_cannot_be_read_ends_the_job(run_planted: RunPlanted) -> None:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Rows of communicators, datatypes, files and what a program asks its library.
 #include <algorithm>
+#include <fstream>
 
 #include "first_use/calls.hpp"
 #include "first_use/uses.hpp"
@@ -26,40 +27,44 @@
 #pragma weak MPI_File_sync
 #pragma weak MPI_File_seek
 #pragma weak MPI_File_get_size
+#pragma weak MPI_File_get_position
+#pragma weak MPI_File_delete
+#pragma weak MPI_File_iread_at
+#pragma weak MPI_File_write_shared
+#pragma weak MPI_File_read_shared
+#pragma weak MPI_File_write_ordered
+#pragma weak MPI_File_read_ordered
+#pragma weak MPI_File_seek_shared
+#endif
+#pragma weak MPI_Info_get_string
+#pragma weak MPI_Comm_idup_with_info
+#ifdef SLOWPATH_HAVE_MPI_SESSIONS
+#pragma weak MPI_Session_init
+#pragma weak MPI_Session_finalize
+#pragma weak MPI_Group_from_session_pset
+#pragma weak MPI_Comm_create_from_group
 #endif
 
 namespace slowpath::first_use {
 namespace {
 
-int make_info(Stage& s) {
-    return first_of({MPI_Info_create(&s.info), MPI_Info_set(s.info, "slowpath", "calls")});
-}
-
-int free_info(Stage& s) {
-    return MPI_Info_free(&s.info);
-}
+const Step make_info = STEP(MPI_Info_create(&s.info), MPI_Info_set(s.info, "slowpath", "calls"));
+const Step free_info = STEP(MPI_Info_free(&s.info));
 
 // Communicators, groups and topologies. What a use makes is freed after it.
 
-int free_made(Stage& s) {
-    return s.made == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&s.made);
-}
-
-int duplicate(Stage& s) {
-    return MPI_Comm_dup(s.world, &s.made);
-}
-
-/// A ring of all ranks.
-int ring(Stage& s) {
-    const int periodic = 1;
-    return MPI_Cart_create(s.world, 1, &s.size, &periodic, 0, &s.made);
-}
+const Step duplicate = STEP(MPI_Comm_dup(s.world, &s.made));
 
 int adjacent(Stage& s) {
     const int to = (s.rank + 1) % s.size, from = (s.rank + s.size - 1) % s.size;
     return MPI_Dist_graph_create_adjacent(s.world, 1, &from, MPI_UNWEIGHTED, 1, &to, MPI_UNWEIGHTED,
                                           MPI_INFO_NULL, 0, &s.made);
 }
+
+/// The first rank, and the others.
+const Step split_halves = STEP(MPI_Comm_split(s.world, s.rank == 0 ? 0 : 1, s.rank, &s.half));
+const Step free_halves = STEP(MPI_Comm_free(&s.half));
+const Step connect = STEP(MPI_Intercomm_create(s.half, 0, s.world, s.rank == 0 ? 1 : 0, other_tag, &s.made));
 
 Row makes(const char* name, Step timed) {
     return Row{name, timed}.around(nothing, free_made);
@@ -82,6 +87,8 @@ std::vector<Row> communicators() {
         makes("comm_dup", duplicate),
         makes("comm_idup", STEP(MPI_Comm_idup(s.world, &s.made, REQUESTS), wait(s))),
         makes("comm_dup_with_info", STEP(MPI_Comm_dup_with_info(s.world, MPI_INFO_NULL, &s.made))),
+        makes("comm_idup_with_info",
+              STEP(MPI_Comm_idup_with_info(s.world, MPI_INFO_NULL, &s.made, REQUESTS), wait(s))),
         makes("comm_split", STEP(MPI_Comm_split(s.world, 0, s.rank, &s.made))),
         makes("comm_split_type",
               STEP(MPI_Comm_split_type(s.world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &s.made))),
@@ -102,6 +109,19 @@ std::vector<Row> communicators() {
                   return code;
               })
             .around(ring, free_made),
+        makes("graph_create",
+              [](Stage& s) {
+                  std::vector<int> ends(static_cast<std::size_t>(s.size)), edges(ends.size());
+                  for (int i = 0; i < s.size; ++i) {
+                      ends[static_cast<std::size_t>(i)] = i + 1;
+                      edges[static_cast<std::size_t>(i)] = (i + 1) % s.size;
+                  }
+                  return MPI_Graph_create(s.world, s.size, ends.data(), edges.data(), 0, &s.made);
+              }),
+        makes("intercomm_create", connect).opened(split_halves, free_halves),
+        makes("intercomm_merge", STEP(MPI_Intercomm_merge(s.neighbours, s.rank == 0 ? 0 : 1, &s.made)))
+            .opened(STEP(split_halves(s), connect(s), keep_made(s)),
+                    STEP(MPI_Comm_free(&s.neighbours), free_halves(s))),
         makes("dist_graph_create_adjacent", adjacent),
         makes("dist_graph_create",
               [](Stage& s) {
@@ -118,15 +138,24 @@ std::vector<Row> groups() {
             .opened(duplicate, free_made)
             .times(10),
         local("comm_group", STEP(MPI_Comm_group(s.world, &s.made_group), MPI_Group_free(&s.made_group))),
+        Row{"group_free", STEP(MPI_Group_free(&s.made_group))}.around(
+            STEP(MPI_Comm_group(s.world, &s.made_group))),
+        local("comm_get_info", STEP(MPI_Comm_get_info(s.world, &s.made_info), MPI_Info_free(&s.made_info))),
         local("comm_rank", STEP(MPI_Comm_rank(s.world, &s.number))),
         local("comm_size", STEP(MPI_Comm_size(s.world, &s.number))),
         local("comm_test_inter", STEP(MPI_Comm_test_inter(s.world, &s.flag))),
         local("comm_get_name", STEP(MPI_Comm_get_name(s.world, s.text.data(), &s.length))),
         local("comm_set_name", STEP(MPI_Comm_set_name(s.world, "calls"))),
         makes_group("group_incl",
-                    STEP(MPI_Group_incl(s.group, 1, &s.last, &s.made_group), MPI_Group_free(&s.made_group))),
+                    STEP(MPI_Group_incl(s.group, 1, &s.peer, &s.made_group), MPI_Group_free(&s.made_group))),
         makes_group("group_excl",
-                    STEP(MPI_Group_excl(s.group, 1, &s.last, &s.made_group), MPI_Group_free(&s.made_group))),
+                    STEP(MPI_Group_excl(s.group, 1, &s.peer, &s.made_group), MPI_Group_free(&s.made_group))),
+        makes_group("group_range_incl",
+                    [](Stage& s) {
+                        int range[1][3] = {{0, s.size - 1, 1}};
+                        return first_of({MPI_Group_range_incl(s.group, 1, range, &s.made_group),
+                                         MPI_Group_free(&s.made_group)});
+                    }),
         makes_group("group_union", STEP(MPI_Group_union(s.group, s.other_group, &s.made_group),
                                         MPI_Group_free(&s.made_group))),
         makes_group("group_intersection", STEP(MPI_Group_intersection(s.group, s.other_group, &s.made_group),
@@ -173,13 +202,11 @@ Row makes_type(const char* name, Step timed) {
     return Row{name, timed}.times(20);
 }
 
-int make_vector(Stage& s) {
-    return first_of({MPI_Type_vector(blocks, 1, 2, MPI_INT64_T, &s.type), MPI_Type_commit(&s.type)});
-}
-
-int free_type(Stage& s) {
-    return MPI_Type_free(&s.type);
-}
+const Step make_vector = STEP(MPI_Type_vector(blocks, 1, 2, MPI_INT64_T, &s.type), MPI_Type_commit(&s.type));
+const Step free_type = STEP(MPI_Type_free(&s.type));
+const Step make_type_key = STEP(
+    make_vector(s), MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &s.key, nullptr));
+const Step free_type_key = STEP(free_type(s), MPI_Type_free_keyval(&s.key));
 
 Row of_type(const char* name, Step timed) {
     return local(name, timed).opened(make_vector, free_type);
@@ -197,24 +224,16 @@ int pack_external(Stage& s) {
 }
 
 int make_room(Stage& s) {
-    int code = MPI_Pack_size(s.count, MPI_INT64_T, s.world, &s.length);
-    if (code == MPI_SUCCESS) code = MPI_Pack_external_size("external32", s.count, MPI_INT64_T, &s.extent);
+    int code = MPI_Pack_size(s.items, s.unit, s.world, &s.length);
+    if (code == MPI_SUCCESS) code = MPI_Pack_external_size("external32", s.items, s.unit, &s.extent);
     s.packed.resize(static_cast<std::size_t>(std::max<MPI_Aint>(s.length, s.extent)));
     return code;
 }
 
-int allocate(Stage& s) {
-    return MPI_Alloc_mem(s.bytes(), MPI_INFO_NULL, static_cast<void*>(&s.memory));
-}
+const Step allocate = STEP(MPI_Alloc_mem(s.bytes(), MPI_INFO_NULL, static_cast<void*>(&s.memory)));
+const Step release = STEP(MPI_Free_mem(s.memory));
 
-int release(Stage& s) {
-    return MPI_Free_mem(s.memory);
-}
-
-void add(void* in, void* in_out, int* length, MPI_Datatype*) {
-    for (int i = 0; i < *length; ++i)
-        static_cast<std::int64_t*>(in_out)[i] += static_cast<std::int64_t*>(in)[i];
-}
+void no_op(void*, void*, int*, MPI_Datatype*) {}
 
 std::vector<Row> datatypes() {
     return {
@@ -236,6 +255,15 @@ std::vector<Row> datatypes() {
                        return commit(s, MPI_Type_create_subarray(2, sizes.data(), inner.data(), starts.data(),
                                                                  MPI_ORDER_C, MPI_INT64_T, &s.made_type));
                    }),
+        makes_type("type_create_darray",
+                   [](Stage& s) {
+                       const int length = blocks * 4, distribution = MPI_DISTRIBUTE_BLOCK,
+                                 argument = MPI_DISTRIBUTE_DFLT_DARG;
+                       return commit(
+                           s, MPI_Type_create_darray(s.size, s.rank, 1, &length, &distribution, &argument,
+                                                     &s.size, MPI_ORDER_C, MPI_INT64_T, &s.made_type));
+                   }),
+        Row{"type_free", free_type}.around(make_vector),
         makes_type("type_resized", MADE(MPI_Type_create_resized(MPI_INT64_T, 0, 16, &s.made_type))),
         of_type("type_dup", STEP(MPI_Type_dup(s.type, &s.made_type), MPI_Type_free(&s.made_type))).times(20),
         of_type("type_commit", STEP(MPI_Type_commit(&s.type))),
@@ -243,6 +271,19 @@ std::vector<Row> datatypes() {
         of_type("type_set_name", STEP(MPI_Type_set_name(s.type, "calls"))),
         of_type("type_size", STEP(MPI_Type_size(s.type, &s.number))),
         of_type("type_get_extent", STEP(MPI_Type_get_extent(s.type, &s.place, &s.extent))),
+        of_type("type_get_contents",
+                [](Stage& s) {
+                    return MPI_Type_get_contents(s.type, 3, 0, 1, s.lengths.data(), s.byte_places.data(),
+                                                 &s.made_type);
+                }),
+        of_type("type_set_attr", STEP(MPI_Type_set_attr(s.type, s.key, &s)))
+            .opened(make_type_key, free_type_key),
+        of_type("type_get_attr",
+                [](Stage& s) {
+                    void* value = nullptr;
+                    return MPI_Type_get_attr(s.type, s.key, static_cast<void*>(&value), &s.flag);
+                })
+            .opened(make_type_key, free_type_key),
         of_type("type_get_envelope",
                 STEP(MPI_Type_get_envelope(s.type, &s.number, &s.length, &s.position, &s.flag))),
     };
@@ -275,29 +316,20 @@ std::vector<Row> memory() {
         local("pack_size", STEP(MPI_Pack_size(s.count, MPI_INT64_T, s.world, &s.number))),
         Row{"alloc_mem", allocate}.around(nothing, release),
         Row{"free_mem", release}.around(allocate),
-        local("op_create", STEP(MPI_Op_create(add, 1, &s.op), MPI_Op_free(&s.op))),
-        Row{"reduce_local", STEP(MPI_Reduce_local(s.out.data(), IN, MPI_SUM))}.times(10),
+        local("op_create", STEP(MPI_Op_create(no_op, 1, &s.op), MPI_Op_free(&s.op))),
+        Row{"reduce_local", STEP(MPI_Reduce_local(s.out.data(), IN, s.sum))}.times(10),
     };
 }
 
 // What a program asks its library.
 
-int count_received(Stage& s) {
-    return MPI_Sendrecv(OUT, s.rank, call_tag, IN, s.rank, call_tag, s.world, &s.status);
-}
-
-int set_attribute(Stage& s) {
-    return MPI_Comm_set_attr(s.world, s.key, &s);
-}
-
-int make_key(Stage& s) {
-    return first_of({MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &s.key, nullptr),
-                     set_attribute(s)});
-}
-
-int free_key(Stage& s) {
-    return first_of({MPI_Comm_delete_attr(s.world, s.key), MPI_Comm_free_keyval(&s.key)});
-}
+const Step count_received =
+    STEP(MPI_Sendrecv(OUT, s.rank, call_tag, IN, s.rank, call_tag, s.world, &s.status));
+const Step set_attribute = STEP(MPI_Comm_set_attr(s.world, s.key, &s));
+const Step make_key =
+    STEP(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &s.key, nullptr),
+         set_attribute(s));
+const Step free_key = STEP(MPI_Comm_delete_attr(s.world, s.key), MPI_Comm_free_keyval(&s.key));
 
 int complete_generalised(Stage& s) {
     const auto query = [](void*, MPI_Status* status) {
@@ -324,6 +356,9 @@ std::vector<Row> questions() {
             .opened(count_received, nothing),
         local("get_address", STEP(MPI_Get_address(s.in.data(), &s.place))),
         local("comm_set_attr", set_attribute).opened(make_key, free_key),
+        Row{"comm_delete_attr", STEP(MPI_Comm_delete_attr(s.world, s.key))}
+            .opened(make_key, free_key)
+            .around(set_attribute, set_attribute),
         local("comm_get_attr",
               [](Stage& s) {
                   void* value = nullptr;
@@ -337,6 +372,14 @@ std::vector<Row> questions() {
         local("info_set", STEP(MPI_Info_set(s.info, "slowpath", "calls"))).opened(make_info, free_info),
         local("info_get", STEP(MPI_Info_get(s.info, "slowpath", 16, s.text.data(), &s.flag)))
             .opened(make_info, free_info),
+        Row{"info_free", free_info}.around(make_info),
+        local("info_get_string",
+              [](Stage& s) {
+                  s.length = 16;
+                  return MPI_Info_get_string(s.info, "slowpath", &s.length, s.text.data(), &s.flag);
+              })
+            .opened(make_info, free_info)
+            .where([] { return mpi::is_there(&MPI_Info_get_string); }),
         local("info_dup", STEP(MPI_Info_dup(s.info, &s.made_info), MPI_Info_free(&s.made_info)))
             .opened(make_info, free_info),
     };
@@ -356,39 +399,63 @@ std::vector<Row> names() {
         local("query_thread", STEP(MPI_Query_thread(&s.number))),
         local("is_thread_main", STEP(MPI_Is_thread_main(&s.flag))),
         local("grequest_start", complete_generalised),
-        local("request_get_status", STEP(MPI_Request_get_status(s.started[0], &s.flag, &s.status)))
-            .opened(init_sends, free_sends),
     };
 }
+
+// Sessions, beside the world that MPI_Init made.
+
+#ifdef SLOWPATH_HAVE_MPI_SESSIONS
+const Step open_session = STEP(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s.session));
+const Step close_session = STEP(MPI_Session_finalize(&s.session));
+
+Row of_session(const char* name, Step timed) {
+    return Row{name, timed}.where([] { return mpi::is_there(&MPI_Session_init); });
+}
+
+std::vector<Row> sessions() {
+    return {
+        of_session("session_init", open_session).around(nothing, close_session),
+        of_session("session_finalize", close_session).around(open_session),
+        of_session(
+            "comm_create_from_group",
+            STEP(MPI_Comm_create_from_group(s.group, "slowpath", MPI_INFO_NULL, MPI_ERRORS_RETURN, &s.made)))
+            .opened(STEP(open_session(s), MPI_Group_from_session_pset(s.session, "mpi://WORLD", &s.group)),
+                    STEP(MPI_Group_free(&s.group), close_session(s)))
+            .around(nothing, free_made),
+    };
+}
+#else
+std::vector<Row> sessions() {
+    return {};
+}
+#endif
 
 // One small file of all ranks of a node in TMPDIR, each rank with a part of its own.
 
 #ifdef SLOWPATH_HAVE_MPI_IO
-int open_file(Stage& s) {
-    return MPI_File_open(s.node, s.path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
-                         MPI_INFO_NULL, &s.file);
-}
-
-int close_file(Stage& s) {
-    return s.file == MPI_FILE_NULL ? MPI_SUCCESS : MPI_File_close(&s.file);
-}
+const Step open_file =
+    STEP(MPI_File_open(s.node, s.path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                       MPI_INFO_NULL, &s.file));
+const Step close_file = STEP(s.file == MPI_FILE_NULL ? MPI_SUCCESS : MPI_File_close(&s.file));
 
 MPI_Offset part(const Stage& s) {
     return static_cast<MPI_Offset>(s.bytes()) * s.rank;
 }
 
-int write(Stage& s) {
-    return MPI_File_write_at(s.file, part(s), OUT, &s.status);
-}
-
-int to_begin(Stage& s) {
-    return MPI_File_seek(s.file, part(s), MPI_SEEK_SET);
-}
+const Step write = STEP(MPI_File_write_at(s.file, part(s), OUT, &s.status));
+const Step to_begin = STEP(MPI_File_seek(s.file, part(s), MPI_SEEK_SET));
+const Step to_begin_of_all = STEP(write(s), MPI_File_seek_shared(s.file, 0, MPI_SEEK_SET));
 
 Row on_file(const char* name, Step timed) {
-    return Row{name, timed}
-        .opened(open_file, close_file)
-        .with(&Row::is_there, +[] { return mpi::is_there(&MPI_File_open); });
+    return Row{name, timed}.opened(open_file, close_file).where([] { return mpi::is_there(&MPI_File_open); });
+}
+
+Row asks_file(const char* name, Step timed) {
+    return on_file(name, timed).times(many);
+}
+
+std::string own_path(const Stage& s) {
+    return s.path + "-" + std::to_string(s.rank);
 }
 
 std::vector<Row> files() {
@@ -396,7 +463,16 @@ std::vector<Row> files() {
         on_file("file_open", open_file).around(nothing, close_file).opened(nothing, nothing),
         on_file("file_close", close_file).around(open_file).opened(nothing, nothing),
         on_file("file_write_at", write),
-        on_file("file_iwrite_at", STEP(MPI_File_iwrite_at(s.file, part(s), OUT, REQUESTS), wait(s))),
+        on_file("file_iwrite_at", STEP(MPI_File_iwrite_at(s.file, part(s), OUT, REQUESTS))),
+        on_file("file_iread_at", STEP(MPI_File_iread_at(s.file, part(s), IN, REQUESTS)))
+            .around(write)
+            .arriving(Arrives::at_itself),
+        on_file("file_write_shared", STEP(MPI_File_write_shared(s.file, OUT, &s.status))),
+        on_file("file_read_shared", STEP(MPI_File_read_shared(s.file, IN, &s.status)))
+            .around(to_begin_of_all),
+        on_file("file_write_ordered", STEP(MPI_File_write_ordered(s.file, OUT, &s.status))),
+        on_file("file_read_ordered", STEP(MPI_File_read_ordered(s.file, IN, &s.status)))
+            .around(to_begin_of_all),
         on_file("file_read_at", STEP(MPI_File_read_at(s.file, part(s), IN, &s.status)))
             .around(write)
             .arriving(Arrives::at_itself),
@@ -405,9 +481,8 @@ std::vector<Row> files() {
         on_file("file_write_all", STEP(MPI_File_write_all(s.file, OUT, &s.status))).around(to_begin),
         on_file("file_read_all", STEP(MPI_File_read_all(s.file, IN, &s.status)))
             .around(STEP(write(s), to_begin(s))),
-        on_file("file_iwrite", STEP(MPI_File_iwrite(s.file, OUT, REQUESTS), wait(s))).around(to_begin),
-        on_file("file_iread", STEP(MPI_File_iread(s.file, IN, REQUESTS), wait(s)))
-            .around(STEP(write(s), to_begin(s))),
+        on_file("file_iwrite", STEP(MPI_File_iwrite(s.file, OUT, REQUESTS))).around(to_begin),
+        on_file("file_iread", STEP(MPI_File_iread(s.file, IN, REQUESTS))).around(STEP(write(s), to_begin(s))),
         on_file("file_preallocate", STEP(MPI_File_preallocate(s.file, 65536))),
         on_file("file_set_size", STEP(MPI_File_set_size(s.file, 65536))),
         on_file("file_write_at_all", STEP(MPI_File_write_at_all(s.file, part(s), OUT, &s.status))),
@@ -418,12 +493,11 @@ std::vector<Row> files() {
                 STEP(MPI_File_set_view(s.file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL))),
         on_file("file_sync", STEP(MPI_File_sync(s.file))).around(write),
         on_file("file_seek", STEP(MPI_File_seek(s.file, 8, MPI_SEEK_SET))).times(many),
-        on_file("file_get_size",
-                [](Stage& s) {
-                    MPI_Offset bytes = 0;
-                    return MPI_File_get_size(s.file, &bytes);
-                })
-            .times(10),
+        asks_file("file_get_size", STEP(MPI_File_get_size(s.file, &s.offset))),
+        asks_file("file_get_position", STEP(MPI_File_get_position(s.file, &s.offset))),
+        on_file("file_delete", STEP(MPI_File_delete(own_path(s).c_str(), MPI_INFO_NULL)))
+            .opened(nothing, nothing)
+            .around([](Stage& s) { return std::ofstream(own_path(s)) ? MPI_SUCCESS : MPI_ERR_FILE; }),
     };
 }
 
@@ -436,7 +510,8 @@ std::vector<Row> files() {
 }  // namespace
 
 std::vector<Row> object_rows() {
-    return joined({communicators(), groups(), datatypes(), memory(), questions(), names(), files()});
+    return joined(
+        {communicators(), groups(), datatypes(), memory(), questions(), names(), sessions(), files()});
 }
 
 }  // namespace slowpath::first_use

@@ -78,17 +78,12 @@ std::unique_ptr<Use> use_of(const Context& context, const Config& config) {
     switch (config.pattern) {
         case Pattern::communicator:
             return communicator_use(context, config);
-        case Pattern::collective:
-            return collective_use(context, config);
         case Pattern::window:
         case Pattern::shared_window:
             return window_use(context, config);
-        case Pattern::persistent:
-            return persistent_use(context, config);
-        case Pattern::partitioned:
-            return partitioned_use(context, config);
         case Pattern::spawn:
             return spawn_use(context, config);
+        case Pattern::collective:
         case Pattern::call:
             return call_use(context, config);
         case Pattern::init:
@@ -100,6 +95,7 @@ std::unique_ptr<Use> use_of(const Context& context, const Config& config) {
 
 /// Of one phase: part 0, and the parts.
 using Spans = std::array<std::vector<Span>, most_parts + 1>;
+constexpr std::size_t after_pause = 1;  // the part of uses that a pause precedes, where there are such
 
 /// @param number Of the first use, from 0.  @return Why the library refused; nothing is recorded then.
 std::optional<std::string> measure(Context& context, mpi::SharedRelease& release, Use& use, Phase phase,
@@ -107,27 +103,32 @@ std::optional<std::string> measure(Context& context, mpi::SharedRelease& release
     const MonotonicClock clock = context.clock;
     Spans spans;
     KernelTotal kernel;
-    int batch = 1;
-    for (std::int64_t i = 0; i < uses; ++i) {
+    const std::int64_t pauses = phase == Phase::first ? 0 : use.pauses();
+    for (std::int64_t i = 0; i < uses + pauses; ++i) {
+        // Among the others, so that both see the same machine.
+        const bool is_paused = (i + 1) * pauses / (uses + pauses) > i * pauses / (uses + pauses);
         use.prepare();
-        batch = use.batch();
+        if (is_paused) use.idle();
         Marks marks;
         release.wait();
         const Witness before = read_witness();
-        const std::int64_t begin_ns = clock.now_ns();
-        const int code = use.use(marks);
-        const std::int64_t end_ns = clock.now_ns();
-        kernel.add(before, read_witness());
-        mpi::check(code, "the call of this pattern");
+        const int in_a_row = phase == Phase::first || is_paused ? 1 : use.in_a_row();
+        for (int n = 0; n < in_a_row; ++n) {
+            const std::int64_t begin_ns = clock.now_ns();
+            const int code = use.use(marks);
+            const std::int64_t end_ns = clock.now_ns();
+            mpi::check(code, "the call of this pattern");
+            const std::array<std::int64_t, most_parts + 1> ends{begin_ns, marks.first_ns, marks.second_ns,
+                                                                end_ns};
+            spans[is_paused ? after_pause : 0].push_back({begin_ns, end_ns});
+            for (std::size_t part = 1; part <= static_cast<std::size_t>(use.parts()); ++part)
+                spans[part].push_back({ends[part - 1], ends[part]});
+        }
+        if (!is_paused) kernel.add(before, read_witness());
         if (auto reason = use.refusal()) return reason;
-        const std::array<std::int64_t, most_parts + 1> ends{begin_ns, marks.first_ns, marks.second_ns,
-                                                            end_ns};
-        spans[0].push_back({begin_ns, end_ns});
-        for (std::size_t part = 1; part <= static_cast<std::size_t>(use.parts()); ++part)
-            spans[part].push_back({ends[part - 1], ends[part]});
         use.finish();
     }
-    record_spans(context, phase, 0, number, spans[0], kernel.total(), batch);
+    record_spans(context, phase, 0, number, spans[0], kernel.total());
     for (std::size_t part = 1; part < spans.size(); ++part)
         record_spans(context, phase, part, number, spans[part]);
     return std::nullopt;
@@ -212,14 +213,20 @@ Config configure(const Assignment& assignment) {
     const Config config{
         .pattern = assignment.chosen<Pattern>("pattern"),
         .order = assignment.text("order"),
-        .collective = assignment.chosen<Collective>("collective"),
         .communicator = assignment.chosen<Communicator>("communicator"),
         .made_by = assignment.chosen<MadeBy>("made_by"),
         .window = assignment.chosen<WindowKind>("window"),
         .memory = assignment.chosen<Memory>("memory"),
         .window_info = assignment.text("window_info"),
-        .persistent = assignment.chosen<Persistent>("persistent"),
-        .call = assignment.text("call"),
+        .call = assignment.text(assignment.text("pattern") == "collective" ? "collective" : "call"),
+        .request = assignment.text("request"),
+        .source = assignment.chosen<Source>("source"),
+        .datatype = assignment.chosen<Datatype>("datatype"),
+        .blocks = assignment.integer("blocks"),
+        .root = assignment.chosen<Root>("root"),
+        .op = assignment.chosen<Op>("op"),
+        .in_place = assignment.flag("in_place"),
+        .pauses = assignment.integer("pauses"),
         .idle_s = assignment.seconds("idle_s"),
         .message_bytes = assignment.integer("message_bytes"),
         .window_bytes = assignment.integer("window_bytes"),
@@ -227,6 +234,8 @@ Config configure(const Assignment& assignment) {
         .uses = assignment.integer("uses"),
         .validate = assignment.flag("validate"),
     };
+    if (config.pattern == Pattern::window && config.window > WindowKind::create)
+        throw UsageError("pattern=window makes windows of MPI_Win_allocate and MPI_Win_create");
     if (config.message_bytes % 8 != 0)
         throw UsageError("message_bytes " + std::to_string(config.message_bytes) + " is no multiple of 8");
     return config;

@@ -23,45 +23,38 @@ enum class Pattern {
     collective,     ///< first and later calls of one collective on one communicator
     window,         ///< MPI_Win_allocate or MPI_Win_create
     shared_window,  ///< MPI_Win_allocate_shared
-    persistent,     ///< MPI_Send_init or MPI_Allreduce_init, and the first start
-    partitioned,    ///< MPI_Psend_init, and the first start
     spawn,          ///< MPI_Comm_spawn
     call,           ///< any other call of MPI, by its name
 };
 
-enum class Collective {
-    barrier,
-    bcast,
-    gather,
-    scatter,
-    allgather,
-    alltoall,
-    reduce,
-    allreduce,
-    reduce_scatter_block,
-    scan,
-    exscan,
-};
-
 enum class Communicator { world, duplicate };
 enum class MadeBy { duplicate, split, create, intercommunicator, merge };
-enum class WindowKind { allocate, create };
+enum class WindowKind { allocate, create, allocate_shared, dynamic };
 /// Who provides a window's memory and touches it: the library's call, or the same without MPI.
 enum class Memory { library, program };
-enum class Persistent { send, allreduce };
+enum class Source { named, any };
+enum class Datatype { contiguous, vector };
+enum class Root { first, last };
+enum class Op { sum, user };
 
 struct Config {
     Pattern pattern;
     std::string order;  ///< of peers, as SLOWPATH_FIRST_PEERS has it
-    Collective collective;
     Communicator communicator;
     MadeBy made_by;
     WindowKind window;
     Memory memory;
     std::string window_info;  ///< a key, or "none"
-    Persistent persistent;
-    std::string call;  ///< by its name in calls.cpp
-    double idle_s;     ///< outside of MPI before each call
+    std::string call;         ///< by its name in calls.cpp
+    std::string request;      ///< the call that made what it starts, or "none"
+    Source source;
+    Datatype datatype;
+    std::int64_t blocks;
+    Root root;
+    Op op;
+    bool in_place;
+    std::int64_t pauses;  ///< calls that a pause precedes
+    double idle_s;        ///< such a pause, outside of MPI
     std::int64_t message_bytes;
     std::int64_t window_bytes;
     std::int64_t processes;  ///< of one spawn

@@ -24,9 +24,9 @@ struct Span {
 
 /// Blocks of one phase; a part without spans has no block.
 /// @param seq0 Number of the first of them, from 0 on the first use.  @param kernel What the kernel did
-/// during them.  @param batch Calls in each span.
+/// during them.
 void record_spans(Context& context, Phase phase, std::uint64_t part, std::int64_t seq0,
-                  const std::vector<Span>& spans, const Witness& kernel = {}, int batch = 1);
+                  const std::vector<Span>& spans, const Witness& kernel = {});
 
 /// What the kernel did during several stretches.
 class KernelTotal {
@@ -59,8 +59,12 @@ class Use {
     virtual std::optional<std::string> obstacle() const { return std::nullopt; }
     /// Collective, not timed.
     virtual void prepare() {}
-    /// Calls that the use now prepared consists of: as many in all uses of a phase.
-    virtual int batch() const { return 1; }
+    /// Uses that one preparation is enough for, each timed; of the later uses.
+    virtual int in_a_row() const { return 1; }
+    /// Uses after a pause, among the later ones.
+    virtual std::int64_t pauses() const { return 0; }
+    /// A pause outside of MPI.
+    virtual void idle() {}
     /// Timed.  @return The first MPI error code that is not MPI_SUCCESS.
     virtual int use(Marks& marks) = 0;
     /// Collective where it can be, not timed.  @return Why the library refused the last use, on all ranks.
@@ -83,11 +87,8 @@ inline std::int64_t content(int rank, std::int64_t number, std::int64_t i) {
 }
 
 std::unique_ptr<Use> communicator_use(const Context& context, const Config& config);
-std::unique_ptr<Use> collective_use(const Context& context, const Config& config);
 std::unique_ptr<Use> window_use(const Context& context, const Config& config);
-std::unique_ptr<Use> persistent_use(const Context& context, const Config& config);
 std::unique_ptr<Use> spawn_use(const Context& context, const Config& config);
 std::unique_ptr<Use> call_use(const Context& context, const Config& config);
-std::unique_ptr<Use> partitioned_use(const Context& context, const Config& config);
 
 }  // namespace slowpath::first_use

@@ -93,12 +93,7 @@ _MADE_BY = {
 
 
 _CALLS = {
-    "recv_any_source": "MPI_Recv",
     "recv_any_tag": "MPI_Recv",
-    "start_recv": "MPI_Start",
-    "start_rsend": "MPI_Start",
-    "start_ssend": "MPI_Start",
-    "psend": "MPI_Pready",
     "type_hvector": "MPI_Type_create_hvector",
     "type_hindexed": "MPI_Type_create_hindexed",
     "type_indexed_block": "MPI_Type_create_indexed_block",
@@ -110,35 +105,23 @@ _CALLS = {
 
 # Who made the requests that a cell starts, and cells of one call that have so many of them at once.
 _MAKERS = {
-    "start": "MPI_Send_init",
     "startall": "MPI_Send_init",
     "persistent": "MPI_Send_init",
-    "start_ssend": "MPI_Ssend_init",
-    "start_rsend": "MPI_Rsend_init",
-    "start_recv": "MPI_Recv_init",
 }
 _OF_MANY = frozenset(("startall", "waitall", "waitsome", "testall", "testsome"))
 _REQUESTS = 8.0
 # What a cell of one call holds besides: what frees or completes what the call made.
 _FREES_TYPE = ("MPI_Type_commit", "MPI_Type_free")
 _HELD: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"comm_group|win_get_group|group_(incl|excl|union|intersection|difference)", ("MPI_Group_free",)),
-    (r"type_(contiguous|h?vector|h?indexed|indexed_block|struct|subarray|resized)", _FREES_TYPE),
+    (r"comm_group|win_get_group|group_(incl|excl|range_incl|union|intersection|difference)", ("MPI_Group_free",)),
+    (r"type_(contiguous|h?vector|h?indexed|indexed_block|struct|subarray|create_darray|resized)", _FREES_TYPE),
     (r"type_dup", ("MPI_Type_free",)),
-    (r"i(s|r|b)?send|irecv|start(_.+)?|psend|r(get|accumulate|get_accumulate)|comm_idup|file_i.+", ("MPI_Wait",)),
-    (r"imrecv", ("MPI_Mprobe", "MPI_Wait")),
+    (r"comm_idup(_with_info)?", ("MPI_Wait",)),
     (r"grequest_start", ("MPI_Grequest_complete", "MPI_Wait")),
-    (r"startall", ("MPI_Waitall",)),
-    (r"(send|recv)_init", ("MPI_Request_free",)),
-    (r"get_accumulate|raccumulate", ("MPI_Win_flush",)),
-    (r"win_lock_all", ("MPI_Win_unlock_all",)),
-    (r"win_attach", ("MPI_Win_detach",)),
     (r"op_create", ("MPI_Op_free",)),
-    (r"info_(create|dup)", ("MPI_Info_free",)),
+    (r"info_(create|dup)|(comm|win)_get_info", ("MPI_Info_free",)),
     (r"comm_get_errhandler", ("MPI_Errhandler_free",)),
     (r"comm_create_keyval", ("MPI_Comm_free_keyval",)),
-    (r"i?probe", ("MPI_Recv",)),
-    (r"(m|im)probe", ("MPI_Mrecv",)),
 )
 
 
@@ -584,8 +567,6 @@ def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
 
 def _of_one(item: Item) -> Iterator[Condition]:
     yield from (Condition("call", "calls", call) for call in calls_of(item))
-    if item.traits.get("call") == "recv_any_source":
-        yield Condition("source", "is", "any")
     if maker := _MAKERS.get(item.traits.get("call", item.traits.get("requests", ""))):
         yield Condition("request", "is", maker)
     names = item.traits.keys() - NOT_TRAITS - ({"call"} if item.traits["experiment"] == "first_use" else set())

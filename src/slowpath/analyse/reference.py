@@ -166,7 +166,7 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
             for phase, estimate in measured.phases.items():
                 low, high = _interval(estimate)
                 traits = {
-                    **(cell.parameters if cell.experiment != "first_use" else _own(cell)),
+                    **(cell.parameters if cell.experiment != "first_use" else _own(cell, metric)),
                     "experiment": cell.experiment,
                     "environment": cell.environment,
                     "placement": cell.placement,
@@ -189,11 +189,15 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     )  # fmt: skip
 
 
-def _own(cell: CellResult) -> dict[str, str]:
+_AFTER_PAUSE = "call_idle_s"  # of the calls of a cell those that its pause precedes
+
+
+def _own(cell: CellResult, metric: str) -> dict[str, str]:
     """Parameters of a cell of which each pattern has its own: those that are stated, its pattern, call and length."""
     pattern = cell.parameters.get("pattern", "")
     always = ("pattern", "call", "message_bytes") if pattern == "call" else ("pattern",)
-    return {**stated(cell), **{name: cell.parameters[name] for name in always if name in cell.parameters}}
+    own = {**stated(cell), **{name: cell.parameters[name] for name in always if name in cell.parameters}}
+    return own if metric == _AFTER_PAUSE else {name: value for name, value in own.items() if name != "idle_s"}
 
 
 def _interval(estimate: MetricEstimate) -> tuple[float, float]:

@@ -92,7 +92,7 @@ Derive = Callable[[Mapping[str, str], Sequence[SampleBlock], LaunchContext], Der
 # What no other rank takes part in.
 _ALONE = frozenset(
     ("start_s", "library_load_s", "constructors_s", "init_s", "window_touch_s", "shared_window_touch_s")
-) | {"persistent_init_s", "partitioned_init_s", "call_own_s"}
+) | {"call_own_s"}
 
 
 def by_parts(parts: Mapping[str, int]) -> Derive:
@@ -151,6 +151,7 @@ def pair_times(contacts: Spans, order: str) -> Floats:
 
 Parameters = Mapping[str, str]
 _MOST_PARTS = 4
+_IN_A_ROW = 20  # local calls
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,9 @@ class FirstUseCost:
 
     cell_s: float = 0.003
     use_s: float = 0.0004  # a communicator, a request; ranks that share cores take turns
-    called_s: float = 0.0005  # a cell of pattern=call, and each of its uses
-    call_s: float = 0.00004
+    called_s: float = 0.0004  # a cell of pattern=call, each of its uses, and each byte
+    call_s: float = 0.00002
+    byte_s: float = 1.5e-9
     release_s: float = 0.00005
     spawned_s: float = 0.3  # one process more
     pages_per_s: float = 0.8e6
@@ -177,7 +179,9 @@ def first_use_seconds(p: Parameters, ranks: int) -> float:
     if pattern == "init":
         return 0.0
     if pattern == "call":
-        return _COST.called_s + uses * (_COST.call_s + float(p.get("idle_s", "0")))
+        idle_s, pauses = float(p.get("idle_s", "0")), int(p.get("pauses", "0"))
+        each_s = _COST.call_s + _COST.byte_s * int(p.get("message_bytes", "0"))
+        return _COST.called_s + uses * each_s + (pauses * (idle_s + each_s) if idle_s > 0 else 0.0)
     each = _COST.use_s + _COST.release_s * ranks
     if pattern == "peer":
         each *= max(1, ranks - 1)
@@ -191,7 +195,8 @@ def first_use_seconds(p: Parameters, ranks: int) -> float:
 
 def first_use_recorded_bytes(p: Parameters, ranks: int) -> int:
     """Upper estimate of what one cell writes in one launch, bytes."""
-    samples = int(p["uses"]) + (ranks if p["pattern"] == "peer" else 0)
+    in_a_row = _IN_A_ROW if p["pattern"] == "call" else 1
+    samples = int(p["uses"]) * in_a_row + (ranks if p["pattern"] == "peer" else 0)
     return ranks * (2 * _MOST_PARTS * BLOCK_BYTES + _MOST_PARTS * samples * SAMPLE_BYTES + 2 * EVENT_BYTES)
 
 
@@ -213,10 +218,8 @@ FIRST_USE = Experiment(
         _by_parts("collective"),
         _by_parts("window"),
         _by_parts("shared_window"),
-        _by_parts("persistent", 1),
-        _by_parts("partitioned", 1),
         _by_parts("spawn"),
-        Pattern("call", by_parts({"call_s": 0, "call_own_s": 0}), timed(EXPERIMENT, "call")),
+        Pattern("call", by_parts({"call_s": 0, "call_own_s": 0, "call_idle_s": 1}), timed(EXPERIMENT, "call")),
     ),
     roles=recorded_roles(EXPERIMENT),
     seconds=first_use_seconds,

@@ -65,14 +65,7 @@ _RUNGS: dict[str, tuple[tuple[str, str, Name], ...]] = {
     ),
     "window": (("window_use_s", "window", _window),),
     "shared_window": (("shared_window_use_s", "shared window", _window),),
-    "persistent": (
-        ("persistent_init_s", "persistent init", _of("persistent")),
-        ("persistent_start_s", "persistent start", _of("persistent")),
-    ),
-    "partitioned": (
-        ("partitioned_init_s", "partitioned init", lambda _: ""),
-        ("partitioned_start_s", "partitioned start", lambda _: ""),
-    ),
+    "call": (("call_s", "", lambda c: f"{c.parameters['call']} {c.parameters['request']}".removesuffix(" none")),),
     "spawn": (("spawn_s", "spawned processes", lambda _: ""),),
 }
 
