@@ -31,8 +31,9 @@ struct SiteSlot {
     std::uint32_t second;   ///< the same, of the receiving side of MPI_Sendrecv
     std::uint32_t
         look_at;  ///< from when on its line in Python is looked up again, in units of look_unit ticks
-    std::uint16_t python;  ///< number of the line that was found last; 0: none
-    std::uint16_t looks;   ///< how often it was looked up, up to a few; 0: never, for Python is not there
+    std::uint16_t python;    ///< number of the line that was found last; 0: none
+    std::uint16_t looks;     ///< how often it was looked up, up to a few; 0: never, for Python is not there
+    std::uint32_t repeated;  ///< row of Lane::repeated that a call from here was like last
 };
 
 /// A place in the program that makes a call which is only counted.
@@ -58,15 +59,18 @@ struct WindowRun {
 
 /// A call that was made from a place with these arguments, and what came of it (repeated.hpp).
 struct Repeated {
-    Word arguments[5];    ///< count, datatype, rank, tag, communicator
-    layout::Event event;  ///< but for times, numbers and what is particular to the buffer
+    static constexpr std::uint8_t no_buffer = 0xff;
+
+    Word arguments[most_fixed];  ///< those of Plan::fixed
+    layout::Event event;         ///< but for times, numbers and what is particular to the buffer
     Stream stream;
     std::uint32_t generation;  ///< 0: none
     std::uint64_t payload_bytes;
     std::uint32_t profile[4];  ///< as SiteSlot::profile, by where the buffer begins (start_of)
-    std::uint8_t flags;
-    std::uint8_t untimed;  ///< how many like it were made since the last one whose time was taken
-    bool is_whole;         ///< the last message was as long as its buffer
+    std::uint8_t flags;        ///< of the profile's key
+    std::uint8_t buffer_at;    ///< argument; no_buffer: the call has none
+    std::uint8_t untimed;      ///< how many like it were made since the last one whose time was taken
+    bool is_whole;             ///< the last message was as long as its buffer
     StreamCounter counter;
     BufferView buffer;               ///< of the last one that was looked at
     std::uint32_t thinned[4];        ///< calls that nothing counts yet, by where the buffer begins

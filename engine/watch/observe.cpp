@@ -51,6 +51,7 @@ void observe(const Seen& seen) {
         case Action::make_window:
             return observe_window_made(seen);
         case Action::free_window:
+            forget_repeated();
             return observe_window_freed(seen);
         case Action::make_communicator:
             return observe_communicator_made(seen);
@@ -102,8 +103,8 @@ Scratch* before(Observed& call) {
         return nullptr;
     const Plan& plan = plans[call.call];
     Scratch* const scratch = plan.keeps ? prepare(call, plan) : nullptr;
-    if (plan.repeats && !is_multiple) {
-        find_repeated(current_lane(), call);
+    if (plan.repeats() && !is_multiple) {
+        find_repeated(current_lane(), call, plan);
         if (call.repeated != nullptr) thin(current_lane(), call, plan);
     }
     if (plan.is_test && !is_multiple) thin_poll(current_lane(), call, plan);
@@ -120,6 +121,7 @@ void after(Observed& call, Scratch* scratch) {
     if (call.stands_for > 1) settle_time(call);
     if (call.is_thinned && call.repeated != nullptr) {
         const Plan& plan = plans[call.call];
+        lane.found_nothing = false;
         observe_thinned(call, plan, lane);
         if (plan.is_shown) hide(lane);
         return;
@@ -128,7 +130,8 @@ void after(Observed& call, Scratch* scratch) {
         if (scratch != nullptr) release(*scratch);
         return;
     }
-    if (call.repeated != nullptr && call.error == 0) return after_repeated(lane, call);
+    const bool is_message = call.repeated != nullptr && (call.repeated->event.kind & layout::one_sided) == 0;
+    if (is_message && call.error == 0) return after_repeated(lane, call);
     {
         const SpinGuard guard(lane.lock, lane.is_shared);
         count_call(lane, call);
@@ -225,21 +228,26 @@ void observe_transfer(const Seen& seen) {
         event.request = next_serial();
         post_request(seen, event, payload);
     }
+    keep_repeated(seen, event, payload, {});
     keep_event(seen, event, payload);
+}
+
+void end_epoch(Word window) {
+    if (Window* const known = windows.find(library().handle(window) + 1)) ++known->epoch;
 }
 
 void observe_epoch(const Seen& seen) {
     layout::Event event = event_of(seen);
     const SpinGuard guard(shared_state, is_multiple);
-    Window* const window = window_of(seen);
-    place(seen, event, window);
+    place(seen, event, window_of(seen));
     const bool found = !seen.plan.is_test || seen.said(Role::flag) != 0;
     seen.lane.found_nothing = !found;
     if (!found)
         event.kind |= layout::found_nothing;
     else if (seen.plan.is_test)
         event.kind |= layout::wait;
-    if (window != nullptr && found && seen.plan.ends_epoch && seen.call.error == 0) ++window->epoch;
+    if (found && seen.plan.ends_epoch && seen.call.error == 0) end_epoch(seen.word(Role::window));
+    keep_repeated(seen, event, {}, {});
     keep_event(seen, event, {});
 }
 

@@ -113,6 +113,8 @@ void observe_probe(const Seen& seen);
 void observe_collective(const Seen& seen);
 void observe_transfer(const Seen& seen);
 void observe_epoch(const Seen& seen);
+/// The program is done with an epoch of a window.
+void end_epoch(Word window);
 void observe_window_made(const Seen& seen);
 void observe_window_freed(const Seen& seen);
 void observe_communicator_made(const Seen& seen);

@@ -232,6 +232,36 @@ bool can_block(const Plan& plan, Family family, std::string_view name) {
     }
 }
 
+bool can_repeat(const Plan& plan) {
+    const bool is_message = plan.action == Action::send || plan.action == Action::receive;
+    const bool is_one_sided = plan.action == Action::transfer || plan.action == Action::epoch;
+    return (is_message || is_one_sided) && plan.lasting <= Lasting::once && !plan.is_test;
+}
+
+void note_fixed(Plan& plan, const Shape& shape) {
+    for (std::uint8_t argument = 0; argument < shape.arguments; ++argument) {
+        switch (shape.roles[argument]) {
+            case Role::send_buffer:
+            case Role::receive_buffer:
+            case Role::target_offset:
+            case Role::request:
+            case Role::status:
+                break;
+            case Role::other:  // MPI_Compare_and_swap has an address there, epochs an int
+                if (plan.action == Action::transfer) break;
+                [[fallthrough]];
+            default:
+                plan.fixed[plan.fixed_count++] = argument;
+        }
+    }
+    plan.partner_at = plan.tag_at = plan.fixed[0];
+    for (const Role role : {Role::destination, Role::source, Role::target})
+        if (plan.has(role))
+            plan.partner_at = static_cast<std::uint8_t>(plan.at[static_cast<std::size_t>(role)]);
+    for (const Role role : {Role::send_tag, Role::receive_tag})
+        if (plan.has(role)) plan.tag_at = static_cast<std::uint8_t>(plan.at[static_cast<std::size_t>(role)]);
+}
+
 Plan make_plan(const Shape& shape) {
     Plan plan;
     for (std::int8_t& at : plan.at) at = -1;
@@ -251,16 +281,11 @@ Plan make_plan(const Shape& shape) {
     plan.lasting = lasting_of(plan, name);
     plan.keeps =
         keeps_something(plan.action) && !(plan.action == Action::receive && plan.lasting != Lasting::no);
-    const auto is_at = [&plan](Role role, int place) {
-        return plan.at[static_cast<std::size_t>(role)] == place;
-    };
-    const bool is_send = plan.action == Action::send;
-    plan.repeats = (is_send || plan.action == Action::receive) && plan.lasting <= Lasting::once &&
-                   is_at(is_send ? Role::send_buffer : Role::receive_buffer, 0) &&
-                   is_at(is_send ? Role::send_count : Role::receive_count, 1) &&
-                   is_at(is_send ? Role::send_datatype : Role::receive_datatype, 2) &&
-                   is_at(is_send ? Role::destination : Role::source, 3) &&
-                   is_at(is_send ? Role::send_tag : Role::receive_tag, 4) && is_at(Role::communicator, 5);
+    if (can_repeat(plan)) note_fixed(plan, shape);
+    // A reduction at the target takes a lock in most libraries.
+    plan.returns_at_once = plan.action == Action::transfer
+                               ? plan.has(Role::target_count) && !plan.has(Role::operation)
+                               : plan.lasting == Lasting::once;
     plan.is_shown = can_block(plan, shape.family, name);
     if (plan.action == Action::collective && plan.lasting == Lasting::once) plan.kind |= layout::post;
     if (plan.lasting >= Lasting::persistent) plan.kind |= layout::persistent;

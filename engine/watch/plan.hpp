@@ -55,6 +55,9 @@ enum class Gives : std::uint8_t {
 
 inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::other) + 1;
 
+/// Of Repeated; the call with most is MPI_Get_accumulate.
+inline constexpr std::size_t most_fixed = 9;
+
 struct alignas(64) Plan {
     Action action = Action::plain;
     Lasting lasting = Lasting::no;
@@ -64,12 +67,18 @@ struct alignas(64) Plan {
     bool is_test = false;
     bool is_rooted = false;
     bool ends_epoch = false;
-    bool is_shown = false;   ///< others may see that a thread is in it, see current.hpp
-    bool repeats = false;    ///< begins with the arguments that Repeated has
+    bool returns_at_once = false;  ///< waits for nobody: a post, MPI_Put or MPI_Get
+    bool is_shown = false;         ///< others may see that a thread is in it, see current.hpp
+    /// Arguments that make two calls from one place alike (Repeated): all but addresses, the target's offset
+    /// and what the call gives back. A call that has none is never looked up.
+    std::uint8_t fixed[most_fixed] = {};
+    std::uint8_t fixed_count = 0;
+    std::uint8_t partner_at = 0, tag_at = 0;  ///< of these; any other where the call has none
     bool keeps = false;      ///< something must be kept from before the call until after it, see scratch.hpp
     std::uint16_t kind = 0;  ///< bits of its event
     std::int8_t at[role_count] = {};  ///< position of the first argument of a role; -1: none
 
+    bool repeats() const { return fixed_count != 0; }
     bool has(Role role) const { return at[static_cast<std::size_t>(role)] >= 0; }
 };
 

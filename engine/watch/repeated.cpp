@@ -18,9 +18,10 @@ constinit std::uint32_t generation = 1;
 /// The first of the two places where a call of a site, partner and tag may be kept; the other is beside it.
 /// With one place alone, a send and a receive of a loop that share it would push each other out in every
 /// round.
-std::size_t first_place(const Lane& lane, const Observed& call) {
+std::size_t first_place(const Lane& lane, const Observed& call, const Plan& plan) {
     const auto slot = static_cast<std::uint64_t>(call.slot - lane.sites);
-    const std::uint64_t key = slot << 48 ^ call.arguments[3] << 32 ^ call.arguments[4];
+    const std::uint64_t key =
+        slot << 48 ^ call.arguments[plan.partner_at] << 32 ^ call.arguments[plan.tag_at];
     return scatter(key) % Lane::repeated_slots;
 }
 
@@ -41,16 +42,23 @@ struct Post {
 };
 
 /// Word by word: a comparison of wider parts would wait for the wrapper's stores.
-bool is_same(const Repeated& known, const Word* arguments) {
+bool is_same(const Repeated& known, const Word* arguments, const Plan& plan) {
     bool is_other = false;
-    for (std::size_t at = 0; at < sizeof known.arguments / sizeof(Word); ++at)
-        is_other |= known.arguments[at] != arguments[at];
+    for (std::size_t at = 0; at < plan.fixed_count; ++at)
+        is_other |= known.arguments[at] != arguments[plan.fixed[at]];
     return !is_other;
 }
 
-bool is_earlier(const Repeated& known, const Observed& call) {
+bool is_earlier(const Repeated& known, const Observed& call, const Plan& plan) {
     return known.generation == generation && known.event.call == call.call &&
-           known.event.site == call.slot->site && is_same(known, call.arguments + 1);
+           known.event.site == call.slot->site && is_same(known, call.arguments, plan);
+}
+
+/// Position of the buffer that a call's payload is viewed in.
+std::uint8_t buffer_of(const Plan& plan, const layout::Event& event) {
+    const bool is_result = (event.kind & layout::send) == 0;
+    const int at = plan.at[static_cast<std::size_t>(is_result ? Role::receive_buffer : Role::send_buffer)];
+    return at < 0 ? Repeated::no_buffer : static_cast<std::uint8_t>(at);
 }
 
 /// As post_request does it, but for the event.
@@ -81,22 +89,29 @@ void forget_repeated() {
     ++generation;
 }
 
-void find_repeated(Lane& lane, Observed& call) {
+void find_repeated(Lane& lane, Observed& call, const Plan& plan) {
     if (lane.is_shared) return;
     // A loop that sends the parts of an array has another address in each call: the address does not matter.
     call.slot = &find_site(lane, call);
-    const std::size_t at = first_place(lane, call);
-    if (is_no_address(call.arguments[0])) return;
-    for (Repeated* const known : {&lane.repeated[at], &lane.repeated[at ^ 1]})
-        if (is_earlier(*known, call)) {
-            call.repeated = known;
-            return;
-        }
+    Repeated* known = &lane.repeated[call.slot->repeated];
+    if (!is_earlier(*known, call, plan)) {
+        const std::size_t at = first_place(lane, call, plan);
+        known = &lane.repeated[at];
+        if (!is_earlier(*known, call, plan)) known = &lane.repeated[at ^ 1];
+        if (!is_earlier(*known, call, plan)) return;
+        call.slot->repeated = static_cast<std::uint32_t>(known - lane.repeated);
+    }
+    if (known->buffer_at == Repeated::no_buffer || !is_no_address(call.arguments[known->buffer_at]))
+        call.repeated = known;
 }
 
 namespace {
 
 constexpr std::uint8_t most_untimed = 15;
+
+bool is_one_sided(const Repeated& known) {
+    return (known.event.kind & layout::one_sided) != 0;
+}
 
 bool can_thin(const Lane& lane) {
     return lane.is_busy && !lane.keeps_window;
@@ -116,13 +131,13 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
     constexpr std::uint64_t short_bytes = 256;
     Repeated& known = *call.repeated;
     if (!can_thin(lane) || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
-        if (plan.lasting == Lasting::once) call.stands_for = known.untimed + 1U;
+        if (plan.returns_at_once) call.stands_for = known.untimed + 1U;
         known.untimed = 0;
         return;
     }
-    call.is_thinned =
-        (known.is_whole || plan.lasting == Lasting::no) && count_message(known.stream, known.counter);
-    if (plan.lasting == Lasting::once)
+    call.is_thinned = is_one_sided(known) || ((known.is_whole || plan.lasting == Lasting::no) &&
+                                              count_message(known.stream, known.counter));
+    if (plan.returns_at_once)
         leave_untimed(lane, call, known.untimed);
     else if (call.is_thinned)
         ++known.untimed;  // but for its time: it may wait
@@ -147,14 +162,8 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
     lane.row->thinned += calls;
     sections().calls[known.event.call].calls += calls;
     const std::uint16_t buffer_class = with_start(known.buffer.buffer_class, start);
-    const ProfileKey key{
-        known.event.site,
-        known.event.call,
-        size_class(bytes),
-        static_cast<std::uint8_t>(known.flags | (known.stream.is_receive ? receive_side : 0)),
-        known.event.peer,
-        buffer_class,
-        known.event.communicator};
+    const ProfileKey key{known.event.site, known.event.call, size_class(bytes),       known.flags,
+                         known.event.peer, buffer_class,     known.event.communicator};
     count(lane, key, {bytes * calls, ticks / calls, known.buffer.allocation_bytes, ticks != 0, calls, calls},
           nullptr);
 }
@@ -164,8 +173,10 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
 void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     Repeated& known = *call.repeated;
     constexpr std::uint64_t long_ns = 2000;  // shows as such
-    const unsigned start = start_of(start_class(call.arguments[0]));
+    const bool has_buffer = known.buffer_at != Repeated::no_buffer;
+    const unsigned start = has_buffer ? start_of(start_class(call.arguments[known.buffer_at])) : 0;
     const std::uint64_t ticks = call.is_untimed() ? 0 : call.end_ticks - call.start_ticks;
+    if (plan.ends_epoch && call.error == 0) end_epoch(argument(call, plan, Role::window));
     if (plan.lasting == Lasting::once) {
         remember_thinned(reinterpret_cast<const void*>(argument(call, plan, Role::request)),
                          known.event.site);
@@ -265,20 +276,30 @@ void keep_vain(const Seen& seen) {
 
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
                    const Stream& stream) {
-    if (is_multiple || seen.lane.is_shared || !seen.plan.repeats || seen.call.error != 0 ||
-        seen.call.slot == nullptr || stream.communicator == layout::no_row || stream.peer < 0 ||
-        stream.tag < 0 || is_no_address(seen.call.arguments[0]))
+    if (seen.call.repeated != nullptr) {
+        seen.call.repeated->buffer = payload.buffer;
         return;
-    const std::size_t at = first_place(seen.lane, seen.call);
+    }
+    const std::uint8_t buffer_at = buffer_of(seen.plan, event);
+    const bool has_buffer = buffer_at != Repeated::no_buffer;
+    if (is_multiple || seen.lane.is_shared || !seen.plan.repeats() || seen.call.error != 0 ||
+        seen.call.slot == nullptr || event.communicator == layout::no_row || stream.peer < 0 ||
+        stream.tag < 0 || (has_buffer && is_no_address(seen.call.arguments[buffer_at])))
+        return;
+    const std::size_t at = first_place(seen.lane, seen.call, seen.plan);
     const bool is_free = seen.lane.repeated[at].generation != generation;
     Repeated& known = seen.lane.repeated[is_free ? at : at ^ 1];
-    std::memcpy(known.arguments, seen.call.arguments + 1, sizeof known.arguments);
+    count_thinned(seen.lane, known);
+    for (std::size_t place = 0; place < seen.plan.fixed_count; ++place)
+        known.arguments[place] = seen.call.arguments[seen.plan.fixed[place]];
     known.event = event;
     known.event.kind &= static_cast<std::uint16_t>(~layout::first);
     known.stream = stream;
     known.generation = generation;
     known.payload_bytes = payload.bytes;
-    known.flags = payload.has_gaps ? has_gaps : 0;
+    known.flags = static_cast<std::uint8_t>((payload.has_gaps ? has_gaps : 0) |
+                                            ((event.kind & layout::receive) != 0 ? receive_side : 0));
+    known.buffer_at = buffer_at;
     known.untimed = 0;
     known.is_whole = !stream.is_receive;
     known.counter = {};
@@ -310,7 +331,7 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
     const std::uint32_t stands_for = call.stands_for;
     std::uint32_t* const hint = &known.profile[start_of(buffer.buffer_class)];
     if (!is_receive || plan.lasting == Lasting::no) {  // else when it is complete
-        const auto flags = known.flags | (buffer.is_first ? first_use : 0) | (is_receive ? receive_side : 0);
+        const auto flags = known.flags | (buffer.is_first ? first_use : 0);
         const ProfileKey key{
             known.event.site, call.call,           size_class(bytes),       static_cast<std::uint8_t>(flags),
             known.event.peer, buffer.buffer_class, known.event.communicator};

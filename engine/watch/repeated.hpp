@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A send or receive like an earlier one from the same place: what it means need not be worked out again.
+/// A message, a one-sided transfer or the end of one like an earlier one from the same place: what it means
+/// need not be worked out again.
 #pragma once
 
 #include "watch/observe.hpp"
 
 namespace slowpath::watch {
 
-/// A handle of a datatype or communicator is gone, and may come again as another one.
+/// A handle of a datatype, communicator or window is gone, and may come again as another one.
 void forget_repeated();
 
 /// Finds `call.repeated`, where an earlier call had these arguments; its place is noted in `call.slot`.
-void find_repeated(Lane& lane, Observed& call);
+void find_repeated(Lane& lane, Observed& call, const Plan& plan);
 /// Of a thread whose calls come so close together that watching them would take too much of its time
 /// (find_busy), one in 16 short messages is recorded in windows that are not kept. Of the others nothing but
 /// the number is kept, and the time of those that may wait: by what was found, peer, tag, length and place
-/// are known. The time of one post stands for the 15 before.
+/// are known. The time of one that returns at once stands for the 15 before.
 void thin(Lane& lane, Observed& call, const Plan& plan);
 /// How many the time of one that has returned stands for.
 void settle_time(Observed& call);
@@ -32,7 +33,7 @@ void count_thinned(Lane& lane);
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
                    const Stream& stream);
 
-/// What observe_send and observe_receive do, for a call that was found and did not fail.
+/// What observe_send and observe_receive do, for a message that was found and did not fail.
 void observe_repeated(const Observed& call, const Plan& plan, Lane& lane);
 
 }  // namespace slowpath::watch

@@ -119,13 +119,8 @@ bool is_look_due(const SiteSlot& slot) {
 
 constexpr std::size_t reach = 8;
 
-std::size_t home_of(const void* caller, const void* frame) {
-    return scatter(reinterpret_cast<std::uintptr_t>(caller) * 31 + reinterpret_cast<std::uintptr_t>(frame)) %
-           Lane::site_slots;
-}
-
 SiteSlot* find(Lane& lane, const void* caller, const void* frame) {
-    const std::size_t home = home_of(caller, frame);
+    const std::size_t home = home_of_site(caller, frame);
     for (std::size_t step = 0; step < reach; ++step) {
         SiteSlot& slot = lane.sites[(home + step) % Lane::site_slots];
         if (slot.caller == caller && slot.frame == frame) return &slot;
@@ -134,7 +129,7 @@ SiteSlot* find(Lane& lane, const void* caller, const void* frame) {
 }
 
 SiteSlot& take_slot(Lane& lane, const void* caller, const void* frame) {
-    const std::size_t home = home_of(caller, frame);
+    const std::size_t home = home_of_site(caller, frame);
     std::size_t chosen = (home + lane.unwound % reach) % Lane::site_slots;
     for (std::size_t step = 0; step < reach; ++step) {
         const std::size_t at = (home + step) % Lane::site_slots;
@@ -143,7 +138,7 @@ SiteSlot& take_slot(Lane& lane, const void* caller, const void* frame) {
             break;
         }
     }
-    lane.sites[chosen] = {caller, frame, 0, 0, 0, 0, 0, 0};
+    lane.sites[chosen] = {caller, frame, 0, 0, 0, 0, 0, 0, 0};
     return lane.sites[chosen];
 }
 
@@ -167,7 +162,7 @@ SiteSlot& take_slot(Lane& lane, const void* caller, const void* frame) {
 
 }  // namespace
 
-SiteSlot& find_site(Lane& lane, const Observed& call) {
+SiteSlot& search_site(Lane& lane, const Observed& call) {
     SiteSlot* const slot = find(lane, call.caller, call.frame);
     if (slot == nullptr) [[unlikely]]
         return meet_site(lane, call);

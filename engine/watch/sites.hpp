@@ -8,11 +8,23 @@
 
 #include "watch/lanes.hpp"
 #include "watch/observer.hpp"
+#include "watch/table.hpp"
 
 namespace slowpath::watch {
 
+inline std::size_t home_of_site(const void* caller, const void* frame) {
+    return scatter(reinterpret_cast<std::uintptr_t>(caller) * 31 + reinterpret_cast<std::uintptr_t>(frame)) %
+           Lane::site_slots;
+}
+
+SiteSlot& search_site(Lane& lane, const Observed& call);
+
 /// Where the call was made: known by return address and frame; unwound when met for the first time.
-SiteSlot& find_site(Lane& lane, const Observed& call);
+inline SiteSlot& find_site(Lane& lane, const Observed& call) {
+    SiteSlot& home = lane.sites[home_of_site(call.caller, call.frame)];
+    const bool is_it = home.caller == call.caller && home.frame == call.frame && home.looks == 0;
+    return is_it ? home : search_site(lane, call);
+}
 
 /// A place that is known without unwinding: row 0.
 void know_place(Lane& lane, const void* caller, const void* frame);

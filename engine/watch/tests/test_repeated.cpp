@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <map>
 #include <set>
 #include <string>
 
@@ -327,4 +328,88 @@ TEST(Repeated, AHandleThatIsGivenAgainIsAnotherCommunicator) {
         if ((event.kind & layout::send) != 0) peers.push_back(event.peer), numbers.push_back(event.sequence);
     EXPECT_EQ(peers, (std::vector<std::int32_t>{2, 2, 2, 3, 3, 3}));
     EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 1, 2, 0, 1, 2}));
+}
+
+namespace {
+
+constexpr Word window = 0xa0000007;
+
+void make_window() {
+    std::uint32_t made = 0;
+    call(calls::MPI_Win_create, {word(parts), 64, 1, 0, comm_world, word(&made)},
+         [&](Word*) { made = window; });
+}
+
+void put_and_unlock(int offset) {
+    call(calls::MPI_Win_lock, {1, 2, 0, window}, [](Word*) {}, 60, 1);
+    call(
+        calls::MPI_Put, {word(parts + 8 * offset), 8, type_char, 2, Word(offset), 8, type_char, window},
+        [](Word*) {}, 50, 2);
+    call(calls::MPI_Win_unlock, {2, window}, [](Word*) {}, 70, 3);
+}
+
+}  // namespace
+
+TEST(Repeated, OfABusyThreadOneSidedCallsAreCountedAndThoseThatWaitKeepTheirTime) {
+    constexpr int rounds = 400;
+    const Record record = record_of([] {
+        begin_record();
+        make_window();
+        put_and_unlock(0);
+        leave_window_out(true);
+        for (int round = 1; round < rounds; ++round) put_and_unlock(round % 64);
+        current_lane().keeps_window = true;
+        put_and_unlock(0);
+        end_record();
+    });
+    EXPECT_EQ(counted(record, calls::MPI_Put).count, rounds + 1U);
+    EXPECT_EQ(counted(record, calls::MPI_Put).bytes, (rounds + 1U) * 8);
+    EXPECT_GE(counted(record, calls::MPI_Put).ticks, rounds * 50U * 8 / 10);
+    EXPECT_LE(counted(record, calls::MPI_Put).ticks, rounds * 50U * 12 / 10);
+    EXPECT_EQ(counted(record, calls::MPI_Win_lock).ticks, (rounds + 1) * 60U);
+    EXPECT_EQ(counted(record, calls::MPI_Win_unlock).ticks, (rounds + 1) * 70U);
+    EXPECT_GT(record.rows<layout::Lane>(layout::Is::lanes)[0].thinned, 3U * rounds * 8 / 10);
+    for (const layout::Profile& row : record.profile())
+        EXPECT_EQ(row.peer, row.call == calls::MPI_Win_create ? layout::none : 2);
+    std::uint32_t epoch = 0;
+    for (const layout::Event& event : record.events())
+        if (event.call == calls::MPI_Put) epoch = event.sequence;
+    EXPECT_EQ(epoch, rounds) << "each MPI_Win_unlock ends an epoch";
+}
+
+TEST(Repeated, AWindowOfTheSameHandleIsAnotherOne) {
+    const Record record = record_of([] {
+        begin_record();
+        for (const Word communicator : {pair, comm_world}) {
+            if (communicator == pair) split_off(3);
+            std::uint32_t made = 0;
+            call(calls::MPI_Win_create, {word(parts), 64, 1, 0, communicator, word(&made)},
+                 [&](Word*) { made = window; });
+            leave_window_out(true);
+            for (int put = 0; put < 100; ++put)
+                call(calls::MPI_Put, {word(data), 8, type_char, 1, 0, 8, type_char, window});
+            std::uint32_t gone = window;
+            call(calls::MPI_Win_free, {word(&gone)}, [&](Word*) { gone = 0x20000000; });
+        }
+        end_record();
+    });
+    std::map<std::int32_t, std::uint64_t> puts;
+    for (const layout::Profile& row : record.profile())
+        if (row.call == calls::MPI_Put) puts[row.peer] += row.count;
+    EXPECT_EQ(puts, (std::map<std::int32_t, std::uint64_t>{{1, 100}, {3, 100}}));
+}
+
+TEST(Repeated, WhatGivesWayToAnotherCallIsCountedAsWhatItWas) {
+    constexpr int tags = 2000, rounds = 20;
+    const Record record = record_of([] {
+        begin_record();
+        leave_window_out(true);
+        for (int tag = 0; tag < tags; ++tag)
+            for (int round = 0; round < rounds; ++round)
+                call(calls::MPI_Send,
+                     {word(data), Word(1 + tag % 2 * 63), type_char, 1, Word(tag), comm_world});
+        end_record();
+    });
+    EXPECT_EQ(counted(record, calls::MPI_Send).count, std::uint64_t{tags} * rounds);
+    EXPECT_EQ(counted(record, calls::MPI_Send).bytes, std::uint64_t{tags} * rounds / 2 * (1 + 64));
 }
