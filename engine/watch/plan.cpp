@@ -254,12 +254,6 @@ void note_fixed(Plan& plan, const Shape& shape) {
                 plan.fixed[plan.fixed_count++] = argument;
         }
     }
-    plan.partner_at = plan.tag_at = plan.fixed[0];
-    for (const Role role : {Role::destination, Role::source, Role::target})
-        if (plan.has(role))
-            plan.partner_at = static_cast<std::uint8_t>(plan.at[static_cast<std::size_t>(role)]);
-    for (const Role role : {Role::send_tag, Role::receive_tag})
-        if (plan.has(role)) plan.tag_at = static_cast<std::uint8_t>(plan.at[static_cast<std::size_t>(role)]);
 }
 
 Plan make_plan(const Shape& shape) {

@@ -73,7 +73,6 @@ struct alignas(64) Plan {
     /// and what the call gives back. A call that has none is never looked up.
     std::uint8_t fixed[most_fixed] = {};
     std::uint8_t fixed_count = 0;
-    std::uint8_t partner_at = 0, tag_at = 0;  ///< of these; any other where the call has none
     bool keeps = false;      ///< something must be kept from before the call until after it, see scratch.hpp
     std::uint16_t kind = 0;  ///< bits of its event
     std::int8_t at[role_count] = {};  ///< position of the first argument of a role; -1: none

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/repeated.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "watch/clock.hpp"
@@ -19,9 +20,9 @@ constinit std::uint32_t generation = 1;
 /// With one place alone, a send and a receive of a loop that share it would push each other out in every
 /// round.
 std::size_t first_place(const Lane& lane, const Observed& call, const Plan& plan) {
-    const auto slot = static_cast<std::uint64_t>(call.slot - lane.sites);
-    const std::uint64_t key =
-        slot << 48 ^ call.arguments[plan.partner_at] << 32 ^ call.arguments[plan.tag_at];
+    auto key = static_cast<std::uint64_t>(call.slot - lane.sites);
+    for (std::size_t at = 0; at < plan.fixed_count; ++at)
+        key = std::rotl(key, 9) ^ call.arguments[plan.fixed[at]];
     return scatter(key) % Lane::repeated_slots;
 }
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,6 +91,8 @@ def watch_command(
     still ended with 0; 2 wrong usage, 126 and 127 the command could not be started or found, as in a shell. Where the
     program ended with 0: 4 no rank left a record, or it could not be read or written.
     """
+    # To look for garbage among what is imported takes a tenth of the verdict's time, and there is next to none.
+    gc.disable()
     from slowpath.watch.start.session import make_folder, prepare, shown
 
     _require_one(command_words, concluded, print_environment)
@@ -180,6 +183,8 @@ def _conclude(folder: Path, verdict: Path | None, full: bool, measure: bool, qui
     every = verdict_lines(folder, full)
     if measure and (read_watch_results(folder).not_measured or 0.0) >= WORTH:
         from slowpath.watch.replay import measured_briefly
+
+        gc.enable()
 
         why = measured_briefly(folder, os.environ, teller(quiet), quiet)
         every = verdict_lines(folder, full) if why is None else [*every, *([f"not measured: {why}"] if why else [])]

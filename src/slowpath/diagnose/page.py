@@ -51,7 +51,7 @@ from slowpath.report.figure import (
 from slowpath.report.format import plural
 from slowpath.report.page import render as render_page
 from slowpath.report.panel import panel_lines, panel_section
-from slowpath.report.run_page import command_line, counted, date, environment_section, place
+from slowpath.report.run_page import command_line, counted, environment_section, place
 from slowpath.report.text import block, wrapped
 from slowpath.report.write import rebuild as rebuild_run
 
@@ -253,7 +253,7 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
 
 def _place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
     """Return where, when, and whether it is over."""
-    where = place(survey) if survey else [diagnosis.mpi or "an MPI", date(diagnosis.started) or ""]
+    where = place(survey) if survey else [diagnosis.mpi or "an MPI", fmt.date(diagnosis.started) or ""]
     return [*filter(None, where), _STATUS[diagnosis.status]]
 
 

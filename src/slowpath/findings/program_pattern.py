@@ -380,11 +380,33 @@ class ProgramSlowPath(SlowPath):
 
 
 def grouped(*columns: Ints) -> tuple[Ints, Ints]:
-    """Number of each row's group of equal columns, and the groups' first rows."""
-    if not columns[0].size:
-        return columns[0], columns[0]
-    _, first, number = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
-    return number.reshape(-1).astype(np.int64), first.astype(np.int64)
+    """Number of each row's group of equal columns, in ascending order of these, and the groups' first rows.
+
+    What np.unique of the rows gives, in a tenth of its time: nothing is sorted where the values lie close together.
+    """
+    size = columns[0].size
+    if not size:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    number = _dense(columns[0].astype(np.int64))
+    for column in columns[1:]:
+        value = _dense(column.astype(np.int64))
+        number = _dense(number * (int(value.max()) + 1) + value)
+    first = np.zeros(int(number.max()) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(size)[::-1]
+    return number, first
+
+
+def _dense(values: Ints) -> Ints:
+    """Ascending numbers from 0 of the values that there are."""
+    least = int(values.min())
+    span = int(values.max()) - least + 1
+    if span > 4 * values.size + 1024:
+        found: Ints = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return found
+    there = np.zeros(span, dtype=np.int64)
+    there[values - least] = 1
+    numbers: Ints = (np.cumsum(there) - 1)[values - least]
+    return numbers
 
 
 def occurrence(stream: Ints) -> Ints:

@@ -106,6 +106,11 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def date(moment: str | None) -> str | None:
+    """Return date and time of an ISO 8601 moment, such as `2026-11-22 09:59`."""
+    return moment[:16].replace("T", " ") if moment else None
+
+
 def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Return rows of a text table, two blanks between columns.  Args: left: columns that are aligned left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

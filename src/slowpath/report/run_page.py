@@ -184,18 +184,13 @@ def summary(results: Results) -> list[str]:
 def place(results: Results) -> list[str]:
     """Return host, library and start of the run."""
     run = results.run
-    return [str(word) for word in (run.machine.get("host"), mpi_names(run), date(run.started)) if word]
+    return [str(word) for word in (run.machine.get("host"), mpi_names(run), fmt.date(run.started)) if word]
 
 
 def mpi_names(run: RunResult) -> str:
     """Return the MPIs that were available, such as `mpich 5.0.2, openmpi 5.0.11`."""
     used = [mpi for mpi in run.mpis or [run.mpi] if not mpi.unavailable]
     return ", ".join(filter(None, (" ".join(filter(None, (mpi.name, mpi.version))) for mpi in used)))
-
-
-def date(moment: str | None) -> str | None:
-    """Return date and time of an ISO 8601 moment, such as `2026-11-22 09:59`."""
-    return moment[:16].replace("T", " ") if moment else None
 
 
 def run_numbers(results: Results) -> list[Number]:

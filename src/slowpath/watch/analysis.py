@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from slowpath.core.machine import PlaceFault
 from slowpath.core.version import __version__
-from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.findings.program_pattern import ProgramCalls, grouped
 from slowpath.mpi.libraries import named_in
 from slowpath.watch.accounts import accounts_of, file_time, start_seconds
 from slowpath.watch.attributed import Attributed, attributed
@@ -204,10 +204,8 @@ def kept_of(found: Attributed, pairs: Ints) -> KeptOrder:
     calls = kept_calls(found)
     place = np.full(len(events), NO_EVENT, dtype=np.int64)
     place[calls] = np.arange(calls.size)
-    stretch = _numbered(events.window[calls] >> level) if level else np.zeros(calls.size, dtype=np.int64)
-    lanes = int(events.lane.max(initial=0)) + 1
-    records = int(events.record.max(initial=0)) + 1
-    chain = _numbered((stretch * records + events.record[calls]) * lanes + events.lane[calls])
+    stretch = grouped(events.window[calls] >> level)[0] if level else np.zeros(calls.size, dtype=np.int64)
+    chain, _ = grouped(stretch, events.record[calls], events.lane[calls])
     order = CallOrder(
         chain,
         stretch,
@@ -218,11 +216,6 @@ def kept_of(found: Attributed, pairs: Ints) -> KeptOrder:
         meets=_meets(found, place),
     )
     return KeptOrder(order, pairs)
-
-
-def _numbered(values: Ints) -> Ints:
-    found: Ints = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return found
 
 
 def _dependencies(found: Attributed, place: Ints) -> Ints:

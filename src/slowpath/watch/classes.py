@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from msgspec.structs import replace
 
+from slowpath.findings.program_pattern import grouped
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import NO_SITE, Bools, Events, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT, SideEvents
@@ -111,10 +112,8 @@ def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
     for side, times, name in sides:
         call, site, size, first = message_columns(found.events, side)
         table = np.stack([call, site, size, first], axis=1)
-        if not len(table):
-            continue
-        keys, number = np.unique(table, axis=0, return_inverse=True)
-        number = number.reshape(-1)
+        number, firsts = grouped(call, site, size, first)
+        keys = table[firsts]
         counted, wait, transfer = (
             np.bincount(number, weights=column * times.is_matched, minlength=len(keys))
             for column in (np.ones(len(table)), times.wait_s, times.transfer_s)
@@ -331,15 +330,13 @@ def pair_classes(found: Attributed, keys: Sequence[ClassKey], classes: Sequence[
 
 
 def _of_side(found: Attributed, side: SideEvents, name: str, by_key: dict[MessageKey, dict[int, int]]) -> Ints:
-    table = np.stack([*message_columns(found.events, side), _buffer_classes(found, side)], axis=1)
-    if not len(table):
-        return np.zeros(0, dtype=np.int64)
-    rows, number = np.unique(table, axis=0, return_inverse=True)
-    classes = np.full(len(rows), NO_CLASS, dtype=np.int64)
-    for i, (call, site, size, first, buffer_class) in enumerate(rows.tolist()):
+    columns = (*message_columns(found.events, side), _buffer_classes(found, side))
+    number, firsts = grouped(*columns)
+    classes = np.full(len(firsts), NO_CLASS, dtype=np.int64)
+    for i, (call, site, size, first, buffer_class) in enumerate(np.stack(columns, axis=1)[firsts].tolist()):
         fitting = by_key.get((call, site, name, size, bool(first)), {})
         classes[i] = fitting.get(buffer_class, fitting.get(_UNKNOWN, NO_CLASS))
-    of_messages: Ints = classes[number.reshape(-1)]
+    of_messages: Ints = classes[number]
     return of_messages
 
 

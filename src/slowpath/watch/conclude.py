@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls
+from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls, grouped
 from slowpath.mpi.libraries import named_in
 from slowpath.slowpaths.program.excess import IN_BLOCKS
 from slowpath.slowpaths.sp015_datatype import SLOW_PATH as DATATYPES
@@ -81,10 +81,10 @@ def concluded(found: Watched, sources: Sequence[PriceSource] = (), watch: str = 
 def _moved(kept: KeptOrder, loads: Sequence[Load]) -> Ints:
     """Calls, and kinds of the messages that they moved; shape (k, 2)."""
     number = {(_class(load.sender), _class(load.receiver)): i for i, load in enumerate(loads)}
-    both, which = np.unique(kept.pairs, axis=0, return_inverse=True)
-    kinds = np.array([*(number.get((int(s), int(r)), -1) for s, r in both.tolist()), -1], dtype=np.int64)
+    which, first = grouped(kept.pairs[:, 0], kept.pairs[:, 1])
+    kinds = np.array([number.get((int(s), int(r)), -1) for s, r in kept.pairs[first].tolist()], dtype=np.int64)
     message = kept.order.done[:, 1]
-    kind = kinds[which.reshape(-1)[message]] if len(kept.pairs) else np.full(message.size, -1)
+    kind = kinds[which[message]] if len(kept.pairs) else np.full(message.size, -1)
     moved: Ints = np.stack([kept.order.done[:, 0], kind], axis=1)[kind >= 0]
     return moved
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from slowpath.diagnose.tasks import ProgramSpent, ProgramUse
 from slowpath.diagnose.tune.cells import Use, tunable
 from slowpath.findings.facts import HUGE_PAGE_BYTES
+from slowpath.findings.program_pattern import grouped
 from slowpath.findings.slow_path import When
 from slowpath.watch.results import CallCount, MessageClass, WatchResults
 
@@ -82,8 +83,8 @@ def loads_of(classes: Sequence[MessageClass], calls: Sequence[CallCount], pairs:
     split: dict[int, list[tuple[int, int]]] = {}
     met: set[int] = set()
     if pairs is not None and len(pairs):
-        both, counts = np.unique(pairs, axis=0, return_counts=True)
-        for (sender, receiver), count in zip(both.tolist(), counts.tolist(), strict=True):
+        number, first = grouped(pairs[:, 0], pairs[:, 1])
+        for (sender, receiver), count in zip(pairs[first].tolist(), np.bincount(number).tolist(), strict=True):
             split.setdefault(sender, []).append((receiver, count))
             met.add(receiver)
     found: list[Load] = []

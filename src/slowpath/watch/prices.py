@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.analyse.build import build_results
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import recorded_defaults
 from slowpath.core.errors import SlowpathError
@@ -286,6 +285,8 @@ def read_sources(watch: Path, program: WatchedProgram) -> tuple[list[PriceSource
     found: list[PriceSource] = []
     notes: list[str] = []
     for folder in price_folders(watch):
+        from slowpath.analyse.build import build_results  # half of what a verdict would import
+
         try:
             results = build_results(folder)
         except SlowpathError as error:

@@ -23,7 +23,7 @@ import numpy as np
 
 from slowpath.core.result import LARGEST, LONGEST_NAME
 from slowpath.core.units import format_time
-from slowpath.findings.program_pattern import numbered
+from slowpath.findings.program_pattern import grouped, numbered
 from slowpath.watch.attributed import WAITS, Attributed, TimePart
 from slowpath.watch.events import NO_SITE, Bools, Events, Floats, Ints, World
 from slowpath.watch.match import SideEvents
@@ -146,15 +146,14 @@ def stands_for(
     without = np.zeros(len(counted), dtype=bool) if without is None else without
     every = np.stack([events.call[rows], sites[rows], events.rank[rows]], axis=1)
     both = numbered(counted, every)
-    kinds, number = np.unique(both, return_inverse=True)
+    number, kinds = grouped(both)
     of_count, of_event = number[: len(counted)], number[len(counted) :]
     have = np.bincount(of_event, minlength=kinds.size)
     count = counted[:, 3].astype(float)
     own = np.bincount(of_count, weights=np.where(without, 0.0, count), minlength=kinds.size).astype(np.float64)
     # Of each kind its call on its rank, which all places share.
-    table = np.concatenate([counted[:, :3], every])[:, [0, 2]]
-    _, pair = np.unique(table, axis=0, return_inverse=True)
-    pair, calls = pair.reshape(-1), int(pair.max()) + 1
+    pair, pairs = grouped(*np.concatenate([counted[:, :3], every])[:, [0, 2]].T)
+    calls = pairs.size
     of = np.zeros(kinds.size, dtype=np.int64)
     of[number] = pair
     coarse = np.bincount(pair[: len(counted)], weights=np.where(without, count, 0.0), minlength=calls).astype(

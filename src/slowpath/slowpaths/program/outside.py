@@ -19,6 +19,7 @@ from slowpath.findings.program_pattern import (
     ProgramSlowPath,
     RankShare,
     SeenPattern,
+    grouped,
     most,
 )
 
@@ -306,14 +307,14 @@ GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
 def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Files and the like that most ranks read or write outside MPI; what one does alone is a wait of the others."""
     after = np.flatnonzero(np.isfinite(calls.gap_s) & (calls.gap_s > 0))
-    kinds, kind = np.unique(np.stack([calls.site[after - 1], calls.site[after]], axis=1), axis=0, return_inverse=True)
-    lasted_s = np.bincount(kind.reshape(-1), weights=calls.gap_s[after], minlength=len(kinds))
+    kind, firsts = grouped(calls.site[after - 1], calls.site[after])
+    lasted_s = np.bincount(kind, weights=calls.gap_s[after], minlength=len(firsts))
     for number in np.argsort(-lasted_s)[:MOST_KINDS].tolist():
-        rows = after[kind.reshape(-1) == number]
+        rows = after[kind == number]
         parts = [part for rank in np.unique(calls.rank[rows]).tolist() if (part := _asked(calls, rank, rows))]
         if 2 * len(parts) <= calls.ranks:
             continue
-        before, there = (int(site) for site in kinds[number])
+        before, there = (int(site) for site in calls.site[after[firsts[number]] + np.array([-1, 0])])
         each_s = np.zeros(len(calls))
         for part in parts:
             each_s[part.rows] = part.seconds / part.rows.size

@@ -38,7 +38,6 @@ from slowpath.report.figure import (
     times,
 )
 from slowpath.report.page import PAGE_BYTES, render
-from slowpath.report.run_page import date
 from slowpath.watch.accounts import WAITS
 from slowpath.watch.proof import Proof, ProofEffect
 from slowpath.watch.report import words
@@ -131,7 +130,12 @@ def _named(sentence: str) -> tuple[str, str]:
 def _place(program: WatchedProgram) -> list[str]:
     """Return where, with what, when, and how it ended when it did not end well."""
     hosts = listed(program.hosts[:3]) if len(program.hosts) <= 3 else f"{words.count(len(program.hosts))} hosts"
-    parts = [f"{program.program}, {fmt.plural(program.ranks, 'rank')}", hosts, program.library, date(program.started)]
+    parts = [
+        f"{program.program}, {fmt.plural(program.ranks, 'rank')}",
+        hosts,
+        program.library,
+        fmt.date(program.started),
+    ]
     return [part for part in (*parts, *_ended(program)) if part]
 
 
