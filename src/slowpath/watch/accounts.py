@@ -90,7 +90,7 @@ def accounts_of(
     seconds = np.zeros((len(ranks), len(NAMES)))
     names = _Names(found)
     for i, rank in enumerate(ranks):
-        seconds[i] = _of_rank(found, weight, seconds_in, names, rank, i)
+        seconds[i] = _in_mpi(found, weight, seconds_in, names, rank, i)
         had = resources.get(rank.rank)
         parts = outside_parts(rank, had, float(seconds[i, _NUMBER["files"]]), _seen_outside(found, i))
         if had is not None and had.waited_s is not None:
@@ -238,72 +238,52 @@ def _moved_bytes(found: Attributed) -> Floats:
     return length
 
 
-def _of_rank(
+_OF_PART: Final[Mapping[TimePart, AccountName]] = {
+    TimePart.LATE_SENDER: "late sender",
+    TimePart.LATE_RECEIVER: "late receiver",
+    TimePart.SENDER_AWAY: "late progress",
+    TimePart.RECEIVER_AWAY: "late progress",
+    TimePart.LATE_TARGET: "late target",
+    TimePart.UNEXPECTED: "unexpected copy",
+}
+
+
+def _in_mpi(
     found: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Names, rank: RankTime, i: int
 ) -> Floats:
-    """Seconds by name: the rank's own parts, each divided as its calls are."""
-    events, record = found.events, found.world.records[i]
-    lane = record.leading_lane
-    rows = events.of(i, lane)
+    """Seconds of a rank in MPI by name: of its leading thread's calls, and of those for which no event stands."""
+    world, lane = found.world, found.world.records[i].leading_lane
+    rows = found.events.of(i, lane)
     parts = found.split.parts_s[rows] * weight[rows, None]
-    usual = names.usual[rows]
-    overhead, unknown = _without_events(found, rows, weight, seconds_in.get((i, lane)))
-    whole = np.zeros(rows.size, dtype=np.int64)  # of one name
-
-    def column(name: AccountName, *columns: TimePart) -> Share:
-        return whole + _NUMBER[name], parts[:, list(columns)].sum(axis=1)
-
-    result = _divided(
-        rank.late_sender_s,
-        [column("late sender", TimePart.LATE_SENDER), column("late progress", TimePart.SENDER_AWAY)],
-        "late sender",
-    )
-    result += _divided(
-        rank.late_receiver_s,
-        [column("late receiver", TimePart.LATE_RECEIVER), column("late progress", TimePart.RECEIVER_AWAY)],
-        "late receiver",
-    )
-    result += _divided(
-        rank.imbalance_s,
-        [(names.waiting[rows], parts[:, TimePart.IMBALANCE]), column("late target", TimePart.LATE_TARGET)],
-        "wait at N x N",
-    )
-    result[_NUMBER["unexpected copy"]] += rank.unexpected_s
-    result += _divided(rank.transfer_s, [(usual, parts[:, TimePart.TRANSFER])], "moving bytes")
-    result += _divided(rank.call_s, [(usual, parts[:, TimePart.CALL]), overhead], "cost of calls")
-    unexplained = (names.unknown[rows], parts[:, TimePart.UNEXPLAINED])
-    result += _divided(rank.unexplained_s, [unexplained, unknown], "no name")
+    result = np.zeros(len(NAMES))
+    for part, name in _OF_PART.items():
+        result[_NUMBER[name]] += parts[:, part].sum()
+    for part, numbers in (
+        (TimePart.IMBALANCE, names.waiting),
+        (TimePart.TRANSFER, names.usual),
+        (TimePart.CALL, names.usual),
+        (TimePart.UNEXPLAINED, names.unknown),
+    ):
+        result += np.bincount(numbers[rows], weights=parts[:, part], minlength=len(NAMES))
+    if (i, lane) in seconds_in:
+        with_events = np.isin(np.arange(len(world.calls)), found.events.call[rows])
+        is_overhead = world.is_of(*OVERHEAD) & ~with_events
+        named = np.where(is_overhead, _NUMBER["cost of calls"], _NUMBER["wait or excess"])
+        named = np.where(world.is_of("files"), _NUMBER["files"], named)
+        named = np.where(_manages(world), _NUMBER["management"], named)
+        alone_s = unkept_seconds(found.events, rows, weight, seconds_in[i, lane])
+        result += np.bincount(named, weights=alone_s, minlength=len(NAMES))
+    whole_s = float(result.sum())
+    if whole_s > rank.mpi_s > 0:
+        return result * (rank.mpi_s / whole_s)
+    result[_NUMBER["no name"]] += max(rank.mpi_s - whole_s, 0.0)
     return result
 
 
-Share = tuple[Ints, Floats]  # numbers of names, and seconds
-
-
-def _divided(seconds: float, shares: Sequence[Share], otherwise: AccountName) -> Floats:
-    """Seconds, divided by name as these are; where there are none, all of it to `otherwise`."""
-    found = np.zeros(len(NAMES))
-    for numbers, values in shares:
-        found += np.bincount(numbers, weights=values, minlength=len(NAMES))
-    whole = float(found.sum())
-    if whole > 0:
-        return found * (seconds / whole)
-    found[_NUMBER[otherwise]] = seconds
-    return found
-
-
-def _without_events(found: Attributed, rows: Ints, weight: Floats, in_call_s: Floats | None) -> tuple[Share, Share]:
-    """Calls that are counted and for which no event stands: overhead, and those whose waits are not known."""
-    world = found.world
-    if in_call_s is None or not len(world.calls):
-        nothing: Share = (np.zeros(0, dtype=np.int64), np.zeros(0))
-        return nothing, nothing
-    alone_s = unkept_seconds(found.events, rows, weight, in_call_s)
-    with_events = np.isin(np.arange(len(world.calls)), found.events.call[rows])
-    is_overhead = world.is_of(*OVERHEAD) & ~with_events
-    otherwise = np.where(is_overhead, _NUMBER["cost of calls"], _NUMBER["wait or excess"])
-    named = np.where(world.is_of("files"), _NUMBER["files"], otherwise)
-    named = np.where(_manages(world), _NUMBER["management"], named)
-    return (named, np.where(is_overhead, alone_s, 0.0)), (named, np.where(is_overhead, 0.0, alone_s))
+def waiting_s(accounts: Sequence[Account], ranks: int) -> list[float]:
+    """For others, of each rank."""
+    waits = [account.by_rank for account in accounts if account.name in WAITS]
+    return [sum(by_rank[i] for by_rank in waits if i < len(by_rank)) for i in range(ranks)]
 
 
 def file_time(results: WatchResults) -> FileTime | None:

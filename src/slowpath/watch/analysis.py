@@ -108,7 +108,7 @@ def watched(folder: Path) -> AttributedWatch:
     found = attributed(job)
     seconds = call_seconds(found.world)
     weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
-    ranks = rank_times(found, weight, seconds)
+    ranks = rank_times(found, seconds)
     span_s = max((rank.span_s for rank in ranks), default=0.0)
     calls = calls_of(found.world)
     classes, keys, sites = classes_of(found)

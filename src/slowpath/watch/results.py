@@ -76,7 +76,7 @@ class WatchedProgram(Result, frozen=True, kw_only=True):
 
 
 class RankTime(Result, frozen=True, kw_only=True):
-    """Where one rank's time went. The parts of mpi_s add up to it; what has no reason is unexplained_s."""
+    """How long one rank ran, and was in MPI; the accounts say where that went."""
 
     rank: Annotated[Count, means("in MPI_COMM_WORLD")]
     host: Annotated[Name, means("it ran on")]
@@ -88,26 +88,7 @@ class RankTime(Result, frozen=True, kw_only=True):
             "it, or of the longest if that one does not communicate"
         ),
     ]
-    late_sender_s: Annotated[
-        NotNegative, means("waiting for a message that was not sent yet, or whose sender had to call MPI and computed")
-    ]
-    late_receiver_s: Annotated[
-        NotNegative,
-        means("waiting in a send for a receive that was not posted yet, or whose rank had to call MPI and computed"),
-    ]
-    imbalance_s: Annotated[NotNegative, means("waiting in collectives, fences and flushes for ranks that came later")]
-    unexpected_s: Annotated[
-        NotNegative, means("copies of messages that came before their receive, as far as they can be recognized")
-    ]
-    transfer_s: Annotated[NotNegative, means("moving bytes, waits taken off")]
-    call_s: Annotated[NotNegative, means("overhead of calls that move nothing and wait for nothing")]
-    unexplained_s: Annotated[NotNegative, means("the rest")]
     ended: Annotated[Literal["finalized", "without finalize", "killed", "not known"], means("how the record ends")]
-
-    @property
-    def waiting_s(self) -> float:
-        """All of the rank's waiting for others, seconds."""
-        return self.late_sender_s + self.late_receiver_s + self.imbalance_s
 
 
 class Account(Result, frozen=True, kw_only=True):

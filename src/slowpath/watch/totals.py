@@ -212,41 +212,15 @@ def unkept_seconds(events: Events, rows: Ints, weight: Floats, in_call_s: Floats
     return np.where(left_s > ROUNDING * in_call_s, left_s, 0.0)
 
 
-def rank_times(found: Attributed, weight: Floats, seconds: CallSeconds) -> tuple[RankTime, ...]:
-    """By rank; the parts of its leading thread."""
-    return tuple(_rank_time(found, weight, seconds, i) for i in range(len(found.world.records)))
-
-
-def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) -> RankTime:
-    world, events = found.world, found.events
-    record, clock = world.records[i], world.clocks[i]
-    lane = record.leading_lane
-    mpi_s = float(seconds[i, lane].sum()) if record.lanes.size else 0.0
-    rows = events.of(i, lane)
-    parts = (found.split.parts_s[rows] * weight[rows, None]).sum(axis=0)
-    without = unkept_seconds(events, rows, weight, seconds.get((i, lane), np.zeros(len(world.calls))))
-    with_events = np.isin(np.arange(len(world.calls)), events.call[rows])
-    overhead = world.is_of(*OVERHEAD) & ~with_events
-    parts[TimePart.CALL] += without[overhead].sum()
-    parts[TimePart.UNEXPLAINED] += without[~overhead].sum()
-    total = float(parts.sum())
-    if total > mpi_s > 0:
-        parts *= mpi_s / total
-    parts[TimePart.UNEXPLAINED] += max(mpi_s - float(parts.sum()), 0.0)
-    return RankTime(
-        rank=record.rank,
-        host=record.words("host"),
-        span_s=max(_span_s(record, clock), mpi_s),
-        mpi_s=mpi_s,
-        late_sender_s=float(parts[TimePart.LATE_SENDER] + parts[TimePart.SENDER_AWAY]),
-        late_receiver_s=float(parts[TimePart.LATE_RECEIVER] + parts[TimePart.RECEIVER_AWAY]),
-        imbalance_s=float(parts[TimePart.IMBALANCE] + parts[TimePart.LATE_TARGET]),
-        unexpected_s=float(parts[TimePart.UNEXPECTED]),
-        transfer_s=float(parts[TimePart.TRANSFER]),
-        call_s=float(parts[TimePart.CALL]),
-        unexplained_s=float(parts[TimePart.UNEXPLAINED]),
-        ended=ENDED[record.state],
-    )
+def rank_times(found: Attributed, seconds: CallSeconds) -> tuple[RankTime, ...]:
+    """By rank; in MPI the time of its leading thread."""
+    times = []
+    for i, (record, clock) in enumerate(zip(found.world.records, found.world.clocks, strict=True)):
+        mpi_s = float(seconds[i, record.leading_lane].sum()) if record.lanes.size else 0.0
+        span_s = max(_span_s(record, clock), mpi_s)
+        host, ended = record.words("host"), ENDED[record.state]
+        times.append(RankTime(rank=record.rank, host=host, span_s=span_s, mpi_s=mpi_s, ended=ended))
+    return tuple(times)
 
 
 def _span_s(record: RankRecord, clock: Ticks) -> float:

@@ -33,7 +33,7 @@ def small_pages(number: int = 0, **changes: Any) -> MessageClass:
 
 
 def program(*classes: MessageClass, **changes: Any) -> WatchResults:
-    ranks = tuple(watched.a_rank(rank, unexplained_s=0.1, mpi_s=10.0) for rank in range(RANKS))
+    ranks = tuple(watched.a_rank(rank, mpi_s=10.0) for rank in range(RANKS))
     calls = changes.pop("calls", ())
     names = {one.call for one in classes}
     seen = tuple(watched.CallCount(name=name, family="point to point", calls=1, time_s=1.0, bytes=1) for name in names)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from slowpath.watch.attributed import Attributed, Presence, TimePart, attributed
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import EventKind
-from slowpath.watch.totals import call_seconds, rank_times, time_weights
+from slowpath.watch.totals import call_seconds, rank_times
 from support.watch_record import Job, Rank
 
 RENDEZVOUS = 1 << 20
@@ -365,6 +365,5 @@ def test_polls_at_two_places_in_turn_are_one_loop(tmp_path: Path) -> None:
     receiver.wait(request, start_s=at_s, end_s=at_s + 1e-6, call="MPI_Test", site=here)
     found = read_loops(tmp_path, job)
     assert waited(found) == pytest.approx(0.020, rel=1e-3)
-    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
-    time = rank_times(found, weight, call_seconds(found.world))[1]
+    time = rank_times(found, call_seconds(found.world))[1]
     assert time.mpi_s == pytest.approx(at_s - 0.0099, rel=0.01)

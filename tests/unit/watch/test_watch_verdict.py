@@ -102,7 +102,7 @@ NEVER = ("at most", "no more than", "no slow path", "could be saved", "not price
 @pytest.mark.parametrize("share", [0.001, 0.2, 0.9])
 @pytest.mark.parametrize("with_findings", [False, True])
 def test_nothing_is_called_a_bound_that_is_none(share: float, with_findings: bool) -> None:
-    ranks = tuple(a_rank(rank, mpi_s=share * 41.2, span_s=41.2, unexplained_s=0.0) for rank in range(4))
+    ranks = tuple(a_rank(rank, mpi_s=share * 41.2, span_s=41.2) for rank in range(4))
     accounts = (account("late sender", share, 41.2),)
     made = a_watch(ranks=ranks, accounts=accounts, findings=findings() if with_findings else ())
     said = " ".join(verdict_of(made))
@@ -176,8 +176,8 @@ def test_report_writes_everything_anew(watch: Path, capsys: pytest.CaptureFixtur
         *screen_lines(found.verdict, f"{watch}/report.html"),
         *full_lines(found),
     ]
-    waited = [one.late_sender_s for one in found.ranks]
-    assert waited == pytest.approx([0.0, 40 * LATE_S], rel=0.01)
+    (waited,) = [one.by_rank for one in found.accounts if one.name == "late sender"]
+    assert waited == pytest.approx((0.0, 40 * LATE_S), rel=0.01)
     assert found.classes[0].count in (40, 80)
 
 

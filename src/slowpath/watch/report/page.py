@@ -38,8 +38,10 @@ from slowpath.report.figure import (
     times,
 )
 from slowpath.report.page import PAGE_BYTES, render
-from slowpath.watch.accounts import WAITS
-from slowpath.watch.proof import Proof, ProofEffect
+from slowpath.watch.accounts import WAITS, waiting_s
+from slowpath.watch.findings import place_words
+from slowpath.watch.prices import length_words
+from slowpath.watch.proof import Proof, proof_lines
 from slowpath.watch.report import words
 from slowpath.watch.results import (
     AccountName,
@@ -75,7 +77,7 @@ def _fewer(results: WatchResults, most: int) -> WatchResults:
     ranks = sorted({stretch.rank for stretch in results.slices})
     if len(ranks) <= most:
         return results
-    waits = {known.rank: known.waiting_s for known in results.ranks}
+    waits = dict(zip((known.rank for known in results.ranks), _waits(results), strict=True))
     order = sorted(ranks, key=lambda rank: waits.get(rank, 0.0))
     kept = tuple(sorted((*order[: most // 2], *order[-(most - most // 2) :])))
     slices = tuple(stretch for stretch in results.slices if stretch.rank in kept)
@@ -152,8 +154,8 @@ def _numbers(results: WatchResults) -> list[tuple[str, str]]:
         numbers.append((fmt.time(sum(rank.mpi_s for rank in results.ranks) / ranks), "in MPI a rank"))
     if results.saved_s is not None:
         numbers.append((fmt.time(results.saved_s, results.saved_interval), "could be saved"))
-    waiting_s = sum(rank.waiting_s for rank in results.ranks) / ranks
-    numbers += [(fmt.time(waiting_s), "waiting for others a rank")] if waiting_s else []
+    wait_s = sum(_waits(results)) / ranks
+    numbers += [(fmt.time(wait_s), "waiting for others a rank")] if wait_s else []
     return [*numbers, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
 
 
@@ -268,7 +270,7 @@ def _advice(finding: WatchFinding, first: RemedyResult | None) -> str:
 
 
 def _site(site: CallSite) -> tuple[str, str]:
-    return words.place(site), " < ".join(site.callers)
+    return place_words(site), " < ".join(site.callers)
 
 
 def _unpriced_section(results: WatchResults) -> Section | None:
@@ -283,7 +285,6 @@ def _unpriced_section(results: WatchResults) -> Section | None:
 _MOST_PROOFS = 12  # on the page, the latest; each has its proof.json
 _SIDES = (("as it is", "slow", "as it is"), ("control", "fast", "control"), ("remedy", "remedy", "with the remedy"))
 _MARKS = {"proven": "faster", "slower": "slower", "no effect": "same"}
-_VERDICTS = {"ignored": "the setting was not taken", "running": "cut off"}
 _PROOFS_LEAD = (
     "Unwatched reruns in blocks: as it is, as it is with a variable that nothing reads (the control), and with the "
     "remedy. A dot is a run, the line the median."
@@ -297,37 +298,22 @@ def _proofs_section(proofs: Sequence[tuple[str, Proof]]) -> Section | None:
 
 
 def _proof_card(name: str, proof: Proof) -> Card:
-    facts = [("why", proof.reason)]
-    facts += [("time", _ratio(proof.effect))] if proof.effect else []
-    facts += [("control", f"{_ratio(proof.control)} with a variable that nothing reads")] if proof.control else []
-    facts.append(("witness", f"{proof.witness.state}: {proof.witness.text}"))
-    compared = ", ".join(proof.compared)
-    facts.append(("output", f"compared: {compared}" if compared else "not compared; name it with --output"))
-    facts.append(("runs", f"{len(proof.runs)} of {fmt.duration(proof.spent_s)} in all, in {name}"))
-    verdict = _VERDICTS.get(proof.verdict, proof.verdict)
-    if proof.verdict == "proven" and proof.saved_s is not None:
-        verdict += f": {words.seconds(proof.saved_s, proof.saved_interval)} of a run saved"
+    head, *lines = proof_lines(proof)
     rows = []
     for side, style, label in _SIDES:
         values = [run.wall_s for run in proof.runs if run.side == side and run.failed is None and run.wall_s > 0]
         if values:  # the line is their median, which the interval is not about
             median = Quantity(statistics.median(values))
             rows.append(times(style, f"{label}, {fmt.plural(len(values), 'run')}", values, median))
-    axis = Axis("wall time of one run", least=1.6)
     return Card(
         f"proof-{name}",
         "",
         proof.text,
         proof.remedy,
-        mark=(_MARKS.get(proof.verdict, "undecided"), verdict),
-        blocks=[Facts(facts)],
-        side=[Rows("", "", axis, rows, name="sides")] if rows else [],
+        mark=(_MARKS.get(proof.verdict, "undecided"), head.partition(": ")[2]),
+        blocks=[Items(lines)],
+        side=[Rows("", "", Axis("wall time of one run", least=1.6), rows, name="sides")] if rows else [],
     )
-
-
-def _ratio(effect: ProofEffect) -> str:
-    ratio = Quantity(effect.ratio, "×", effect.interval)
-    return f"{ratio.text} {ratio.ends or 'no interval'} of as it is, {fmt.plural(effect.blocks, 'block')}"
 
 
 # ---- Time by name
@@ -371,7 +357,8 @@ def _rank_bars(results: WatchResults) -> Rows:
     """Return the time of each rank by name: who is late waits least."""
     every, which = [(i, rank) for i, rank in enumerate(results.ranks)], "all ranks"
     if len(every) > _MOST_BARS:  # those that wait least, which others wait for, and those that wait most
-        order, half = sorted(every, key=lambda one: one[1].waiting_s), _MOST_BARS // 2
+        waits, half = _waits(results), _MOST_BARS // 2
+        order = sorted(every, key=lambda one: waits[one[0]])
         which = f"of {words.count(len(every))} ranks, the {half} that wait least and the {half} that wait most"
         which, every = f"{which}; accounts.csv has all", [*order[:half], *order[-half:]]
     rows = []
@@ -391,6 +378,10 @@ def _rank_bars(results: WatchResults) -> Rows:
     key = [(f"bar {style}", what) for what, style, _ in _PARTS]
     axis = Axis("time", log=False, ends=(0.0, max(rank.span_s for rank in results.ranks) or 1e-9))
     return Rows("Time of each rank by name", which, axis, rows, Table("", head, table, "The numbers"), key)
+
+
+def _waits(results: WatchResults) -> list[float]:
+    return waiting_s(results.accounts, len(results.ranks))
 
 
 def _parts(results: WatchResults, i: int) -> list[float]:
@@ -495,7 +486,7 @@ def _path_table(results: WatchResults) -> Table | None:
         [
             str(part.rank),
             f"outside MPI, before {part.call}" if part.is_outside else f"in {part.call}",
-            fmt.MISSING if part.site is None else words.place(results.sites[part.site]),
+            fmt.MISSING if part.site is None else place_words(results.sites[part.site]),
             words.time(part.seconds),
             fmt.percent(part.share),
         ]
@@ -533,7 +524,7 @@ def _messages_section(results: WatchResults) -> Section | None:
             words.time(known.transfer_s),
             words.time(known.median_s),
             words.buffer(known),
-            words.place(results.sites[known.site]),
+            place_words(results.sites[known.site]),
         ]
         for known in classes[:_MOST_CLASSES]
     ]
@@ -571,13 +562,13 @@ def pairs_matrix(results: WatchResults) -> Matrix | None:
     }
     order = sorted(results.pairs, key=lambda pair: -pair.bytes)
     rows = [
-        [f"{pair.source} to {pair.destination}", words.count(pair.messages), words.spelled_bytes(pair.bytes)]
+        [f"{pair.source} to {pair.destination}", words.count(pair.messages), length_words(pair.bytes)]
         for pair in order[:_MOST_PAIRS]
     ]
     caption = f"Rows send, columns receive; {fmt.plural(len(results.pairs), 'pair')}, point to point. The darker, the "
     caption += "more bytes, on a logarithmic scale" + (f"; each square is {each} x {each} ranks" if each > 1 else "")
     first = order[0]
-    said = f"Most from rank {first.source} to rank {first.destination}: {words.spelled_bytes(first.bytes)}."
+    said = f"Most from rank {first.source} to rank {first.destination}: {length_words(first.bytes)}."
     names = [str(place * each) for place in range(math.ceil(ranks / each))]
     table = Table("", ["Ranks", "Messages", "Bytes"], rows, "Pairs with the most bytes")
     return Matrix("Bytes from rank to rank", f"{caption}.", names, squares, said, "s1", table)
@@ -601,7 +592,7 @@ def _calls_section(results: WatchResults) -> Section:
             words.time(call.time_s),
             fmt.percent(call.time_s / whole_s) if whole_s else fmt.MISSING,
             words.time(call.time_s * ranks / call.calls) if call.calls else fmt.MISSING,
-            words.spelled_bytes(call.bytes) if call.bytes else "0 B",
+            length_words(call.bytes) if call.bytes else "0 B",
         ]
         for call in results.calls
     ]

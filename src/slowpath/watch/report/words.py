@@ -6,7 +6,7 @@ from __future__ import annotations
 from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes
 from slowpath.report import format as fmt
-from slowpath.watch.results import CallSite, MessageClass
+from slowpath.watch.results import MessageClass
 
 
 def count(number: int) -> str:
@@ -19,29 +19,6 @@ def seconds(value: float | None, interval: Interval | None = None) -> str:
     shown = fmt.time(value, interval)
     ends = fmt.quantity_interval(value, "s", interval)
     return f"{shown} {ends}" if ends else shown
-
-
-def spelled_bytes(number: int) -> str:
-    """Rounded, for sums: `36.7 GB`; below 10,000 exact."""
-    if number < 10_000:
-        return f"{number} B"
-    for scale, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= scale:
-            return f"{number / scale:.3g} {unit}"
-    raise AssertionError(number)
-
-
-def place(site: CallSite) -> str:
-    """`CommBrick::forward (comm_brick.cpp:512)`: of what is known, the nearest to a line."""
-    where = located(site)
-    return f"{site.function} ({where})" if site.function else where
-
-
-def located(site: CallSite) -> str:
-    """`src/comm_brick.cpp:512`, else `lmp+0x51230`."""
-    if site.file is None:
-        return f"{site.object}+{site.offset:#x}"
-    return site.file if site.line is None else f"{site.file}:{site.line}"
 
 
 def lengths(low: int, high: int) -> str:
