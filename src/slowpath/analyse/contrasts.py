@@ -170,11 +170,24 @@ def _entry(
     )
     if isinstance(result, str):
         return msgspec.structs.replace(unmeasured, reason=result)
-    found, verdict = result.estimate, judge(result.estimate, p_adjusted)
-    return msgspec.structs.replace(
+    measured = msgspec.structs.replace(
         unmeasured,
         a_value_s=result.a_s,
         b_value_s=result.b_s,
+        family=result.family,
+        family_size=family_sizes.get(result.family),
+        launches=len(result.pairs),
+        pairs=result.pairs,
+        within_launch=result.same_launch,
+    )
+    return with_estimate(measured, result.estimate, p_adjusted)
+
+
+def with_estimate(contrast: ContrastResult, found: ContrastEstimate, p_adjusted: float | None) -> ContrastResult:
+    """The contrast, judged."""
+    verdict = judge(found, p_adjusted)
+    return msgspec.structs.replace(
+        contrast,
         ratio=found.ratio,
         interval=found.interval,
         interval_kind=found.kind,
@@ -183,11 +196,6 @@ def _entry(
         reason=verdict.reason,
         p=found.p,
         p_adjusted=p_adjusted,
-        family=result.family,
-        family_size=family_sizes.get(result.family),
-        launches=len(result.pairs),
-        pairs=result.pairs,
-        within_launch=result.same_launch,
         more_pairs=verdict.more_pairs,
     )
 

@@ -151,8 +151,8 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     yield ""
     if diagnosis.alternatives:
         yield from [*_alternatives(diagnosis.alternatives, width), ""]
-    yield from _own_settings(diagnosis, width)
-    yield from _paths(diagnosis, width)
+    yield from _titled("Your settings", diagnosis.own_settings, width)
+    yield from _titled("Paths", diagnosis.paths, width)
     yield "Steps"
     for step in diagnosis.steps:
         wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
@@ -182,18 +182,10 @@ def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
         yield from _wrapped(f"slower in a cell: {', '.join(outcome.slower)}", width, "  ")
 
 
-def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:
-    if diagnosis.own_settings:
-        yield "Your settings"
-        for line in diagnosis.own_settings:
-            yield from _wrapped(line, width, "  ")
-        yield ""
-
-
-def _paths(diagnosis: Diagnosis, width: int) -> Iterator[str]:
-    if diagnosis.paths:
-        yield "Paths"
-        for line in diagnosis.paths:
+def _titled(title: str, lines: Sequence[str], width: int) -> Iterator[str]:
+    if lines:
+        yield title
+        for line in lines:
             yield from _wrapped(line, width, "  ")
         yield ""
 

@@ -12,6 +12,7 @@ import msgspec
 import msgspec.structs
 import numpy as np
 
+from slowpath.analyse.contrasts import with_estimate
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, Finding, Leg, RemovedRatio, Results, SideEffect
@@ -567,25 +568,16 @@ def judged_by(contrast: ContrastResult, pairs_s: Floats) -> ContrastResult:
     Args: pairs_s: of a and b, shape (pairs, 2), seconds, at least one.
     """
     found = paired(pairs_s[:, 0], pairs_s[:, 1], contrast.minimum_effect)
-    verdict = judge(found, found.p)
-    return msgspec.structs.replace(
+    measured = msgspec.structs.replace(
         contrast,
         pairs=tuple((float(a_s), float(b_s)) for a_s, b_s in pairs_s),
         launches=len(pairs_s),
         a_value_s=float(np.median(pairs_s[:, 0])),
         b_value_s=float(np.median(pairs_s[:, 1])),
-        ratio=found.ratio,
-        interval=found.interval,
-        interval_kind=found.kind,
-        level=found.level,
-        verdict=verdict.word,
-        reason=verdict.reason,
-        p=found.p,
-        p_adjusted=found.p,
         family=contrast.id,
         family_size=1,
-        more_pairs=verdict.more_pairs,
     )
+    return with_estimate(measured, found, found.p)
 
 
 # A remedy that changes nothing is evidence against the cause that it removes.

@@ -243,8 +243,8 @@ def _library(mpi: MpiResult | None) -> tuple[str, str | None, str | None]:
     return (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
 
 
-def untried(remedy: Remedy, library: str | None) -> RemedyResult:
-    """A remedy as a finding lists it.  Args: library: whose launcher binds, as "mpich"."""
+def untried(remedy: Remedy, library: str | None, why: str | None = None) -> RemedyResult:
+    """A remedy as a finding lists it.  Args: library: whose launcher binds, as "mpich".  why: it was not tried."""
     return RemedyResult(
         name=remedy.name,
         text=remedy.text,
@@ -253,7 +253,7 @@ def untried(remedy: Remedy, library: str | None) -> RemedyResult:
         removed_ratio=None,
         side_effects=list(remedy.side_effects),
         verdict="not tried",
-        reason=remedy.untried or "no trial was run",
+        reason=why or remedy.untried or "no trial was run",
     )
 
 

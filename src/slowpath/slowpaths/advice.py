@@ -3,43 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from slowpath.core.errors import UsageError
 from slowpath.core.units import listed
+from slowpath.findings.slow_path import Remedy
 from slowpath.slowpaths.registry import REMEDIES
 
-
-@dataclass(frozen=True)
-class Advice:
-    """name: its id, unique.  text: what to do, one sentence.  axes: of the contrasts on whose slow side it helps."""
-
-    name: str
-    text: str
-    axes: tuple[str, ...]
-
-
-MORE: tuple[Advice, ...] = (
-    Advice("predefined datatype", "Put contiguous runs with a predefined datatype.", ("datatype",)),
-    Advice("fewer live buffers", "Use fewer communication buffers, and reuse them.", ("live_buffers",)),
-    Advice("op that commutes", "Tell MPI_Op_create that the op commutes (second argument) if it does.", ("op",)),
-    Advice("blocking call", "Call the blocking collective where there is nothing to do meanwhile.", ("start",)),
-    Advice("int count", "Call MPI_Put instead of MPI_Put_c where an int can hold the count.", ("datatype",)),
-    Advice(
+MORE: tuple[Remedy, ...] = (
+    Remedy("predefined datatype", "Put contiguous runs with a predefined datatype.", ("datatype",)),
+    Remedy("fewer live buffers", "Use fewer communication buffers, and reuse them.", ("live_buffers",)),
+    Remedy("op that commutes", "Tell MPI_Op_create that the op commutes (second argument) if it does.", ("op",)),
+    Remedy("blocking call", "Call the blocking collective where there is nothing to do meanwhile.", ("start",)),
+    Remedy("int count", "Call MPI_Put instead of MPI_Put_c where an int can hold the count.", ("datatype",)),
+    Remedy(
         "no request",
         "Call MPI_Put and MPI_Win_flush_local where no individual put must complete.",
         ("operation",),
     ),
-    Advice(
+    Remedy(
         "share memory",
         "Share memory (variants shared_direct and get_from_home), or turn single copy off.",
         ("environment",),
     ),
 )
-ADVICE: tuple[Advice, ...] = (*(Advice(remedy.name, remedy.text, remedy.axes) for remedy in REMEDIES), *MORE)
+ADVICE = (*REMEDIES, *MORE)
 
 
-def find_advice(name: str, axis: str) -> Advice:
+def find_advice(name: str, axis: str) -> Remedy:
     """Raises: UsageError: nothing has that name, or it does not help on the slow side of this axis."""
     found = next((advice for advice in ADVICE if advice.name == name), None)
     if found is None:

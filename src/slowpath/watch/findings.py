@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.units import format_bytes, format_time, listed, ratio_words
+from slowpath.findings.finding import untried
 from slowpath.findings.program_pattern import Ints, ProgramCalls, SeenPattern
-from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, SlowPath, snippet
+from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, SlowPath
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
 from slowpath.watch.prices import Price, length_words
 from slowpath.watch.results import CallSite, MessageClass
@@ -66,7 +66,7 @@ def _pattern(
         rows=rows,
         saved_s=saved_s,
         more_s=(float(more_s[0]), float(more_s[1]), float(more_s[2])),
-        remedies=tuple(_result(remedy, library) for remedy in remedies),
+        remedies=tuple(untried(remedy, library, "not tried on the program yet: slowpath prove") for remedy in remedies),
         prove=proves,
         is_measured=True,
     )
@@ -122,19 +122,6 @@ def _remedies(row: ProgramPrice, library: str | None, version: str | None) -> li
         return []
     table = remedies_for(row.rule, None, library, version)
     return [lead, *(other for other in table if other.name != lead.name and set(other.axes) & set(lead.axes))]
-
-
-def _result(remedy: Remedy, library: str | None) -> RemedyResult:
-    return RemedyResult(
-        name=remedy.name,
-        text=remedy.text,
-        phrase=remedy.words,
-        snippet=Snippet(**snippet(remedy, library)),
-        removed_ratio=None,
-        side_effects=list(remedy.side_effects),
-        verdict="not tried",
-        reason="not tried on the program yet: slowpath prove",
-    )
 
 
 def in_place_of(row: ProgramPrice) -> ProgramRemedy | None:
