@@ -30,7 +30,7 @@ from slowpath.findings.program_pattern import (
     grouped,
     unhindered,
 )
-from slowpath.slowpaths import placement
+from slowpath.slowpaths import sp060_shared_processors
 from slowpath.slowpaths.program import calls as calls_account
 from slowpath.slowpaths.program import calls as cost_of_calls
 from slowpath.slowpaths.program import excess, objects, outside
@@ -60,7 +60,7 @@ def found(plant: str, twin: bool, folder: Path) -> tuple[WatchResults, list[Watc
 def test_every_pattern_is_planted() -> None:
     """Those about processors and memory are planted in records: tests/unit/watch/test_watch_resources.py."""
     assert sorted({plant.split()[0] for plant in PLANTS}) == [
-        path.code for path in PROGRAM_SLOW_PATHS if path not in placement.FAMILY
+        path.code for path in PROGRAM_SLOW_PATHS if path is not sp060_shared_processors.SLOW_PATH
     ]
 
 
