@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -279,6 +279,15 @@ class ProgramCalls:
         """How many calls these stand for."""
         return round(float(self.weight[rows].sum()))
 
+    def by_site(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
+        """Of each site those of these rows that are there."""
+        for site in np.unique(self.site[rows]).tolist():
+            yield site, rows[self.site[rows] == site]
+
+    def name_of(self, rows: Ints, weights: Floats | None = None) -> str:
+        """Name that most of these calls have."""
+        return self.names[int(np.bincount(self.call[rows], weights=weights).argmax())]
+
     @cached_property
     def is_synchronous(self) -> Bools:
         """Sends that end only when their receive has begun, whatever their length; shape (n,)."""
@@ -332,8 +341,8 @@ class ProgramCalls:
 class SeenPattern:
     """One pattern at one place.
 
-    name: a few words; empty: the slow path's.  sites: indices, the most costly first.  count: of what `text` counts.
-    text: one sentence, without what it costs; {place} stands for the first site, {other} for the second.
+    name: a few words; empty: the slow path's.  sites: indices, the most costly first, NONE: not known.
+    count: of what `text` counts.  text: one sentence, without its cost; {place} is the first site, {other} the second.
     change: what to write instead.  basis: what the estimate rests on.
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
     more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.

@@ -458,7 +458,8 @@ def _finding(
 ) -> WatchFinding:
     """As results.json has it."""
     seconds = _seconds(one, calls, weight)
-    places = [sites[site] for site in one.sites]
+    known = tuple(site for site in one.sites if site != NONE)
+    places = [sites[site] for site in known]
     where = place_words(places[0]) if places else "a place that is not known"
     other = place_words(places[1]) if len(places) > 1 else "a place that is not known"
     files = [f"{site.file}:{site.line}" for site in places[:1] if site.file and site.line]
@@ -479,7 +480,7 @@ def _finding(
         saved_interval=(saved[1], saved[2]) if saved else None,
         saved_reason=None if saved else "the order of its calls can't be replayed",
         messages=one.count,
-        sites=one.sites,
+        sites=known,
         remedies=one.remedies
         or (
             RemedyResult(

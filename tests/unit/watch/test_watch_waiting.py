@@ -22,7 +22,7 @@ from slowpath.slowpaths.program import waiting
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
-from support.program_plants import late_rank
+from support.program_plants import another_rank, late_rank
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
 
@@ -88,6 +88,18 @@ def test_of_ranks_that_share_processors_only_samples_make_one_late(
     ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, 0.1, 1, 0.1, ran_s=0.9) for i in range(4))
     shared = dataclasses.replace(calls, activity=activity, resources=ProgramResources(ranks, 1.0))
     assert [pattern.name for pattern in waiting.see(shared)] == ["rank 1 is late: it computes"] * is_named
+
+
+@pytest.mark.parametrize(("queued_s", "is_named"), [(1e-3, True), (20e-3, False)])
+def test_of_ranks_that_share_processors_another_is_late_each_time_where_queues_do_not_explain_it(
+    queued_s: float, is_named: bool, tmp_path: Path
+) -> None:
+    """Ranks wait 12 ms each, for parts that are even over four of them."""
+    calls = calls_of(lambda program: another_rank(program, twin=False), tmp_path)
+    ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, queued_s, 1, queued_s) for i in range(4))
+    shared = dataclasses.replace(calls, resources=ProgramResources(ranks, 1.0))
+    named = [pattern.name for pattern in waiting.see(shared)]
+    assert named == ["another rank is late at each MPI_Allreduce"] * is_named
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from slowpath.core.units import format_bytes
 from slowpath.findings.program_pattern import (
     NONE,
     Bools,
-    Floats,
     Ints,
     ProgramCalls,
     SeenPattern,
@@ -119,11 +118,8 @@ def _pattern(
     count = calls.stood_for(mine)
     own_s, call = calls.own_s[rows], calls.call[rows]
     share = max(1.0 - steps / partners, 0.0)
-    # At worst each step of a tree takes a whole message, of which a row of sends pays its half.
-    whole_s = _median(calls.own_s[mine]) + _median(calls.own_s[_other(calls, message, sends=sends)])
-    low = np.maximum(usual(own_s, call, 1.0) - steps * whole_s / partners, 0.0)
-    value = usual(own_s, call) * share
-    other = [int(place) for place in np.unique(calls.site[_other(calls, message, sends=sends)]) if place != site]
+    there = (messages.arrived if sends else messages.sent)[message]
+    other = [int(place) for place in np.unique(calls.site[there[there != NONE]]) if place != site]
     word = "sent by" if sends else "received by"
     length = format_bytes(round(float(messages.bytes[message].mean())))
     return SeenPattern(
@@ -134,17 +130,5 @@ def _pattern(
         change=f"call {name} on all ranks instead of the loop",
         basis=f"a tree has {steps} steps where the loop has {partners:.0f}",
         rows=rows,
-        saved_s=np.stack([value, np.minimum(low, value), own_s * share], axis=1),
+        saved_s=share * np.stack([usual(own_s, call), usual(own_s, call, 1.0), own_s], axis=1),
     )
-
-
-def _other(calls: ProgramCalls, message: Ints, *, sends: bool) -> Ints:
-    """Calls of the other side."""
-    messages = calls.messages
-    rows = (messages.arrived if sends else messages.sent)[message]
-    found: Ints = rows[rows != NONE]
-    return found
-
-
-def _median(values: Floats) -> float:
-    return float(np.median(values)) if values.size else 0.0

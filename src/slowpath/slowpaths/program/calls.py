@@ -103,7 +103,7 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
             name="many small messages",
             sites=(place, *(other for other in most(calls.site[rows], weight) if other != place)) if place >= 0 else (),
             count=total,
-            text=f"{total:,} messages of {format_bytes(round(size))} by {_name(calls, mine.rows)} in {{place}}, "
+            text=f"{total:,} messages of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
             f"{mine.each:.0f} in a row to one rank without an answer in between{waits}",
             change=f"send them as one message of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
             "or pass all elements to one call",
@@ -186,7 +186,7 @@ def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     fitting, length = _of_different_things(calls, runs)
     for _, mine in dataclasses.replace(runs, length=length).only(fitting).by_place(calls):
         rows = mine.rows
-        name, size = _name(calls, rows), format_bytes(round(float(calls.bytes[rows].mean())))
+        name, size = calls.name_of(rows), format_bytes(round(float(calls.bytes[rows].mean())))
         total = round(float(calls.per_collective[rows].sum()))
         took_s = mine.gone * usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
         is_idle = np.median(gaps(calls)[rows]) <= NO_COMPUTING_S
@@ -235,10 +235,10 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
     for place, mine in dense(calls, runs).by_place(calls):
         rows = mine.rows
         total, size = calls.stood_for(rows), float(calls.bytes[rows].mean())
-        name = _name(calls, rows)
+        name = calls.name_of(rows)
         yield SeenPattern(
             name="many small puts",
-            sites=(place,) if place >= 0 else (),
+            sites=(place,),
             count=total,
             text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {mine.each:.0f} in a row to one rank",
             change=f"call {name} once for all of them, {format_bytes(round(size * mine.each))}: with a datatype where "
@@ -301,8 +301,7 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
     alone = np.flatnonzero(reads[:-1] & calls.named(*CLOSES)[1:] & same)
     then = np.minimum(alone + 2, len(calls) - 1)  # what is read may be what is put next
     alone = alone[~(calls.named(*PUTS)[then] & (calls.thread[then] == calls.thread[alone]))]
-    for place in np.unique(calls.site[alone]).tolist():
-        mine = alone[calls.site[alone] == place]
+    for place, mine in calls.by_site(alone):
         total = calls.stood_for(mine)
         if total < LEAST_READS:
             continue
@@ -312,10 +311,10 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
                          np.zeros(rows.size)) * [1.0, 0.5, 1.0]  # fmt: skip
         yield SeenPattern(
             name="each read waits for itself",
-            sites=(place,) if place >= 0 else (),
+            sites=(place,),
             count=total,
-            text=f"{total:,} {_name(calls, mine)} of {size} in {{place}}, each completed by its own "
-            f"{_name(calls, mine + 1)}",
+            text=f"{total:,} {calls.name_of(mine)} of {size} in {{place}}, each completed by its own "
+            f"{calls.name_of(mine + 1)}",
             change="read more by one call (all that is needed of a rank, once), or start several reads whose addresses "
             "are known and flush once",
             basis=f"the time of these calls, less one in {READ_AT_ONCE}; low: half of that",
@@ -400,17 +399,16 @@ CHEAPER = (
 def _cheaper(calls: ProgramCalls, entry: Cheaper) -> Iterator[SeenPattern]:
     """Of each place that makes such calls."""
     chosen = np.flatnonzero(calls.named(*entry.calls) & entry.has(calls))
-    for place in np.unique(calls.site[chosen]).tolist():
-        rows = chosen[calls.site[chosen] == place]
+    for place, rows in calls.by_site(chosen):
         total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
-        words = f"{total:,} {_name(calls, rows)} of {size} in {{place}}, {entry.why(calls, rows)}"
+        words = f"{total:,} {calls.name_of(rows)} of {size} in {{place}}, {entry.why(calls, rows)}"
         if not entry.other:
             saved_s = less(calls, rows, entry.least_s(calls, rows))
         else:
             rows, saved_s = _beyond_other(calls, entry, rows)
         yield SeenPattern(
             name=entry.name,
-            sites=(place,) if place >= 0 else (),
+            sites=(place,),
             count=total,
             text=words,
             change=entry.change,
@@ -454,24 +452,21 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
         only_waits = outside_s.sum() <= in_mpi_s.sum()
         if float(np.median(own_s)) > MOST_ELSE * S_PER_REQUEST * float(given.mean()):
             continue  # looking at them is little of what it does
-        value = np.maximum(usual(own_s, calls.call[rows]) - CALL_S, 0.0)
-        low = 0.7 * np.maximum(usual(own_s, calls.call[rows], 1.0) - CALL_S, 0.0)
-        name, total = _name(calls, rows), calls.stood_for(rows)
+        name, total = calls.name_of(rows), calls.stood_for(rows)
         yield SeenPattern(
             name="each call looks at all requests",
-            sites=(place,) if place >= 0 else (),
+            sites=(place,),
             count=total,
             text=f"{total:,} {name} in {{place}}, each given {int(np.median(given)):,} requests, all of which it looks "
             f"at again: {format_time(float(np.median(own_s)))} a call (median)",
             change="complete them by one MPI_Waitall" if only_waits else
             "complete them by MPI_Waitall, or wait for groups of few requests and leave out those that are complete",
-            basis="the calls' own time, less 0.2 us for each; low: 0.7 of the median",
+            basis="the calls' own time, less 0.2 us for each; low: 0.6 of that",
             rows=rows,
-            saved_s=np.stack([value, np.minimum(low, value), usual(own_s, calls.call[rows], 9.0)], axis=1),
+            saved_s=less(calls, rows, np.full(rows.size, CALL_S)),
         )  # fmt: skip
 
 
-HALF = ((0.5, 3.0), (0.25, 1.0), (0.65, 9.0))  # of each call, that takes so many times the median at most
 TWO = (
     ("MPI_Reduce", "MPI_Bcast", "MPI_Allreduce"),
     ("MPI_Gather", "MPI_Bcast", "MPI_Allgather"),
@@ -492,8 +487,7 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
         fits = pair & calls.named(one)[:-1] & calls.named(other)[1:]
         fits &= (calls.bytes[1:] == calls.bytes[:-1] * times_bytes) | (one == "MPI_Gatherv")
         first = np.flatnonzero(fits)
-        for place in np.unique(calls.site[first]).tolist():
-            mine = first[calls.site[first] == place]
+        for place, mine in calls.by_site(first):
             if mine.size < 10:
                 continue
             rows = np.concatenate([mine, mine + 1])
@@ -508,7 +502,7 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 change=f"call {both} instead of both (if the root does not change the result in between)",
                 basis=f"half of both calls' own time: {both} needs about as many steps as one of them; low: a quarter",
                 rows=rows,
-                saved_s=np.stack([share * usual(own_s, call, most_times) for share, most_times in HALF], axis=1),
+                saved_s=usual(own_s, call)[:, None] * [0.5, 0.25, 0.75],
             )
 
 
@@ -530,7 +524,7 @@ def _synchronous(calls: ProgramCalls) -> Iterator[SeenPattern]:
         if message.size < LEAST_WAITS:
             continue
         wait_s, left, sent = calls.sender_wait_s(message), messages.left[message], messages.sent[message]
-        count, lead = calls.stood_for(sent), _name(calls, sent)
+        count, lead = calls.stood_for(sent), calls.name_of(sent)
         standard = lead.removesuffix("_c").replace("Ssend", "Send").replace("Issend", "Isend")
         length = format_bytes(round(float(messages.bytes[message].mean())))
         yield SeenPattern(
@@ -575,7 +569,7 @@ def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 continue
             yield SeenPattern(
                 name="a local call in a loop",
-                sites=(place,) if place >= 0 else (),
+                sites=(place,),
                 count=total,
                 text=f"{name} is called {total:,} times in {{place}}, and sends nothing",
                 change=f"{name}: {advice}",
@@ -583,10 +577,6 @@ def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 more_s=(took_s, took_s / 2, 1.5 * took_s),
                 outside=True,
             )
-
-
-def _name(calls: ProgramCalls, rows: Ints) -> str:
-    return calls.names[int(np.bincount(calls.call[rows]).argmax())]
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(

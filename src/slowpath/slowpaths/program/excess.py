@@ -94,8 +94,7 @@ def _falling(calls: ProgramCalls, known: Sequence[int]) -> list[Search]:
     early = _early(calls)
     in_order = calls.site[early.row[early.passed == 0]]
     found = []
-    for place in np.unique(calls.site[receives]).tolist():
-        rows = np.flatnonzero(receives & (calls.site == place))
+    for place, rows in calls.by_site(np.flatnonzero(receives)):
         if rows.size < LEAST or (in_order == place).sum() >= LEAST:
             continue
         ends = np.flatnonzero((np.diff(rows) > 1) | (np.diff(calls.thread[rows]) != 0)) + 1
@@ -107,9 +106,7 @@ def _falling(calls: ProgramCalls, known: Sequence[int]) -> list[Search]:
         fast_s, slow_s = np.percentile(np.concatenate(medians), [10, 90])
         if slow_s >= RANGE * fast_s:
             base_s = float(np.percentile(calls.own_s[rows], FASTEST))
-            found.append(
-                Search(rows, base_s, "and take less time the fewer are left of a row, as a search of them does")
-            )
+            found.append(Search(rows, base_s, "and take less time the fewer are left, as a search of them does"))
     return found
 
 
@@ -273,20 +270,18 @@ def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     blocks = moved_bytes / np.maximum(np.nan_to_num(calls.block_bytes, nan=np.inf), 1.0)
     packed_s = PACKING_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES))
-    for place in np.unique(calls.site[chosen]).tolist():
-        rows = chosen[calls.site[chosen] == place]
+    for place, rows in calls.by_site(chosen):
         own_s, call = calls.own_s[rows], calls.call[rows]
         if rows.size < SHALLOW or float(np.median(own_s / packed_s[rows])) < MORE_THAN_PACKED:
             continue
         size, each = float(np.median(moved_bytes[rows])), float(np.median(calls.block_bytes[rows]))
-        took_s, name = float(np.median(own_s)), calls.names[int(np.bincount(call).argmax())]
+        took_s, name = float(np.median(own_s)), calls.name_of(rows)
         block_s = took_s * each / size
-        value = np.maximum(usual(own_s, call) - packed_s[rows], 0.0)
-        low = np.maximum(usual(own_s, call, 1.0) - 3.0 * packed_s[rows], 0.0)
+        value, low = (np.maximum(usual(own_s, call) - times * packed_s[rows], 0.0) for times in (1.0, 3.0))
         total = calls.stood_for(rows)
         yield SeenPattern(
             name=IN_BLOCKS,
-            sites=(place,) if place != NONE else (),
+            sites=(place,),
             count=total,
             text=f"{total:,} {name} in {{place}} move {format_bytes(round(size))} "
             f"in blocks of {format_bytes(round(each))}: {format_time(took_s)} a call, {format_time(block_s)} "
@@ -295,9 +290,7 @@ def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
             basis="what these calls take beyond a loop that packs, at 2 ns a block and 0.2 ns a byte; low: at three "
             "times that; high: contiguous data",
             rows=rows,
-            saved_s=np.stack(
-                [value, np.minimum(low, value), np.maximum(usual(own_s, call) - PACKING_S, value)], axis=1
-            ),
+            saved_s=np.stack([value, low, np.maximum(usual(own_s, call) - PACKING_S, value)], axis=1),
         )
 
 

@@ -134,7 +134,7 @@ def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tupl
     (before, after, is_call), part = max(by_kind.items(), key=lambda kind: kind[1])
     key = (before, after, is_call)
     rows = np.concatenate([place.rows for place in seen if (place.before, place.after, place.is_call) == key])
-    where = f"in {_name(calls, rows)} in {{place}}" if is_call else _between(calls, rows, before == after)
+    where = f"in {calls.name_of(rows)} in {{place}}" if is_call else _between(calls, rows, before == after)
     text = (
         f"the ranks had {faults:,} page faults for memory that they had had before and given back, about "
         f"{part / faults:.0%} of them {where}"
@@ -142,15 +142,11 @@ def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tupl
     return (after, *((before,) if before not in (after, NONE) else ())), text
 
 
-def _name(calls: ProgramCalls, rows: Ints) -> str:
-    return calls.names[int(np.bincount(calls.call[rows]).argmax())]
-
-
 def _between(calls: ProgramCalls, rows: Ints, is_one_place: bool) -> str:
     """Where a stretch outside MPI is that these calls end."""
     if is_one_place:
-        return f"outside MPI before {_name(calls, rows)} in {{place}}"
-    return f"between {_name(calls, rows - 1)} in {{other}} and {_name(calls, rows)} in {{place}}"
+        return f"outside MPI before {calls.name_of(rows)} in {{place}}"
+    return f"between {calls.name_of(rows - 1)} in {{other}} and {calls.name_of(rows)} in {{place}}"
 
 
 @dataclass(frozen=True)

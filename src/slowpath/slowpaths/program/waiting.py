@@ -74,17 +74,13 @@ def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
     is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
     late = _late(calls)
     own = _late_ranks(calls, late)
-    if is_crowded:
-        named = {rank: list(_late_rank(calls, late, rank, is_crowded)) for rank in own}
-        for patterns in named.values():
-            yield from patterns
-        # Outside MPI the others are late for want of a processor.
-        yield from _messages(calls, [rank for rank in own if named[rank]], only_in_mpi=True)
-        return
-    for rank in own:
-        yield from _late_rank(calls, late, rank, is_crowded)
-    yield from _meetings(calls)
-    yield from _messages(calls, own)
+    named = {rank: list(_late_rank(calls, late, rank, is_crowded)) for rank in own}
+    for patterns in named.values():
+        yield from patterns
+    yield from _meetings(calls, is_crowded)
+    # On shared processors others are late outside MPI for want of one.
+    slow = [rank for rank in own if named[rank] or not is_crowded]
+    yield from _messages(calls, slow, only_in_mpi=is_crowded)
 
 
 def _late(calls: ProgramCalls) -> _Late:
@@ -254,7 +250,7 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     before = rows - 1
     sites = most(calls.site[rows], to_others)
     here = calls.site[rows] == (sites[0] if sites else NONE)
-    entered, left = (calls.names[int(np.bincount(calls.call[each[here]], weights=to_others[here]).argmax())]
+    entered, left = (calls.name_of(each[here], to_others[here])
                      for each in (rows, np.maximum(before, 0)))  # fmt: skip
     came_from = most(calls.site[before[here]], to_others[here], 1)
     between = f"between {left} in {{other}} and {entered} in {{place}}" if came_from and sites else f"before {entered}"
@@ -352,7 +348,7 @@ def _asleep_s(share: RankShare) -> float:
     return max(share.span_s - (share.ran_s or share.span_s) - (share.waited_s or 0.0) - share.mpi_s, 0.0)
 
 
-def _meetings(calls: ProgramCalls) -> Iterator[SeenPattern]:
+def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
     """Collectives at which another rank is late each time: some in a row are even in sum, and the last one would do."""
     assert calls.waits is not None
     group = _of_all(calls)
@@ -372,6 +368,8 @@ def _meetings(calls: ProgramCalls) -> Iterator[SeenPattern]:
     waits_s = float((more_s.max(axis=1, keepdims=True) - more_s).mean(axis=1).sum())
     no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
     lacks_core = no_core_s >= OWN * waits_s * calls.ranks  # late at random then, and even over many meetings alone
+    if is_crowded and lacks_core:
+        return
     longest = max(calls.ranks, PERIODS[0]) if lacks_core else PERIODS[-1]
     periods = [period for period in PERIODS if count >= 2 * period and period <= longest]
     saves = [_saved_by(more_s, period) for period in periods]
@@ -381,7 +379,7 @@ def _meetings(calls: ProgramCalls) -> Iterator[SeenPattern]:
     period = next(period for period, seconds in zip(periods, saves, strict=True) if seconds >= NEARLY * max(saves))
     inner = rows[(group[rows] % period != period - 1) & (calls.waits.other[rows] != NONE)]
     wait_s = calls.waits.until_s[inner] - calls.start_s[inner]
-    name = calls.names[int(np.bincount(calls.call[inner], weights=wait_s).argmax())]
+    name = calls.name_of(inner, wait_s)
     total = round(float(calls.per_collective[rows].sum()))
     yield SeenPattern(
         name=f"another rank is late at each {name}",
@@ -389,8 +387,8 @@ def _meetings(calls: ProgramCalls) -> Iterator[SeenPattern]:
         count=total,
         text=f"at {total:,} collectives, most of them {name} in {{place}}, another rank is late each time, while "
         f"the time that the ranks compute is even over {period} of them: no rank is slow, the parts are uneven",
-        change=f"synchronise once after {period} parts or more, or use the non-blocking form and wait for it after the "
-        "next part, where that part does not need the result",
+        change=f"split each part among all ranks, or synchronise once after {period} parts or more, or use the "
+        "non-blocking form and wait for it after the next part, where that does not need the result",
         basis=f"a replay of all ranks that wait only at every {_nth(period)} of these collectives",
         freed=np.stack([inner, calls.waits.other[inner]], axis=1),
         least_share=LEAST_EVEN,
@@ -549,7 +547,7 @@ def _reordered(calls: ProgramCalls, what: _Kind, rows: Ints, *, in_mpi: bool) ->
     ranks = np.unique(calls.rank[other])
     words = {
         "count": f"{calls.stood_for(rows):,}",
-        "call": calls.names[int(np.bincount(calls.call[rows], weights=wait_s).argmax())],
+        "call": calls.name_of(rows, wait_s),
         "median": format_time(float(np.median(wait_s))),
         "who": f"rank {ranks[0]}" if ranks.size == 1 else f"{ranks.size} ranks",
     }
@@ -653,8 +651,7 @@ def _polls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if calls.in_vain is None:
         return
     vain = np.flatnonzero(calls.in_vain)
-    for site in np.unique(calls.site[vain]).tolist():
-        here = vain[calls.site[vain] == site]
+    for site, here in calls.by_site(vain):
         if site == NONE:
             continue
         call = int(np.bincount(calls.call[here]).argmax())
