@@ -312,10 +312,7 @@ class ProgramCalls:
         """How many calls' time that of each stands for, shape (n,): by `weight`, but no kind of call has more time than
         the profile's exact sum. In a thinned record calls take longer while each event is written.
         """
-        if self.time_weight is None:
-            return self.weight
-        found: Floats = np.minimum(self.weight, self.time_weight)
-        return found
+        return self.weight if self.time_weight is None else np.minimum(self.weight, self.time_weight)
 
     @property
     def per_collective(self) -> Floats:
@@ -421,10 +418,8 @@ def _dense(values: Ints) -> Ints:
 def occurrence(stream: Ints) -> Ints:
     """The how-manieth of its stream each is, from 0; in the order given."""
     order = np.argsort(stream, kind="stable")
-    first = np.append(0, np.flatnonzero(np.diff(stream[order])) + 1)
-    start = np.repeat(first, np.diff(np.append(first, stream.size)))
     found = np.zeros(stream.size, dtype=np.int64)
-    found[order] = np.arange(stream.size) - start
+    found[order] = np.arange(stream.size) - np.searchsorted(stream[order], stream[order])
     return found
 
 
@@ -466,17 +461,8 @@ def merged(own_s: Floats, call: Ints, share: Floats, bytes_each: Floats) -> Floa
     """What calls save that become one, shape (n, 3).
 
     Args: call: which call each is.  share: of each that goes.  bytes_each: that its part of the longer message has.
-    The value takes off what the bytes cost in the longer message; the low end four times that, of calls that all take
-    their kind's median at most; the high end nothing, of calls that take nine times their median at most.
+    The value takes off what the bytes cost in the longer message; the low end four times that, the high end nothing.
     """
     value = np.maximum(usual(own_s, call) * share - bytes_each * S_PER_BYTE, 0.0)
     low = np.maximum(usual(own_s, call, 1.0) * share - 4 * bytes_each * S_PER_BYTE, 0.0)
     return np.stack([value, np.minimum(low, value), usual(own_s, call, 9.0) * share], axis=1)
-
-
-def numbered(*tables: Ints) -> Ints:
-    """One number for each triple of the first three columns, alike in all tables.  -1 is a value like others."""
-    columns = np.concatenate([table[:, :3] for table in tables]) + 1
-    second, third = (int(columns[:, i].max(initial=0)) + 1 for i in (1, 2))
-    found: Ints = (columns[:, 0] * second + columns[:, 1]) * third + columns[:, 2]
-    return found

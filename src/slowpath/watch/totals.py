@@ -23,7 +23,7 @@ import numpy as np
 
 from slowpath.core.result import LARGEST, LONGEST_NAME
 from slowpath.core.units import format_time
-from slowpath.findings.program_pattern import grouped, numbered
+from slowpath.findings.program_pattern import grouped
 from slowpath.watch.attributed import WAITS, Attributed, TimePart
 from slowpath.watch.events import NO_SITE, Bools, Events, Floats, Ints, World
 from slowpath.watch.match import SideEvents
@@ -569,3 +569,11 @@ def _kept_before(times: Floats, window_s: float, every: int) -> Floats:
     full = (windows + every - 1) // every * window_s
     partial = np.where(windows % every == 0, times - windows * window_s, 0.0)
     return np.asarray(full + partial, dtype=np.float64)
+
+
+def numbered(*tables: Ints) -> Ints:
+    """One number for each triple of the first three columns, alike in all tables.  -1 is a value like others."""
+    columns = np.concatenate([table[:, :3] for table in tables]) + 1
+    second, third = (int(columns[:, i].max(initial=0)) + 1 for i in (1, 2))
+    found: Ints = (columns[:, 0] * second + columns[:, 1]) * third + columns[:, 2]
+    return found
