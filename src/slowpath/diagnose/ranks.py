@@ -266,7 +266,9 @@ def within(
           estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
           shipped: campaigns/coll.toml.  wanted: groups with all ranks that may be of use; None: all.
     """
-    more = shipped_parts(shipped, [environment.name for environment in pairs.environments]) if shipped else []
+    # Of a pair the panel measures them call by call.
+    wider = shipped if job.timed_ranks > PAIR else None
+    more = shipped_parts(wider, [environment.name for environment in pairs.environments]) if wider else []
     every = [part for part in parts(more) if part.needs in known and (wanted is None or part.name in wanted)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))

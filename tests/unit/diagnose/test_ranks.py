@@ -135,7 +135,8 @@ def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
     level = parts_of["collectives: thread level"]
     assert level.environments == ("default", "threads")
     assert [one.setting for one in level.own_environments] == ["collectives_never_open"]
-    plan = planned(everything(A_PAIR, known), description)
+    assert "collectives: starts" not in {one.name for one in everything(A_PAIR, known).cells}
+    plan = planned(everything(Job(4), known), description)
     names = [one.name for one in plan.environments]
     assert len(set(names)) == len(names)
     mine = next(one for one in plan.cells if one.group == "collectives: starts")
