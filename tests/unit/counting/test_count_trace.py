@@ -16,7 +16,7 @@ import pytest
 from test_count_compare import count
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.studies.counting.report import as_json, as_text
+from slowpath.studies.counting.report import as_json, as_text, compare_counts
 from slowpath.studies.counting.trace import Call, ProcessCount, Wish, count_calls, decoded, exit_code
 
 SOURCES = Path(__file__).parents[3] / "engine" / "studies" / "counting" / "tests"
@@ -68,6 +68,20 @@ def test_counts_what_was_counted_by_hand(
     assert made.calls_met == len(expected)
     assert sum(share.stepped for share in made.shares) == sum(stepped for stepped, _ in expected)
     assert {share.library for share in made.shares} == {"libknown.so"}
+
+
+@traced
+def test_system_calls_are_counted_while_it_steps(command: list[str]) -> None:
+    """The kernel's instructions can't be stepped through, so its part is how often it was called."""
+    made = run(command, "known_system_call", "system_call")
+    assert made.system_calls == {"system call 39": 3}  # getpid
+    assert "      1.00   calls  kernel                    system call 39" in as_text([made])
+    assert json.loads(as_json([made], "known_system_call", 0))["processes"][0]["system_calls"] == made.system_calls
+    assert run(command, "known_ten", "ten").system_calls == {}
+    without, again = replace(made, system_calls={}), compare_counts([made], [made], "known_system_call", 0.01)
+    (kernel,) = compare_counts([without], [made], "known_system_call", 0.01).processes[0].changes
+    assert (kernel.library, kernel.function, kernel.old, kernel.new) == ("kernel", "calls of system call 39", 0, 1)
+    assert again.processes[0].changes == ()
 
 
 @traced

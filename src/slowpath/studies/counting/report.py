@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import Literal
@@ -128,18 +128,18 @@ def _spread(count: ProcessCount | None) -> CallSpread | None:
 def _function_changes(
     old: ProcessCount | None, new: ProcessCount | None, old_calls: int, new_calls: int
 ) -> tuple[FunctionChange, ...]:
-    then = _per_call(old.shares if old else (), old_calls)
-    now = _per_call(new.shares if new else (), new_calls)
+    then = _per_call(old.shares, old.system_calls, old_calls) if old else {}
+    now = _per_call(new.shares, new.system_calls, new_calls) if new else {}
     changes = [FunctionChange(*name, then.get(name, 0.0), now.get(name, 0.0)) for name in dict.fromkeys([*then, *now])]
     differing = [change for change in changes if change.old != change.new]
     return tuple(sorted(differing, key=lambda change: (-abs(change.new - change.old), change.library, change.function)))
 
 
-def _per_call(shares: Sequence[SteppedFunction], calls: int) -> dict[tuple[str, str], float]:
-    """Return the instructions by library and function. A place is no name: the same function lies elsewhere in
-    another build.
+def _per_call(shares: Sequence[SteppedFunction], made: Mapping[str, int], calls: int) -> dict[tuple[str, str], float]:
+    """Return the instructions by library and function, and the system calls. A place is no name: the same function lies
+    elsewhere in another build.
     """
-    sums: dict[tuple[str, str], float] = {}
+    sums: dict[tuple[str, str], float] = {("kernel", f"calls of {name}"): n / calls for name, n in made.items()}
     for share in shares:
         function = NO_NAME if has_no_name(share) else share.function
         name = (re.sub(r"\.so[.\d]*$", ".so", share.library), function)
@@ -306,7 +306,8 @@ def _functions(count: ProcessCount, calls: int) -> list[str]:
     if rest:
         sum_of_rest = sum(share.stepped for share in rest)
         lines.append(f"  {sum_of_rest / calls:>10.2f}{sum_of_rest / total:>8.1%}  {'':26}{len(rest)} other functions")
-    return lines
+    made = [f"  {times / calls:>10.2f}{'calls':>8}  {'kernel':26}{name}" for name, times in count.system_calls.items()]
+    return [*lines, *made]
 
 
 def _remarks(count: ProcessCount) -> list[str]:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.signals import Action, as_user_had, handled, held_back
+from slowpath.core.system_calls import SYSTEM_CALLS
 from slowpath.mpi.probe import Child
 from slowpath.studies.counting.names import ElfFunctions
 
@@ -69,6 +70,7 @@ class ProcessCount:
     calls_met  calls until counting ended; None: the process did not end in good order
     calls      those counted, in the order of their ends
     shares     of the counted calls, largest first
+    system_calls  name -> how often the counted calls made it; instructions of the kernel are not counted
     """
 
     host: str
@@ -82,6 +84,7 @@ class ProcessCount:
     calls_met: int | None
     calls: tuple[Call, ...]
     shares: tuple[SteppedFunction, ...]
+    system_calls: dict[str, int] = field(default_factory=dict)
 
     @property
     def counted(self) -> tuple[Call, ...]:
@@ -131,7 +134,8 @@ _MAKES_ANOTHER = (_EVENT_FORK, _EVENT_VFORK, _EVENT_CLONE)
 _OPTIONS = sum(1 << event for event in (*_MAKES_ANOTHER, _EVENT_EXEC)) | 1 << 20  # and PTRACE_O_EXITKILL
 _ALL_CHILDREN = 0x40000000  # __WALL
 _BY_BREAKPOINT, _STEPPED = 0x80, (1, 2)  # si_code: SI_KERNEL; TRAP_BRKPT, TRAP_TRACE
-_RIP, _RSP, _REGISTERS = 16, 19, 27  # of user_regs_struct
+_RAX, _RIP, _RSP, _REGISTERS = 10, 16, 19, 27  # of user_regs_struct
+_NAMES = SYSTEM_CALLS["x86_64"]
 _BREAKPOINT = b"\xcc"  # int3
 _LONGEST_INSTRUCTION = 15
 _NEAR_BYTES = 1 << 20
@@ -215,6 +219,7 @@ class _Process:
         self.calls: list[Call] = []
         self.stepped: Counter[tuple[str, int]] = Counter()  # by path and offset in it
         self.retired: Counter[tuple[str, int]] = Counter()
+        self.system_calls: Counter[int] = Counter()
         self.program, self.rank = "", None
         with contextlib.suppress(OSError):
             self.program = os.readlink(f"/proc/{pid}/exe")
@@ -324,8 +329,9 @@ class _Process:
             known = self.instructions[address] = decoded(code)
         return known
 
-    def add(self, at: Mapping[int, list[int]]) -> None:
-        """The instructions of one call."""
+    def add(self, at: Mapping[int, list[int]], system_calls: Counter[int]) -> None:
+        """The instructions and system calls of one call."""
+        self.system_calls += system_calls
         for address, (stepped, retired) in at.items():
             mapped = next((one for one in self.executable() if one.begin <= address < one.end), None)
             place = (mapped.path, address - mapped.begin + mapped.offset) if mapped else ("", 0)
@@ -350,6 +356,7 @@ class _Process:
             calls_met=self.met if self.ended else None,
             calls=tuple(self.calls),
             shares=tuple(sorted(shares, key=lambda share: (-share.stepped, share.library, share.function))),
+            system_calls={_NAMES.get(call, f"system call {call}"): n for call, n in self.system_calls.most_common()},
         )
 
 
@@ -379,6 +386,7 @@ class _Thread:
     after_syscall: int = 0
     sums: list[int] = field(default_factory=lambda: [0, 0])
     at: dict[int, list[int]] = field(default_factory=dict)
+    system_calls: Counter[int] = field(default_factory=Counter)
 
 
 def _read_registers(thread: int) -> None:
@@ -519,7 +527,7 @@ class _Tracer:
         now.inside, now.number = True, now.process.met
         now.return_address, now.stack_at_return = now.process.word(stack), stack + 8
         now.before = now.after_syscall = 0
-        now.sums, now.at = [0, 0], {}
+        now.sums, now.at, now.system_calls = [0, 0], {}, Counter()
         self._note(now, address)
 
     def _note(self, now: _Thread, address: int) -> None:
@@ -530,7 +538,10 @@ class _Tracer:
             sums[0] += 1
             sums[1] += retired
         now.before = address
-        now.after_syscall = address + 2 if instruction.system_call else 0
+        now.after_syscall = 0
+        if instruction.system_call:
+            now.after_syscall = address + 2
+            now.system_calls[_registers[_RAX]] += 1  # it is about to be made: its number
 
     def _on_step(self, thread: int, now: _Thread) -> None:
         if now.lifted:
@@ -560,7 +571,7 @@ class _Tracer:
         stepped, retired = now.sums if reason is None else (None, None)
         now.process.calls.append(Call(now.number, thread, stepped, retired, reason))
         if reason is None:
-            now.process.add(now.at)
+            now.process.add(now.at, now.system_calls)
 
 
 def _process_of(thread: int) -> int:
