@@ -78,7 +78,8 @@ def _compare(
         return _why_empty(empty, cells) if empty else "both sides were measured, but never in the same round"
     one, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
     if len(rounds) == 1 and not interleaved:
-        found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect)
+        noise_ratio = max(one[0].repeats_ratio, other[0].repeats_ratio)
+        found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect, noise_ratio=noise_ratio)
     else:
         found = paired([x.centre_s for x in one], [x.centre_s for x in other], minimum_effect)
     return _Paired(

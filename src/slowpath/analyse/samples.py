@@ -63,9 +63,8 @@ def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Lin
 def without_first_allocation(by_series: ReducedSeries) -> ReducedSeries:
     """The series of an imported run, whose first messages are counted from the second allocation on.
 
-    A part of a log begins with an allocation that is unlike the later ones, and there is one launch of it: the launches
-    over which a measured run takes medians are missing. Where fewer than ENOUGH_LATER allocations would be left, all
-    are counted.
+    A part of a log begins with an allocation that is unlike the later ones, and there is one launch of it. Where fewer
+    than ENOUGH_LATER allocations would be left, all are counted.
     """
     return {
         key: {number: (launch, _later(one)) for number, (launch, one) in rounds.items()}
@@ -87,6 +86,7 @@ def _later(one: Reduced) -> Reduced:
         kept_s=kept_s,
         tails=tails(kept_s),
         within_ratio=within(kept_s),
+        repeats_ratio=float(one.kept_s.max() / one.kept_s.min()),
     )
 
 

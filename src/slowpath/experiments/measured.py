@@ -458,6 +458,7 @@ class Reduced:
     all_s: the same quantile of all samples; None where clean samples are not distinguished. clean_s: of the clean ones
     if they are enough.
     ordered: None where samples are batches.
+    repeats_ratio: the longest over the shortest of the log's own repetitions, where a first one was left out.
     """
 
     centre_s: float
@@ -475,6 +476,7 @@ class Reduced:
     clean_s: float | None = None
     ordered: Ordered | None = None
     by_rank_s: Floats | None = None
+    repeats_ratio: float = 1.0
 
 
 def reduce(series: MetricSamples) -> Reduced | None:

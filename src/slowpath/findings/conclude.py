@@ -27,6 +27,7 @@ from slowpath.core.results import (
 from slowpath.core.units import format_bytes, format_time, of_ratio, ratio_words
 from slowpath.findings.facts import CLEAR_RATIO
 from slowpath.findings.finding import by_cost
+from slowpath.stats.contrast import WITHIN_NOISE
 
 # The line of the verdict that compares two MPIs over many cells: how often each is faster, and where most.
 
@@ -661,7 +662,9 @@ def _undecided_line(contrasts: Sequence[ContrastResult]) -> Line:
     if 0 < same == total - missing:
         limit = f"{100 * contrasts[0].minimum_effect:g}"
         rest = f"; {missing} more could not be measured" if missing else ""
-        text = f"{group}: no difference above {limit} % in {same} of {same} contrasts{rest}."
+        noisy = any((c.reason or "").startswith(WITHIN_NOISE) for c in contrasts)
+        least = "beyond the noise of the log's own repetitions" if noisy else f"above {limit} %"
+        text = f"{group}: no difference {least} in {same} of {same} contrasts{rest}."
         return Line(level="ok", text=text, contrast=None)
     parts = [f"{same} same"] * (same > 0) + [f"{total - same - missing} undecided"] * (total > same + missing)
     parts += [f"{missing} not measured"] * (missing > 0)
@@ -678,10 +681,13 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
             "unsteady for such effects; repeat with more rounds or on quiet cores."
         )
         return Line(level="warning", text=text, contrast=decided[0].id)
-    same = sum(c.verdict == "same" for c in contrasts)
-    rest = [f"{same} same"] * (same > 0) + [f"{total - same} undecided"] * (total > same)
-    text = f"{group}: none of {total} contrasts of a cell with itself is a false alarm ({', '.join(rest)})."
-    return Line(level="ok", text=text, contrast=None)
+    same, missing = (sum(c.verdict == word for c in contrasts) for word in ("same", None))
+    parts = ((same, "same"), (total - same - missing, "undecided"), (missing, "not measured"))
+    rest = ", ".join(f"{number} {word}" for number, word in parts if number)
+    text = f"{group}: none of {total - missing} contrasts of a cell with itself is a false alarm ({rest})."
+    if missing == total:
+        text = f"{group}: not measured, so whether this machine is steady enough is not known."
+    return Line(level="info" if missing == total else "ok", text=text, contrast=None)
 
 
 def _times(contrast: ContrastResult) -> str:

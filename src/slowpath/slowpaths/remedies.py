@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from slowpath.core.units import side_values
 from slowpath.findings.facts import HUGE_PAGE_BYTES
 from slowpath.findings.slow_path import (
     EAGER,
@@ -27,17 +28,15 @@ from slowpath.mpi.settings import TUNINGS
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:
-    """The allocation lengthened to a multiple of 2 MiB, on both sides alike."""
-    length, extra = parameters.get("buffer_bytes", "message"), parameters.get("overalloc_bytes", "0")
-    base = parameters.get("message_bytes", "") if length == "message" else length
-    if (
-        "overalloc_bytes" not in parameters
-        or not (base.isdecimal() and extra.isdecimal())
-        or (int(base) + int(extra)) % HUGE_PAGE_BYTES == 0
-    ):
+    """The allocation lengthened to a multiple of 2 MiB, on each side."""
+    lengths = side_values(parameters.get("buffer_bytes", "message"))
+    bases = [parameters.get("message_bytes", "") if length == "message" else length for length in lengths]
+    extras = side_values(parameters.get("overalloc_bytes", ""))
+    if not all(text.isdecimal() for text in (*bases, *extras)):
         return None
-    whole = -(-(int(base) + int(extra)) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
-    return {**parameters, "overalloc_bytes": str(whole - int(base))}
+    rests = [-(int(base) + int(extra)) % HUGE_PAGE_BYTES for base, extra in zip(bases, extras, strict=True)]
+    padded = [str(int(extra) + rest) for extra, rest in zip(extras, rests, strict=True)]
+    return {**parameters, "overalloc_bytes": ":".join(dict.fromkeys(padded))} if any(rests) else None
 
 
 NO_MAPPING_OF_GPU_MEMORY = tunings(

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.units import format_time, side_values
 from slowpath.findings.facts import (
+    HUGE_PAGE_BYTES,
     LAW_RATIO,
     SMALL_PAGE_BYTES,
     Difference,
@@ -24,6 +27,7 @@ from slowpath.findings.facts import (
     where_words,
 )
 from slowpath.findings.laws import Line, lines_along, with_bound
+from slowpath.findings.observed import Wording, slowdown_observed
 from slowpath.findings.slow_path import (
     FIRST_METRICS,
     GPU,
@@ -76,7 +80,29 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """
     lines = lines_along(facts, *ALLOCATIONS, phase="first", metrics=METRICS)
     kept = (line for line in lines if not any("none" in parameter(cell, "touch") for cell in line.cells))
-    return [seen for line in kept if (seen := _over_allocations(facts, line)) is not None]
+    found = [seen for line in kept if (seen := _over_allocations(facts, line)) is not None]
+    named = {cell for seen in found for cell in seen.cells}
+    return [*found, *(_of_log(facts, one) for one in _pairs_of_logs(facts) if one.slow.cell not in named)]
+
+
+def _pairs_of_logs(facts: Facts) -> list[Slowdown]:
+    """Both parts of one log of GPU memory, too few lengths for a line: the first message from the longer is slower."""
+    found = facts.slowdowns("overalloc_bytes", phase="first") if facts.imported else []
+    return [
+        one
+        for one in found
+        if is_device(one.slow) and one.metric == _primary(one.slow) and one.ratio.least >= LAW_RATIO
+        if int(side_values(parameter(one.slow, "overalloc_bytes", "0"))[0]) % HUGE_PAGE_BYTES
+    ]
+
+
+def _of_log(facts: Facts, one: Slowdown) -> Observation:
+    """First messages of both lengths, and later ones of the same buffers."""
+    kinds = " ".join([memory([one.slow]), "memory", *gpus([one.slow])])
+    wording = Wording(f"first {{size}}messages from {_buffer(one.slow)} in {kinds}", f"from {_buffer(one.fast)}", kinds)
+    slow, fast = (format_time(_value_s(cell, one.metric, "steady")) for cell in (one.slow, one.fast))
+    seen = slowdown_observed(facts, [one], wording)
+    return replace(seen, evidence=(*seen.evidence, f"later messages from the same buffers take {slow} and {fast}"))
 
 
 def _primary(cell: CellResult) -> str | None:
@@ -127,8 +153,8 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
         use,
         about=", ".join(["first use", kinds, *where]),
         place=facts.place(line.cells, where_words(line.cells, *where)),
-        text=f"{what} from {_buffer(slow)} in {kinds} memory is {ratio_words(ratio)} slower than {against}: "
-        f"{times_words(use)}{cost}.",
+        text=f"{what} from {_buffer(slow)} in {' '.join([kinds, 'memory', *where])} is {ratio_words(ratio)} slower "
+        f"than {against}: {times_words(use)}{cost}.",
         phase="first",
         affects_default=None if facts.imported else facts.as_found(slow),
         cells=tuple(cell.cell for cell in line.cells),

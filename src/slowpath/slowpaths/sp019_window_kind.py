@@ -70,8 +70,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     by_kernel = copies is not None and others is not None and copies >= 0.5 > _MORE * others
     if by_kernel:
         lines.append(f"{copies:.3g} calls of process_vm_writev or readv per put; {others:.3g} on the fast side")
-    kernel_s = spent("send", slow, seen.phase, fast, seen.phase).kernel
-    kernel_s = _per_put(slow, kernel_s)
+    kernel_s = _per_put(slow, spent("send", slow, seen.phase, fast, seen.phase).kernel)
     if kernel_s is not None and seen.excess_s and kernel_s > 0:
         covers += kernel_s / seen.excess_s
         share = f"{100 * min(1.0, kernel_s / seen.excess_s):.0f} % of the excess"
@@ -85,13 +84,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if counts[0] >= _MORE * counts[1]:
         text = "the slow side takes another path through the library"
         return Support("shown", text, tuple(lines), in_library < LEAST_COVERED <= covers, covers)
-    return Support(
-        "missing",
-        "both sides take about as many instructions, and the kernel's part is not known"
-        if kernel_s is None
-        else "both sides take about as many instructions",
-        tuple(lines),
-    )
+    more = ", and the kernel's part is not known" if kernel_s is None else ""
+    return Support("missing", f"both sides take about as many instructions{more}", tuple(lines))
 
 
 def _per_put(cell: CellResult, per_burst: float | None) -> float | None:

@@ -130,12 +130,13 @@ class ContrastEstimate(Estimate):
     n: pairs; unpaired: launches on the smaller side; within a launch: samples on the smaller side.  p: not corrected
     for the number of contrasts.  sd: of the log ratios of pairs (unpaired: of log launch medians, times sqrt 2).
     minimum_effect: smallest relative difference that counts, e.g. 0.03.  equivalence: the 90 % interval that "same" is
-    judged by.
+    judged by.  noise_ratio: by which repetitions of one side differ among themselves.
     """
 
     minimum_effect: float
     equivalence: Interval | None = None
     within_launch: bool = False
+    noise_ratio: float = 1.0
 
     @property
     def ratio(self) -> float:
@@ -180,12 +181,12 @@ def unpaired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95
 
 
 def within_launch(
-    a_samples: Values, b_samples: Values, minimum_effect: float, *, level: float = 0.95
+    a_samples: Values, b_samples: Values, minimum_effect: float, *, level: float = 0.95, noise_ratio: float = 1.0
 ) -> ContrastEstimate:
     """Contrast inside one launch, or of logs that hold one launch each: what an imported log allows.
 
     Args:    a_samples: shape (n_a,).  b_samples: shape (n_b,). Times, > 0, one unit, independent, such as first
-             messages of fresh allocations.
+             messages of fresh allocations.  noise_ratio: by which repetitions of one side differ among themselves.
     Returns: ratio of the medians; interval of the shift of logarithms by the rank-sum law (None when the samples
              are too few); its p. Spread between launches is not in it, and `kind` says so.
     """
@@ -201,12 +202,13 @@ def within_launch(
             centre, shift.low, shift.high, f"rank-sum {percent(level)} within one launch", shift.level, n, p
         )
 
-    return replace(_contrast(of_level, level, minimum_effect), within_launch=True)
+    return replace(_contrast(of_level, level, minimum_effect), within_launch=True, noise_ratio=noise_ratio)
 
 
 # The four verdict words, and how many more pairs of launches an undecided contrast needs.
 
 Word = Literal["faster", "slower", "same", "undecided"]
+WITHIN_NOISE = "the interval lies within the noise of the log's own repetitions"
 
 DEFAULT_PAIRS = 8
 SIGNIFICANCE = 0.05
@@ -228,7 +230,8 @@ def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> ContrastVerdi
 
     faster, slower: the interval excludes 1, the estimate lies beyond 1 -+ minimum_effect, and p_adjusted <=
     0.05.
-    same:           the 90 % interval lies inside 1 -+ minimum_effect (two one-sided tests at 5 %).
+    same:           the 90 % interval lies inside 1 -+ minimum_effect (two one-sided tests at 5 %), or the interval
+                    within what repetitions of one side differ by.
     undecided:      everything else; never "no difference".
 
     Args:   p_adjusted: p after the correction over its family (`multiplicity`); None when there is none.
@@ -239,6 +242,8 @@ def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> ContrastVerdi
         raise ValueError(f"minimum effect: a ratio from 0 to below 1, got {minimum_effect:g}")
     if estimate.level is None or estimate.low is None or estimate.high is None:
         return _undecided(estimate, estimate.kind)
+    if 1.0 / estimate.noise_ratio < estimate.low <= estimate.high < estimate.noise_ratio:
+        return ContrastVerdict("same", f"{WITHIN_NOISE}, which differ by up to {estimate.noise_ratio:.3g}x")
     beyond = estimate.ratio > 1.0 + minimum_effect or estimate.ratio < 1.0 - minimum_effect
     excludes = estimate.low > 1.0 or estimate.high < 1.0
     if beyond and excludes and p_adjusted is not None and p_adjusted <= SIGNIFICANCE:

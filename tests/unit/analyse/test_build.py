@@ -286,7 +286,9 @@ def test_each_over_allocation_is_asked_of_both_calls() -> None:
     cells = {cell.cell: cell for cell in plan.cells}
     asked = {(cells[c.b.cell].group, c.metric) for c in plan.contrasts if c.axis == "overalloc_bytes"}
     groups = ("both", "sender", "receiver")
-    assert {(group, metric) for group in groups for metric in ("one_way_s", "send_s", "receive_s")} == asked
+    wanted = {(group, metric) for group in groups for metric in ("one_way_s", "send_s", "receive_s")}
+    assert wanted | {("devices", "one_way_s")} == asked
+    assert {cell.parameters["device"] for cell in plan.cells if cell.group == "devices"} == {"0", "0:1"}
     split = [c for c in plan.contrasts if c.metric in ("send_s", "receive_s")]
     assert {c.a.phase for c in split} == {c.b.phase for c in split} == {"first"}
     assert all(cells[c.a.cell].parameters["overalloc_bytes"] == "0" for c in split)

@@ -368,7 +368,8 @@ def _cell(number: int, log: Log, section: LogSection, label: str) -> Cell:
     parameters = parameters_of(log, section)
     name = label
     if log.program == OVERALLOC:
-        name = f"{label}, {'with' if section.overallocated else 'without'} overalloc"
+        where = f", device {log.header['device']}" if "device" in log.header else ""
+        name = f"{label}, {'with' if section.overallocated else 'without'} overalloc{where}"
     key = cell_key(_EXPERIMENT, parameters, {"log": label}, "unknown", 1, section.ranks, "imported")
     return Cell(number, key, log.program, name, _EXPERIMENT, parameters, environment=label, placement=PLACEMENT)
 
@@ -395,7 +396,8 @@ def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
         for index, cell in enumerate(group, start=1):
             question = f"Is the first message from a fresh allocation slower than later ones? ({cell.label})"
             a, b = Side(cell.cell, "steady", "steady"), Side(cell.cell, "first", "first")
-            made.append(_contrast(f"first-{number}-{index}", "first message", question, "phase", a, b))
+            first = _contrast(f"first-{number}-{index}", "first message", question, "phase", a, b)
+            made.append(msgspec.structs.replace(first, explains=True))  # no later message is ever the first
     return made
 
 
