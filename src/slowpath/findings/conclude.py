@@ -656,38 +656,45 @@ def _decided_line(
 
 
 def _undecided_line(contrasts: Sequence[ContrastResult]) -> Line:
-    total, group = len(contrasts), contrasts[0].group
-    same = sum(c.verdict == "same" for c in contrasts)
-    missing = sum(c.verdict is None for c in contrasts)
+    total, group, counts = len(contrasts), contrasts[0].group, _counts(contrasts)
+    same, missing = counts["same"], counts["not measured"]
     if 0 < same == total - missing:
-        limit = f"{100 * contrasts[0].minimum_effect:g}"
-        rest = f"; {missing} more could not be measured" if missing else ""
         noisy = any((c.reason or "").startswith(WITHIN_NOISE) for c in contrasts)
-        least = "beyond the noise of the log's own repetitions" if noisy else f"above {limit} %"
+        least = (
+            "beyond the noise of the log's own repetitions"
+            if noisy
+            else f"above {100 * contrasts[0].minimum_effect:g} %"
+        )
+        rest = f"; {missing} more could not be measured" if missing else ""
         text = f"{group}: no difference {least} in {same} of {same} contrasts{rest}."
         return Line(level="ok", text=text, contrast=None)
-    parts = [f"{same} same"] * (same > 0) + [f"{total - same - missing} undecided"] * (total > same + missing)
-    parts += [f"{missing} not measured"] * (missing > 0)
     word = "not measured" if missing == total else "undecided"
-    return Line(level="info", text=f"{group}: {word}; {', '.join(parts)} of {total} contrasts.", contrast=None)
+    return Line(level="info", text=f"{group}: {word}; {_words(counts)} of {total} contrasts.", contrast=None)
+
+
+def _counts(contrasts: Sequence[ContrastResult]) -> Counter[str]:
+    """Of a question that no contrast decided, in the order of the words."""
+    found = Counter(contrast.verdict or "not measured" for contrast in contrasts)
+    return Counter({word: found[word] for word in ("same", "undecided", "not measured")})
+
+
+def _words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {word}" for word, number in counts.items() if number)
 
 
 def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[ContrastResult]) -> Line:
     """A control compares a cell with itself: any decision in it is a false alarm of this machine."""
-    total, group = len(contrasts), contrasts[0].group
+    total, group, counts = len(contrasts), contrasts[0].group, _counts(contrasts)
     if decided:
         text = (
             f"{group}: {len(decided)} of {total} contrasts of a cell with itself differ: this machine is too "
             "unsteady for such effects; repeat with more rounds or on quiet cores."
         )
         return Line(level="warning", text=text, contrast=decided[0].id)
-    same, missing = (sum(c.verdict == word for c in contrasts) for word in ("same", None))
-    parts = ((same, "same"), (total - same - missing, "undecided"), (missing, "not measured"))
-    rest = ", ".join(f"{number} {word}" for number, word in parts if number)
-    text = f"{group}: none of {total - missing} contrasts of a cell with itself is a false alarm ({rest})."
-    if missing == total:
-        text = f"{group}: not measured, so whether this machine is steady enough is not known."
-    return Line(level="info" if missing == total else "ok", text=text, contrast=None)
+    if not (measured := total - counts["not measured"]):
+        return Line(level="info", text=f"{group}: not measured, so false alarms are not ruled out.", contrast=None)
+    text = f"{group}: none of {measured} contrasts of a cell with itself is a false alarm ({_words(counts)})."
+    return Line(level="ok", text=text, contrast=None)
 
 
 def _times(contrast: ContrastResult) -> str:

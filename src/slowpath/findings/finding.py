@@ -197,17 +197,13 @@ def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
     if support.state == "shown" and support.covers is not None and support.covers < LEAST_COVERED:
-        part = f"only a part of it is: {support.text}, which covers {_percent(support.covers)} of the excess"
+        part = f"only a part of it is: {support.text}, which covers {support.covers:.2%} of the excess"
         return Leg(state="missing", text=part, evidence=evidence)
     if support.state == "refuted" or not path.needs_law or (law is not None and law.name is not None):
         return Leg(state=support.state, text=support.text, evidence=evidence)
     why = _no_law(law)
     text = why if support.state == "shown" else f"{why}; {support.text}"
     return Leg(state="missing", text=text, evidence=evidence)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share >= 1e-4 else "less than 0.01 %"
 
 
 def _no_law(law: FittedLaw | None) -> str:

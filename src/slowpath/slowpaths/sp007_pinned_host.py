@@ -49,26 +49,26 @@ def _of_logs(facts: Facts) -> Sequence[Observation]:
         slowdown for slowdown in facts.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(slowdown)
     ]
     inside = [one for one in found if not _leaves_the_node(facts.stated(one.slow))]
-    alike = [one for one in inside if _all_stated(facts.stated(one.slow)) and _same(facts, one)]
-    groups = grouped(
-        alike or inside,
-        lambda one: (
-            _is_written(one.fast),
-            *(tuple(facts.stated(cell).items()) for cell in (one.slow, one.fast)),
-        ),
-    )
-    return [_of_group(facts, group) for group in groups]
+    alike = [one for one in inside if facts.stated(one.slow) == facts.stated(one.fast) and not _unknown(facts, one)]
+
+    def apart(one: Slowdown) -> tuple[object, ...]:
+        return _is_written(one.fast), *(tuple(facts.stated(cell).items()) for cell in (one.slow, one.fast))
+
+    return [_of_group(facts, group) for group in grouped(alike or inside, apart)]
+
+
+def _unknown(facts: Facts, one: Slowdown) -> list[str]:
+    slow, fast = facts.stated(one.slow), facts.stated(one.fast)
+    return [name for name in _CONDITIONS if name not in slow or name not in fast]
 
 
 def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     """What is stated of the slow and the fast side decides what may be concluded."""
     top = max(group, key=lambda one: one.excess_s)
     slow, fast = facts.stated(top.slow), facts.stated(top.fast)
-    written = _is_written(top.fast)
-    wording = _WORDING if written else _UNWRITTEN
-    unknown = [name for name in _CONDITIONS if name not in slow or name not in fast]
-    if unknown:  # each of these logs may be a condition of its own
-        doubt = f"the logs do not state their {', '.join(unknown)}: this may cause the difference{_others(group, top)}"
+    wording = _WORDING if (written := _is_written(top.fast)) else _UNWRITTEN
+    if unknown := _unknown(facts, top):  # each of these logs may be a condition of its own
+        doubt = f"the logs do not state their {', '.join(unknown)}: this may cause the difference"
         seen = slowdown_observed(facts, [top], wording)
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
@@ -76,21 +76,6 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
         seen = slowdown_observed(facts, group, wording)
     doubts = (*seen.doubts, *filter(None, (doubt, "" if written else _ZEROS)))
     return replace(seen, doubts=doubts, axis=seen.axis if written else "touch")
-
-
-def _others(group: Sequence[Slowdown], top: Slowdown) -> str:
-    ratios = sorted(slowdown.ratio.value for slowdown in group if slowdown is not top)
-    if not ratios:
-        return ""
-    return f"; {len(ratios)} more comparisons of such logs show {ratios[0]:.3g}x to {ratios[-1]:.3g}x"
-
-
-def _all_stated(stated: Mapping[str, str]) -> bool:
-    return all(name in stated for name in _CONDITIONS)
-
-
-def _same(facts: Facts, one: Slowdown) -> bool:
-    return facts.stated(one.slow) == facts.stated(one.fast)
 
 
 def _leaves_the_node(stated: Mapping[str, str]) -> bool:

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.facts import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, Facts, Slowdown, number, page_bytes
+from slowpath.findings.facts import HUGE_PAGE_BYTES, Facts, Slowdown, page_bytes
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import MALLOC, Observation, ProgramPrice, SlowPath, Support, When
 from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
@@ -26,7 +24,8 @@ _WORDING = Wording("{size}messages from host memory on small pages", "from huge 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of page kinds in which huge pages are faster for later messages."""
     found = [slowdown for slowdown in facts.slowdowns("pages", phase="steady") if _huge_is_faster(slowdown)]
-    return [_observation(facts, group) for group in grouped(found, lambda one: place_key(one.slow, "pages"))]
+    groups = grouped(found, lambda one: place_key(one.slow, "pages"))
+    return [slowdown_observed(facts, group, _WORDING) for group in groups]
 
 
 def _huge_is_faster(one: Slowdown) -> bool:
@@ -34,24 +33,6 @@ def _huge_is_faster(one: Slowdown) -> bool:
     slow, fast = page_bytes(one.slow), page_bytes(one.fast)
     asked = one.fast_value.split(":")[0] == "huge"
     return (fast or (HUGE_PAGE_BYTES if asked else 0)) == HUGE_PAGE_BYTES != slow
-
-
-def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
-    seen = slowdown_observed(facts, group, _WORDING)
-    costs = _page_costs(group)
-    return replace(seen, evidence=(*seen.evidence, f"per page of 4 KiB: {costs}")) if costs else seen
-
-
-def _page_costs(group: Sequence[Slowdown]) -> str:
-    """`166 ns at 2 MiB, 219 ns at 4 MiB`: the cost of a page grows where messages leave the processor's caches, so that
-    often no law of pages holds over all lengths, and the costs themselves show what it does."""
-    costs: dict[float, str] = {}
-    for slowdown in sorted(group, key=lambda one: number(one.slow, "message_bytes") or 0.0):
-        length = number(slowdown.slow, "message_bytes")
-        if length and page_bytes(slowdown.slow) == SMALL_PAGE_BYTES:
-            each_s = slowdown.excess_s / (length / SMALL_PAGE_BYTES)
-            costs.setdefault(length, f"{format_time(each_s)} at {format_bytes(int(length))}")
-    return ", ".join(costs.values())
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:

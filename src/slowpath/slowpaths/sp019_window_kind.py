@@ -20,7 +20,7 @@ from slowpath.findings.slow_path import (
     Support,
     set_to,
 )
-from slowpath.findings.witness import SINGLE_COPY, calls, sides, spent
+from slowpath.findings.witness import sides, spent
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
@@ -58,38 +58,20 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     """More instructions for each put or its synchronisation, counted one by one, and the kernel's time for it."""
     slow, fast = sides(facts, seen)
     counts = instructions(slow), instructions(fast)
-    lines, covers = [], 0.0
-    if counts[0] is not None and counts[1] is not None:
-        lines.append(
-            f"{counts[0]:.0f} instructions per put, with the end of the burst; {counts[1]:.0f} on the fast side"
-        )
-        covers = max(0.0, counts[0] / counts[1] - 1) / max((seen.ratio or 1.0) - 1, 1e-9)
-    in_library = covers
-    copies = _per_put(slow, calls(slow, seen.phase, SINGLE_COPY, "calls_per_op"))
-    others = _per_put(fast, calls(fast, seen.phase, SINGLE_COPY, "calls_per_op"))
-    by_kernel = copies is not None and others is not None and copies >= 0.5 > _MORE * others
-    if by_kernel:
-        lines.append(f"{copies:.3g} calls of process_vm_writev or readv per put; {others:.3g} on the fast side")
-    kernel_s = _per_put(slow, spent("send", slow, seen.phase, fast, seen.phase).kernel)
-    if kernel_s is not None and seen.excess_s and kernel_s > 0:
-        covers += kernel_s / seen.excess_s
-        share = f"{100 * min(1.0, kernel_s / seen.excess_s):.0f} % of the excess"
-        lines.append(f"system time per put grows by {format_time(kernel_s)}, {share}: the time goes to the kernel")
-    if by_kernel and kernel_s is None:
-        return Support("missing", "each put is a system call on the slow side, whose time is not known", tuple(lines))
-    if by_kernel:
-        return Support("shown", "each put is a system call on the slow side", tuple(lines), True, covers)
+    per_burst_s = spent("send", slow, seen.phase, fast, seen.phase).kernel
+    kernel_s = max(0.0, per_burst_s or 0.0) / (number(slow, "puts") or 1.0)
+    kernel = kernel_s / seen.excess_s if seen.excess_s else 0.0
+    words = f"the kernel takes {format_time(kernel_s)} more per put, {min(1.0, kernel):.0%} of the excess"
+    lines = [words] if kernel else []
     if counts[0] is None or counts[1] is None:
         return Support("missing", "instructions of the puts were not counted (parameter instructions)", tuple(lines))
-    if counts[0] >= _MORE * counts[1]:
-        text = "the slow side takes another path through the library"
-        return Support("shown", text, tuple(lines), in_library < LEAST_COVERED <= covers, covers)
-    more = ", and the kernel's part is not known" if kernel_s is None else ""
-    return Support("missing", f"both sides take about as many instructions{more}", tuple(lines))
-
-
-def _per_put(cell: CellResult, per_burst: float | None) -> float | None:
-    return None if per_burst is None else per_burst / (number(cell, "puts") or 1.0)
+    line = f"{counts[0]:.0f} instructions per put, with the end of the burst; {counts[1]:.0f} on the fast side"
+    library = max(0.0, counts[0] / counts[1] - 1) / max((seen.ratio or 1.0) - 1, 1e-9)
+    if counts[0] < _MORE * counts[1] and kernel < LEAST_COVERED:
+        more = ", and the kernel's part is not known" if per_burst_s is None else ""
+        return Support("missing", f"both sides take about as many instructions{more}", (line, *lines))
+    text = "the slow side takes another path through the library" if library >= kernel else "the kernel does the work"
+    return Support("shown", text, (line, *lines), library < LEAST_COVERED <= library + kernel, library + kernel)
 
 
 def instructions(cell: CellResult) -> float | None:

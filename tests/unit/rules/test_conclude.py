@@ -50,6 +50,19 @@ def test_a_control_that_differs_is_a_warning_about_the_machine() -> None:
     assert "unsteady" in verdict.lines[0].text
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "level", "text"),
+    [
+        ([None] * 6, "info", "self: not measured, so false alarms are not ruled out."),
+        (["same", "undecided", None], "ok", "self: none of 2 contrasts of a cell with itself is a false alarm "
+         "(1 same, 1 undecided, 1 not measured)."),
+    ],
+)  # fmt: skip
+def test_a_control_that_was_not_measured_clears_nothing(verdicts: list[str | None], level: str, text: str) -> None:
+    made = [contrast(f"c{i}", None, verdict, group="self", control=True) for i, verdict in enumerate(verdicts)]
+    assert (line(*made).level, line(*made).text) == (level, text)
+
+
 def test_cells_that_failed_are_counted_and_what_is_absent_is_not_in_the_headline() -> None:
     verdict = conclude([contrast("x", None, None)], [], RunFacts(failed=2)).verdict
     assert verdict.headline == "Undecided: none of 1 question could be measured; see what was skipped."

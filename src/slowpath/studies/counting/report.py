@@ -136,9 +136,7 @@ def _function_changes(
 
 
 def _per_call(shares: Sequence[SteppedFunction], made: Mapping[str, int], calls: int) -> dict[tuple[str, str], float]:
-    """Return the instructions by library and function, and the system calls. A place is no name: the same function lies
-    elsewhere in another build.
-    """
+    """Instructions by library and function, and system calls. A place is no name: it differs in another build."""
     sums: dict[tuple[str, str], float] = {("kernel", f"calls of {name}"): n / calls for name, n in made.items()}
     for share in shares:
         function = NO_NAME if has_no_name(share) else share.function
