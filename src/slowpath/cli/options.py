@@ -246,11 +246,7 @@ def verdict_lines(folder: Path, full: bool = False) -> list[str]:
     results, page = rebuild(folder), str(folder / "report.html")
     lines = screen_lines(results.verdict, page)
     lines += full_lines(results) if full else []
-    if info.hung:
-        lines.append(
-            f"stopped, because nothing moved for {info.hang_after_s:g} s: the report covers the time until then"
-        )
-    elif info.interrupted:
+    if info.interrupted:
         lines.append("interrupted: the report covers the time until then")
     elif info.signal is not None or info.exit_code:
         code = f"exit code {info.exit_code}"

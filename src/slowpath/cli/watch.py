@@ -52,12 +52,6 @@ if TYPE_CHECKING:
 @click.option("--full", is_flag=True, help="Print everything that is known, not only what fits a screen.")
 @click.option("--live", is_flag=True, help="Print every few seconds where its time goes; if nothing moves, who waits.")
 @click.option(
-    "--hang-after",
-    type=click.FloatRange(min=1.0),
-    metavar="SECONDS",
-    help="Stop the program when no rank began or ended an MPI call for so long.  [default: never]",
-)
-@click.option(
     "--measure/--no-measure",
     default=True,
     help="Measure such messages afterwards, for 20 s at most, where they take a fifth of the run.  [default: measure]",
@@ -73,7 +67,6 @@ def watch_command(
     library: Path | None,
     full: bool,
     live: bool,
-    hang_after: float | None,
     measure: bool,
     quiet: bool,
     command_words: tuple[str, ...],
@@ -87,9 +80,9 @@ def watch_command(
     Without Python on the nodes: slowpath watch --print-environment -o FOLDER prints the variables to export in a job
     script, and slowpath watch --from FOLDER makes the report afterwards.
 
-    Exit codes: the program's own, 128 + N where signal N ended it, 124 where --hang-after stopped it and its launcher
-    still ended with 0; 2 wrong usage, 126 and 127 the command could not be started or found, as in a shell. Where the
-    program ended with 0: 4 no rank left a record, or it could not be read or written.
+    Exit codes: the program's own, 128 + N where signal N ended it; 2 wrong usage, 126 and 127 the command could not be
+    started or found, as in a shell. Where the program ended with 0: 4 no rank left a record, or it could not be read
+    or written.
     """
     # To look for garbage among what is imported takes a tenth of the verdict's time, and there is next to none.
     gc.disable()
@@ -108,7 +101,7 @@ def watch_command(
         for line in shown(prepared):
             click.echo(line)
         return 0
-    return _run(prepared, verdict, tell, full, hang_after, live, measure, quiet)
+    return _run(prepared, verdict, tell, full, live, measure, quiet)
 
 
 def _run(
@@ -116,7 +109,6 @@ def _run(
     verdict: Path | None,
     tell: Callable[[str], None],
     full: bool,
-    hang_after: float | None,
     live: bool,
     measure: bool,
     quiet: bool,
@@ -130,7 +122,7 @@ def _run(
         tell(line)
     try:
         with _lively(prepared.folder, live):
-            ended = run_watched(prepared, info, os.environ, hang_after, _hangs(prepared.folder, hang_after))
+            ended = run_watched(prepared, info, os.environ)
     except Unrecorded as lost:
         click.echo(f"slowpath: error: {lost}", err=True)
         return lost.ended.shell_code or lost.exit_code
@@ -141,15 +133,6 @@ def _run(
             raise
         click.echo(f"slowpath: {error}", err=True)
     return ended.shell_code
-
-
-def _hangs(folder: Path, hang_after: float | None) -> Callable[[], bool] | None:
-    """What says that nothing moved for so long; None: nothing is stopped."""
-    if hang_after is None:
-        return None
-    from slowpath.watch.live import QuietRanks
-
-    return QuietRanks(folder, hang_after)
 
 
 @contextmanager

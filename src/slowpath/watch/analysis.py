@@ -156,10 +156,9 @@ def _wrong_place(info: WatchInfo, results: WatchResults) -> tuple[PlaceFault, ..
 
 def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:
     """Of a program that did not end by itself; one that ended well did not hang."""
-    if info.exit_code == 0 and not info.interrupted and not info.hung:
+    if info.exit_code == 0 and not info.interrupted:
         return None
-    least_s = LEAST_QUIET_S if info.hang_after_s is None else min(info.hang_after_s, LEAST_QUIET_S)
-    return standstill(found, info.until, least_s, info.interrupted or info.hung)
+    return standstill(found, info.until, LEAST_QUIET_S, info.interrupted)
 
 
 def _program(

@@ -205,17 +205,6 @@ class Attributed:
         """Of each event the call whose time it is in, NO_EVENT: not kept; shape (n,)."""
         return match.parents_of(self.events)
 
-    @property
-    def depends(self) -> Ints:
-        """Calls, and the events of other ranks without which they could not return: shape (k, 2); no doubtful ones."""
-        sure = (self.reasons.why != int(Why.DOUBT)) & (self.reasons.why != int(Why.TARGET_AWAY))
-        return np.stack([self.reasons.call[sure], self.reasons.other[sure]], axis=1)
-
-    @property
-    def arrived(self) -> int:
-        """Messages that were there before their receive was posted."""
-        return int(self.eager.arrived.sum())
-
 
 def attributed(job: WatchedJob) -> Attributed:
     """Match, join the clocks, and split each call's time."""
@@ -375,22 +364,6 @@ class Presence:
             windows.append(events.window[rows])
         levels = [int(record.lanes["level"].max(initial=0)) > 0 for record in world.records]
         return cls(tuple(starts), tuple(ends), tuple(windows), tuple(levels))
-
-    def inside_s(self, records: Ints, times: Floats) -> Floats:
-        """Time in MPI of each record up to a time; one record and one time each."""
-        return self._by_record(records, lambda record, rows: self._inside_s(record, times[rows]))
-
-    def _inside_s(self, record: int, times: Floats) -> Floats:
-        starts, ends = self.starts[record], self.ends[record]
-        if not starts.size:
-            return np.zeros(times.shape)
-        # Calls of several threads overlap: of each only what lies behind all before it counts.
-        begun = np.maximum(starts, np.append(-np.inf, ends[:-1]))
-        whole = np.append(0.0, np.cumsum(np.maximum(ends - begun, 0.0)))
-        at = np.searchsorted(begun, times, side="right")
-        open_s = np.where(at > 0, np.maximum(ends[np.maximum(at - 1, 0)] - times, 0.0), 0.0)
-        found: Floats = whole[at] - open_s
-        return found
 
     def back_s(self, record: int, times: Floats, windows: Ints) -> Floats:
         """When the rank is next in MPI: the time itself where it is; NaN: not known.

@@ -159,8 +159,6 @@ IRREGULAR = 3  # shape of a datatype's row
 _LENGTH_KNOWN, _IS_ODD = 1 << 9, 1 << 8
 _STARTS = {0: "not known", 1: "page", 2: "line", 3: "elsewhere"}
 _PAGES = {1: 4096, 2: 65536, 3: 2**21}
-SHORTEST_BUCKET_S = 64e-9
-BUCKETS = 48
 
 
 @dataclass
@@ -170,13 +168,9 @@ class _Sum:
     count: float = 0.0
     bytes: float = 0.0
     seconds: float = 0.0
-    least_s: float = np.inf
-    most_s: float = 0.0
     allocation_bytes: int = 0
     gaps: bool = False
-    peers: set[int] = field(default_factory=set)
     ranks: set[int] = field(default_factory=set)
-    histogram: Floats = field(default_factory=lambda: np.zeros(BUCKETS))
 
 
 @dataclass(frozen=True)
@@ -250,15 +244,9 @@ def _add(entry: _Sum, row: Any, rank: int, s_per_tick: float) -> None:
     entry.count += float(row["count"])
     entry.bytes += float(row["bytes"])
     entry.seconds += float(row["ticks"]) * s_per_tick
-    if row["count"]:
-        entry.least_s = min(entry.least_s, float(row["least_ticks"]) * s_per_tick)
-        entry.most_s = max(entry.most_s, float(row["most_ticks"]) * s_per_tick)
     entry.allocation_bytes = max(entry.allocation_bytes, min(int(row["allocation_bytes"]), 2**62))
     entry.gaps = entry.gaps or bool(int(row["flags"]) & HAS_GAPS)
-    if row["peer"] >= 0:
-        entry.peers.add(int(row["peer"]))
     entry.ranks.add(rank)
-    entry.histogram += row["histogram"]
 
 
 def _class(
@@ -283,29 +271,13 @@ def _class(
         start=_STARTS[start],
         block_bytes=times.block_bytes if times is not None and total.gaps else None,
         is_uneven=times is not None and total.gaps and times.is_uneven,
-        peers=len(total.peers),
         ranks=len(total.ranks),
         count=whole(total.count),
         bytes=whole(total.bytes),
         time_s=total.seconds / ranks,
         wait_s=times.wait_s / times.messages * total.count / ranks if has_times and times is not None else None,
         transfer_s=times.transfer_s / times.messages * total.count / ranks if has_times and times is not None else None,
-        median_s=median_of(total.histogram, total.least_s, total.most_s),
     )
-
-
-def median_of(histogram: Sequence[float] | Floats, least_s: float, most_s: float) -> float:
-    """Of one call, s: within its bucket evenly on a logarithmic scale; between the shortest and the longest."""
-    counts = np.asarray(histogram, dtype=float)
-    total = counts.sum()
-    if total <= 0 or not np.isfinite(least_s):
-        return 0.0
-    before = np.cumsum(counts) - counts
-    bucket = int(np.flatnonzero(before + counts >= total / 2)[0])
-    share = (total / 2 - before[bucket]) / counts[bucket]
-    low = SHORTEST_BUCKET_S * 2 ** ((bucket - 1) / 2)
-    middle = low * 2 ** (share / 2) if bucket else SHORTEST_BUCKET_S * share
-    return float(min(max(middle, least_s), most_s))
 
 
 NO_CLASS = -1

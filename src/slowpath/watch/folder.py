@@ -44,7 +44,6 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     variables     of the user's that steer MPI, as they may be recorded; variables_not_recorded: name -> why not
     library       path of the preloaded library.  notes: what its start made clear, a line each
     until         CLOCK_REALTIME in seconds when it was asked to stop, else when it ended; None: as wall_s
-    hang_after_s  it was to be stopped when nothing moved for so long; None: never.  hung: and that happened
     place         where it was started; None: it was started by hand
     launcher      the one that the command names; None: none
     ran_s         processor time of the command and of all that it started on its host; None: not known
@@ -66,8 +65,6 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     signal: Whole | None = None
     interrupted: bool = False
     until: NotNegative | None = None
-    hang_after_s: NotNegative | None = None
-    hung: bool = False
     notes: tuple[LongText, ...] = ()
     launcher: WatchLauncher | None = None
     place: PlaceFacts | None = None

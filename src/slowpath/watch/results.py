@@ -166,7 +166,6 @@ class MessageClass(Result, frozen=True, kw_only=True):
     start: Annotated[str, means("of the buffer: page, line, elsewhere, not known")]
     block_bytes: Annotated[Count | None, means("mean contiguous stretch of its datatype; null: contiguous")]
     is_uneven: Annotated[bool, means("its blocks or gaps are unequal")] = False
-    peers: Annotated[Count, means("distinct peers over all ranks")]
     ranks: Annotated[Count, means("that have messages of this class")]
     count: Annotated[Count, means("messages or calls, all ranks")]
     bytes: Annotated[Count, means("all ranks")]
@@ -177,7 +176,6 @@ class MessageClass(Result, frozen=True, kw_only=True):
     transfer_s: Annotated[
         NotNegative | None, means("moving bytes, the completing calls included, a rank; null: not matched")
     ]
-    median_s: Annotated[NotNegative, means("of one call, from the time distribution")]
 
 
 class CollectiveClass(Result, frozen=True, kw_only=True):
@@ -378,9 +376,7 @@ class Standstill(Result, frozen=True, kw_only=True):
 
     quiet_s: Annotated[NotNegative, means("for which no rank began or ended an MPI call; polls in vain don't count")]
     text: Annotated[Text, means("what the ranks did, one sentence")]
-    was_stopped: Annotated[
-        bool, means("by the user, a signal or --hang-after; false: it failed, or a launcher ended it")
-    ]
+    was_stopped: Annotated[bool, means("by the user or a signal; false: it failed, or a launcher ended it")]
     ranks: Annotated[tuple[Standing, ...], means("by rank")]
 
 
@@ -402,7 +398,6 @@ class RankResources(Result, frozen=True, kw_only=True):
     processors: Annotated[str | None, means("that any of its threads may use, as 0-3,8")]
     online: Annotated[Count | None, means("processors of its node")]
     processor_quota: Annotated[NotNegative | None, means("processors' worth of time that its control group may use")]
-    threads: Annotated[Count | None, means("that it had at the end")]
     busy_threads: Annotated[Count | None, means("of these, that ran or could have run for a tenth of the time or more")]
     ran_s: Annotated[NotNegative | None, means("processor time of the thread that calls MPI")]
     waited_s: Annotated[NotNegative | None, means("that this thread could run and had no processor")]
@@ -411,12 +406,8 @@ class RankResources(Result, frozen=True, kw_only=True):
         means("processor time of all threads but the one that calls MPI, also of those that are over"),
     ] = optional()
     threads_waited_s: Annotated[NotNegative | None, means("that these could run and had no processor, added up")]
-    voluntary_switches: Annotated[Count | None, means("of its threads: they waited for something")]
-    involuntary_switches: Annotated[Count | None, means("of its threads: the kernel gave their processor to another")]
-    resident_bytes: Annotated[Count | None, means("of its memory in RAM at the end")]
     grown_bytes: Annotated[int | None, means("by which that grew; negative: it shrank")]
     touched_bytes: Annotated[int | None, means("by which it grew at most, in between")] = optional()
-    memory_limit_bytes: Annotated[Count | None, means("of its control group; null: none, or not known")]
     throttled_s: Annotated[
         NotNegative | None,
         means("that the kernel stopped processors of its control group because its quota was used up, added up"),
@@ -428,7 +419,6 @@ class RankResources(Result, frozen=True, kw_only=True):
     user_namespace: Annotated[Count | None, means("number; ranks of two can't copy from each other's memory")]
     shm_bytes: Annotated[Count | None, means("size of its /dev/shm")]
     shm_free_bytes: Annotated[Count | None, means("of that, free at the end")]
-    started_by: Annotated[str | None, means("program of its parent process")]
     minor_faults: Annotated[Count | None, means("page faults that need no disk")] = optional()
     fault_s: Annotated[
         tuple[NotNegative, ...] | None,

@@ -175,7 +175,7 @@ def nought() -> WatchResults:
     """Everything took no time and had no bytes."""
     rank = a_rank(0, span_s=0.0, mpi_s=0.0)
     calls = tuple(replace(call, calls=0, time_s=0.0, bytes=0) for call in results().calls)
-    one = a_class(count=0, bytes=0, time_s=0.0, wait_s=0.0, transfer_s=0.0, median_s=0.0)
+    one = a_class(count=0, bytes=0, time_s=0.0, wait_s=0.0, transfer_s=0.0)
     flat = Slice(rank=0, start_s=0.0, end_s=0.0, computing=0.0, waiting=0.0, transfer=0.0, other=0.0, is_kept=True)
     return results(
         1, program=a_program(ranks=1, recorded_ranks=0, wall_s=0.0, span_s=0.0), ranks=(rank,), calls=calls,
@@ -186,7 +186,7 @@ def nought() -> WatchResults:
 def vast() -> WatchResults:
     """Everything is as large as it can be."""
     one = a_class(count=LARGEST, bytes=LARGEST, bytes_high=LARGEST, time_s=LARGEST_NUMBER, transfer_s=LARGEST_NUMBER,
-                  median_s=LARGEST_NUMBER, page_bytes=LARGEST)  # fmt: skip
+                  page_bytes=LARGEST)  # fmt: skip
     finding = replace(findings()[0], seconds=-LARGEST_NUMBER, interval=(-LARGEST_NUMBER, LARGEST_NUMBER))
     rank = a_rank(LARGEST, mpi_s=LARGEST_NUMBER)
     return results(

@@ -459,12 +459,11 @@ def test_classes_hold_counts_waits_and_transfer(tmp_path: Path) -> None:
     classes = watch(tmp_path, job).results.classes
     send = next(entry for entry in classes if entry.side == "send")
     receive = next(entry for entry in classes if entry.side == "receive")
-    assert (send.call, send.count, send.bytes, send.peers, send.ranks) == ("MPI_Sendrecv", 160, 16000, 4, 4)
+    assert (send.call, send.count, send.bytes, send.ranks) == ("MPI_Sendrecv", 160, 16000, 4)
     assert (send.bytes_low, send.bytes_high) == (64, 127)
     assert (send.memory, send.page_bytes, send.is_odd) == ("mapping", 4096, False)
     assert receive.wait_s == pytest.approx(40 * 0.008 / 4)
     assert (send.transfer_s or 0) + (receive.transfer_s or 0) == pytest.approx(40 * 0.001)
-    assert send.median_s == pytest.approx(0.001, rel=0.3)
 
 
 def test_a_killed_rank_and_a_missing_one_are_said(tmp_path: Path) -> None:

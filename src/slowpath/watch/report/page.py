@@ -522,13 +522,12 @@ def _messages_section(results: WatchResults) -> Section | None:
             words.time(known.time_s),
             words.time(known.wait_s),
             words.time(known.transfer_s),
-            words.time(known.median_s),
             words.buffer(known),
             place_words(results.sites[known.site]),
         ]
         for known in classes[:_MOST_CLASSES]
     ]
-    head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Buffer", "Place"]
+    head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Buffer", "Place"]
     summary = "The classes with the most time; classes.csv has all" if len(classes) > _MOST_CLASSES else "The classes"
     return Section("messages", "Messages", "Messages", [Table("", head, rows, summary)])
 

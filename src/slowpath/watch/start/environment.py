@@ -25,7 +25,7 @@ import resource
 import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -273,8 +273,6 @@ HANDED_ON = (
     *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
 )
 _ASKS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-STOPPED = 124  # as of timeout(1)
-GRACE_S = 10.0  # that a program which hangs has to end
 WAKE_S = 1.0  # it looks so often, whatever became of SIGCHLD
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL of sigaction(2): the terminal's
 
@@ -295,8 +293,8 @@ class NotStarted(EnvironmentFailure):
 class CommandEnd:
     """How a command ended. code: its exit code; None: a signal ended it.  interrupted: it was asked to stop.
 
-    until: CLOCK_REALTIME in seconds when it was first asked to stop, else when it ended.  hung: it was stopped since
-    nothing moved.  ran_s: processor time of the command and of all that it started here and waited for.
+    until: CLOCK_REALTIME in seconds when it was first asked to stop, else when it ended.  ran_s: processor time of the
+    command and of all that it started here and waited for.
     """
 
     code: int | None
@@ -304,14 +302,11 @@ class CommandEnd:
     wall_s: float
     interrupted: bool
     until: float
-    hung: bool = False
     ran_s: float = 0.0
 
     @property
     def shell_code(self) -> int:
-        """As a shell reports it; never 0 where it was stopped, so that no job script takes a hang for success."""
-        if self.hung and self.code == 0:
-            return STOPPED
+        """As a shell reports it."""
         return self.code if self.code is not None else BY_SIGNAL + (self.signal or 0)
 
 
@@ -323,12 +318,9 @@ def require_program(command: Sequence[str], environ: Mapping[str, str]) -> None:
         raise NotFound(f"{command[0]}: no such program; after -- write the command as you would start it")
 
 
-def run_to_end(
-    command: Sequence[str], environ: Mapping[str, str], hangs: Callable[[], bool] | None = None
-) -> CommandEnd:
+def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> CommandEnd:
     """Start `command` in this process group and wait for its end; only from the main thread.
 
-    Args:   hangs: asked every second; where it says yes, the command is asked to stop, and killed GRACE_S later.
     Raises: NotFound, NotStarted.  ExitUnseen: it ended, and nobody can say how.
     """
     waited = {*HANDED_ON, signal.SIGCHLD}
@@ -336,18 +328,13 @@ def run_to_end(
     try:
         begun, ran_s = time.monotonic(), _children_s()
         child = _start(command, environ, before)
-        interrupted, until, killed_at = False, None, None
+        interrupted, until = False, None
         while True:
             if (code := child.poll()) is not None:
                 wall_s = time.monotonic() - begun
                 break
             heard = signal.sigtimedwait(waited, WAKE_S)
             if heard is None or heard.si_signo == signal.SIGCHLD:
-                if killed_at is not None and time.monotonic() >= killed_at:
-                    os.kill(child.pid, signal.SIGKILL)
-                elif killed_at is None and hangs is not None and until is None and hangs():
-                    until, killed_at = time.time(), time.monotonic() + GRACE_S
-                    os.kill(child.pid, signal.SIGTERM)
                 continue
             number = signal.Signals(heard.si_signo)
             if number in _ASKS_TO_STOP:
@@ -364,7 +351,6 @@ def run_to_end(
         wall_s,
         interrupted,
         until or time.time(),
-        killed_at is not None,
         max(_children_s() - ran_s, 0.0),
     )
 

@@ -14,7 +14,7 @@ import shlex
 import socket
 import stat
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -345,19 +345,12 @@ def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInf
     return info
 
 
-def run_watched(
-    prepared: PreparedWatch,
-    info: WatchInfo,
-    environ: Mapping[str, str],
-    hang_after_s: float | None = None,
-    hangs: Callable[[], bool] | None = None,
-) -> CommandEnd:
+def run_watched(prepared: PreparedWatch, info: WatchInfo, environ: Mapping[str, str]) -> CommandEnd:
     """Start the command and wait for its end; that is added to watch.json.
 
-    Args:   hang_after_s: it is stopped when nothing moved for so long, which `hangs` says; None: never.
     Raises: NotFound, NotStarted.  EnvironmentFailure: the end can't be recorded; the command's own is lost then.
     """
-    ended = run_to_end(prepared.watched.argv, {**environ, **prepared.watched.variables}, hangs)
+    ended = run_to_end(prepared.watched.argv, {**environ, **prepared.watched.variables})
     changed = msgspec.structs.replace(
         info,
         wall_s=ended.wall_s,
@@ -366,8 +359,6 @@ def run_watched(
         signal=ended.signal,
         interrupted=ended.interrupted,
         until=ended.until,
-        hang_after_s=hang_after_s,
-        hung=ended.hung,
     )
     try:
         write_watch(prepared.folder, changed)
