@@ -166,7 +166,6 @@ def _program(
 ) -> WatchedProgram:
     first = job.records[0] if job.records else None
     level = int(first.header["thread_level"]) if first is not None else -1
-    wrong = misstart(info, job)
     return WatchedProgram(
         command=info.command,
         program=Path(first.words("program")).name if first is not None else "",
@@ -183,8 +182,7 @@ def _program(
         span_s=span_s,
         started=info.started,
         launcher_s=launcher_seconds(info, job, resources),
-        misstart=wrong.text if wrong is not None else None,
-        start_with=wrong.remedy if wrong is not None else None,
+        misstart=misstart(info, job),
     )
 
 

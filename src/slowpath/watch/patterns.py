@@ -274,9 +274,6 @@ class Patterns:
     outside_s: float = 0.0
 
 
-NO_PATTERNS: Final = Patterns()
-
-
 def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
     """Return what is there, whatever it costs."""
     return [(path, one) for path in PROGRAM_SLOW_PATHS for one in path.pattern(calls)]

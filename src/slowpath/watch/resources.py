@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -159,16 +158,8 @@ _NAMES = ("mpiexec", "mpirun")
 _SUFFIXES = {"openmpi": ("openmpi",), "mpich": ("mpich", "hydra"), "intelmpi": ("hydra",), "mvapich": ("hydra",)}
 
 
-@dataclass(frozen=True)
-class Misstart:
-    """text: what is wrong with how the ranks were started, without a full stop.  remedy: what to do, one sentence."""
-
-    text: str
-    remedy: str
-
-
-def misstart(info: WatchInfo, job: WatchedJob) -> Misstart | None:
-    """None: nothing is wrong, or it is not known."""
+def misstart(info: WatchInfo, job: WatchedJob) -> str | None:
+    """What is wrong with how the ranks were started, and what to do; None: nothing, or it is not known."""
     if job.alone < FEWEST or (info.launcher is None and job.rank_variable is None):
         return None
     return _sentence(job.alone, info.launcher, job)
@@ -184,7 +175,7 @@ def alone_note(info: WatchInfo, job: WatchedJob) -> str | None:
     )
 
 
-def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> Misstart:
+def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> str:
     record = job.records[0]
     path = record.words("library_path")
     known = named_in(record.words("library"))
@@ -197,15 +188,15 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> Mi
     if launcher is None:
         variable, by = job.rank_variable or ("", None)
         who = f"what started them ({by})" if by else "what started them"
-        return Misstart(f"{head} {who} gave each a rank by {variable}, which {library} ignored", start)
+        return f"{head} {who} gave each a rank by {variable}, which {library} ignored. {start}"
     word = Path(launcher.path).name
     if launcher.library is None:
-        return Misstart(f"{head} {word} gave them no job that {library} understands", _pmi(launcher, name))
+        return f"{head} {word} gave them no job that {library} understands. {_pmi(launcher, name)}"
     this = f"this {word} ({launcher.path}, {_titled(launcher.library, launcher.version)})"
     if name is not None and (launcher.library == "openmpi") != (name == "openmpi"):
-        return Misstart(f"{head} {this} does not belong to {library}", start)
+        return f"{head} {this} does not belong to {library}. {start}"
     hint = start if is_other else "Do their versions differ, or were variables removed (PMI_*, PMIX_*)?"
-    return Misstart(f"{head} {this} gave them no job that {library} understands", hint)
+    return f"{head} {this} gave them no job that {library} understands. {hint}"
 
 
 def _pmi(launcher: WatchLauncher, library: str | None) -> str:

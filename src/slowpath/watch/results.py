@@ -66,13 +66,13 @@ class WatchedProgram(Result, frozen=True, kw_only=True):
     ]
     started: Annotated[str, means("ISO 8601, UTC")]
     misstart: Annotated[
-        Text | None, means("what is wrong with how the ranks were started; null: nothing, or it is not known")
+        Text | None,
+        means("what is wrong with how the ranks were started, and what to do; null: nothing, or it is not known"),
     ] = optional()
     launcher_s: Annotated[
         NotNegative | None,
         means("processor time of its launcher and of processes that its ranks started; null: not known"),
     ] = optional()
-    start_with: Annotated[Text | None, means("how to start them instead; null: misstart is")] = optional()
 
 
 class RankTime(Result, frozen=True, kw_only=True):
@@ -367,7 +367,6 @@ class Standing(Result, frozen=True, kw_only=True):
     call: Annotated[str | None, means("that it is in, or was in last; null: none that can block")]
     place: Annotated[str | None, means("of that call in the program; null: not known")]
     seconds: Annotated[NotNegative, means("since when it does that")]
-    waits_for: Annotated[tuple[Count, ...], means("ranks without which the call can't return; empty: not known")]
     text: Annotated[str, means("the call with its partners, in words; empty: it is in none")]
 
 

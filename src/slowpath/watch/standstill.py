@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank does now, or did when a program was stopped while nothing moved, and for whom its call waits.
+"""What each rank does now, or did when a program was stopped while nothing moved.
 
-Each thread writes down the call that it is about to make (schema/watch.json, current). A message waits for its partner,
-a collective for the ranks that have not come to it. Whom a request waits for is not said.
+Each thread writes down the call that it is about to make (schema/watch.json, current), with its partners.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from slowpath.core.units import seconds
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.events import World
 from slowpath.watch.findings import place_words
-from slowpath.watch.reasons import NEEDS, Needs
 from slowpath.watch.record.job import moved, tick_rate
 from slowpath.watch.record.layout import NONE_16, Doing, Peer, RecordState, watch_layout
 from slowpath.watch.record.reader import RankRecord
@@ -51,11 +49,11 @@ def standstill(
     if quiet_s < least_s:
         return None
     by_rank = {record.rank: record for record in world.records}
-    places, came = _places(world), dict[tuple[int, int], set[int]]()
+    places = _places(world)
     ranks = tuple(
-        _standing(world, by_rank[rank], places, came, until_s)
+        _standing(world, by_rank[rank], places, until_s)
         if rank in by_rank
-        else Standing(rank=rank, doing="without a record", call=None, place=None, seconds=0.0, waits_for=(), text="")
+        else Standing(rank=rank, doing="without a record", call=None, place=None, seconds=0.0, text="")
         for rank in range(min(world.job.size, MOST_RANKS))
     )
     groups = standing_groups(ranks)
@@ -65,11 +63,11 @@ def standstill(
 
 
 def standing_groups(ranks: Iterable[Standing]) -> list[list[Standing]]:
-    """Ranks that do the same at one place: those that wait first, the largest group first."""
+    """Ranks that do the same at one place: those in a call first, the largest group first."""
     groups: dict[tuple[str, str | None, str | None], list[Standing]] = {}
     for one in ranks:
         groups.setdefault((one.doing, one.call, one.place), []).append(one)
-    return sorted(groups.values(), key=lambda group: (not group[0].waits_for, -len(group)))
+    return sorted(groups.values(), key=lambda group: (not group[0].text, -len(group)))
 
 
 def ranks_words(numbers: Iterable[int]) -> str:
@@ -81,8 +79,8 @@ def ranks_words(numbers: Iterable[int]) -> str:
 
 
 def _group_words(group: list[Standing]) -> str:
-    """`ranks 0-2 in MPI_Barrier at main (x.c:3) for 20 s, waiting for rank 3`."""
-    first, waits_for = group[0], {rank for one in group for rank in one.waits_for}
+    """`ranks 0-2 in MPI_Barrier at main (x.c:3) for 20 s`."""
+    first = group[0]
     where = f" at {first.place}" if first.place else ""
     if first.doing in ("in a call", "polling"):
         polls = "polling " if first.doing == "polling" else ""
@@ -91,8 +89,7 @@ def _group_words(group: list[Standing]) -> str:
         words = f"outside MPI for {seconds(first.seconds)}" + (f", after {first.call}{where}" if first.call else "")
     else:
         words = first.doing
-    waits = f", waiting for {ranks_words(waits_for)}" if waits_for else ""
-    return f"{ranks_words(one.rank for one in group)} {words}{waits}"
+    return f"{ranks_words(one.rank for one in group)} {words}"
 
 
 def _places(world: World) -> dict[int, str]:
@@ -120,14 +117,11 @@ def _lane(record: RankRecord) -> int | None:
     return int(np.argmax(record.lanes["last_ticks"][:count]))
 
 
-_Came = dict[tuple[int, int], set[int]]  # communicator and number of a collective -> ranks that came to it
-
-
-def _standing(world: World, record: RankRecord, places: Mapping[int, str], came: _Came, until_s: float) -> Standing:
+def _standing(world: World, record: RankRecord, places: Mapping[int, str], until_s: float) -> Standing:
     lane = _lane(record)
     if record.state in _ENDED or lane is None:
         doing = _ENDED.get(record.state, "not known")
-        return Standing(rank=record.rank, doing=doing, call=None, place=None, seconds=0.0, waits_for=(), text="")
+        return Standing(rank=record.rank, doing=doing, call=None, place=None, seconds=0.0, text="")
     row, rate = record.current[lane], tick_rate(record.header, record.current) or 1e9
     doings: Mapping[int, str] = {Doing.IN_CALL: "in a call", Doing.POLLING: "polling"}
     doing = doings.get(int(row["doing"]), "outside MPI")
@@ -138,54 +132,30 @@ def _standing(world: World, record: RankRecord, places: Mapping[int, str], came:
     for_s = until_s - int(record.header["start_realtime_ns"]) * 1e-9
     for_s -= (ticks - int(record.header["start_ticks"])) / rate
     is_in = call is not None and doing != "outside MPI"
-    words, waits_for = _partners(world, record, row, came) if is_in else ("", set[int]())
     return Standing(
         rank=record.rank,
         doing=doing,
         call=call,
         place=places.get(record.rank),
         seconds=max(for_s, 0.0),
-        waits_for=tuple(sorted(rank for rank in waits_for if 0 <= rank < world.job.size)),
-        text=f"{call or ''}{words}",
+        text=f"{call}{_partners(world, record, row)}" if is_in else "",
     )
 
 
-def _partners(world: World, record: RankRecord, row: np.void, came: _Came) -> tuple[str, set[int]]:
-    """With whom the call communicates, in words, and the ranks without which it can't return."""
-    identity, call = _identity(record, int(row["communicator"])), record.call_names[int(row["call"])]
-    members = [int(rank) for rank in world.members.get(identity, ())]
-    if identity and watch_layout().families.get(world.families[world.calls.index(call)]) == "collective":
-        number, root = int(row["sequence"]), int(row["peer"])
-        if (identity, number) not in came:
-            came[identity, number] = _came_to(world, identity, number)
-        missing = set(members) - came[identity, number] - {record.rank}
-        is_from_root = NEEDS.get(call.removesuffix("_c")) == Needs.ROOT and root in missing
-        return "", {root} if is_from_root else missing
-    words, waits_for = [], set[int]()
+def _partners(world: World, record: RankRecord, row: np.void) -> str:
+    """With whom the call communicates: ` from rank 0 (tag 7)`; of a collective nothing."""
+    call, number = record.call_names[int(row["call"])], int(row["communicator"])
+    if watch_layout().families.get(world.families[world.calls.index(call)]) == "collective":
+        return ""
+    known = number != NONE_16 and number < len(record.communicators)
+    members = world.members.get(int(record.communicators[number]["identity"]), ()) if known else ()
     tagged = f" (tag {int(row['tag'])})" if int(row["tag"]) >= 0 else ""
+    words = []
     for name, way in (("peer", "to"), ("source", "from")):
         rank = int(row[name])
         if rank <= Peer.OF_COMMUNICATOR:
             at = int(Peer.OF_COMMUNICATOR) - rank
-            rank = members[at] if at < len(members) else int(Peer.ANY)
-        if rank >= 0:
-            waits_for.add(rank)
-            words.append(f" {way} rank {rank}{tagged}")
-        elif rank == Peer.ANY:
-            words.append(f" {way} any rank{tagged}")
-    return " and".join(words), waits_for
-
-
-def _identity(record: RankRecord, row: int) -> int:
-    return 0 if row == NONE_16 or row >= len(record.communicators) else int(record.communicators[row]["identity"])
-
-
-def _came_to(world: World, identity: int, number: int) -> set[int]:
-    """Ranks that began a blocking collective of this number or a later one on that communicator."""
-    return {
-        record.rank
-        for record in world.records
-        for row in record.current[: len(record.lanes)]
-        if _identity(record, int(row["collective_communicator"])) == identity
-        and int(row["collective_sequence"]) >= number
-    }
+            rank = int(members[at]) if at < len(members) else int(Peer.ANY)
+        if rank >= 0 or rank == Peer.ANY:
+            words.append(f" {way} {f'rank {rank}' if rank >= 0 else 'any rank'}{tagged}")
+    return " and".join(words)

@@ -53,7 +53,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
     if not results.ranks:
         return (f"{program.program}: no rank left a record",)
     if program.misstart is not None:
-        return (f"{program.misstart}. {program.start_with or ''}".rstrip(),)
+        return (program.misstart,)
     account = account_words(results.accounts, _spans_s(results))
     accounts = (account,) if account else ()
     notes = tuple(map(_sentence, results.coverage.notes))
@@ -106,7 +106,7 @@ def start_words(start_s: float, reason: str | None) -> str:
 
 
 def stood_still(found: Standstill) -> str:
-    """`hung for 12 s: ranks 0-2 in MPI_Barrier at main (x.c:3) for 12 s, waiting for rank 3; rank 3 outside ...`."""
+    """`hung for 12 s: ranks 0-2 in MPI_Barrier at main (x.c:3) for 12 s; rank 3 outside MPI for ...`."""
     if found.was_stopped:
         return f"hung for {seconds(found.quiet_s)}: {found.text}"
     # A rank that crashed after it had computed for long looks the same.

@@ -66,12 +66,10 @@ def test_what_a_rank_had(tmp_path: Path) -> None:
     assert found.resources is not None
     (one,) = found.resources  # rank 1 is of an older version
     assert (one.rank, one.processors, one.processor_quota) == (0, "0-2", 1.5)
-    assert (one.threads, one.busy_threads) == (4, 2)
+    assert one.busy_threads == 2
     assert (one.ran_s, one.waited_s, one.threads_waited_s) == pytest.approx((1.5, 0.5, 1.0))
-    assert (one.voluntary_switches, one.involuntary_switches) == (10, 200)
-    assert (one.resident_bytes, one.grown_bytes) == (3_000_000, 2_000_000)
-    assert (one.memory_limit_bytes, one.user_namespace) == (2**33, 4026531837)
-    assert (one.shm_bytes, one.shm_free_bytes, one.started_by) == (64 * MIB, 1024, "/usr/bin/prted")
+    assert (one.grown_bytes, one.user_namespace) == (2_000_000, 4026531837)
+    assert (one.shm_bytes, one.shm_free_bytes) == (64 * MIB, 1024)
     shared = program_resources(found)
     assert shared is not None
     assert (shared.ranks[0].waited_s, shared.ranks[0].busy_waited_s) == pytest.approx((0.5, 0.5))

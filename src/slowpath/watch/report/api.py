@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -103,17 +102,4 @@ class Watch:
             ("arrived_s", events.end_s, receives.done),
         ):
             made[name] = np.where(rows == NO_EVENT, np.nan, times[rows]) if rows.size else 0.0
-        return made
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One flat row a class of messages, with its place: for tables of any tool."""
-        found = self.results
-        places = [msgspec.structs.asdict(site) for site in found.sites]
-        return [
-            {**msgspec.structs.asdict(message_class), **places[message_class.site]} for message_class in found.classes
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """results.json."""
-        made: dict[str, Any] = msgspec.to_builtins(self.results)
         return made

@@ -189,14 +189,13 @@ def _standing_section(results: WatchResults) -> Section | None:
         [
             ranks_words(stand.rank for stand in stands),
             stands[0].doing,
-            stands[0].call or fmt.MISSING,
+            stands[0].text or stands[0].call or fmt.MISSING,
             stands[0].place or fmt.MISSING,
             words.time(min(stand.seconds for stand in stands)),
-            ranks_words(rank for stand in stands for rank in stand.waits_for) if stands[0].waits_for else fmt.MISSING,
         ]
         for stands in standing_groups(results.standstill.ranks)[:_MOST_STANDING]
     ]
-    table = Table("", ["Who", "Does", "In, or after", "At", "For", "Waits for"], rows)
+    table = Table("", ["Who", "Does", "In, or after", "At", "For"], rows)
     return Section("standing", "Where the ranks stood when it was stopped", "Hang", [table], _STANDING_LEAD)
 
 

@@ -17,17 +17,15 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
 from slowpath.core.guard import line, text
 from slowpath.core.result import Result
-from slowpath.report.csv import Value, as_csv
+from slowpath.report.csv import as_csv
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.proof import Proof, proof_folders, read_proof
 from slowpath.watch.report.page import render_watch_html
 from slowpath.watch.results import (
     RESULTS_FILE,
     CallCount,
-    CallSite,
     MessageClass,
     Pair,
-    RankTime,
     WatchResults,
 )
 from slowpath.watch.verdict import full_lines, screen_lines, with_proofs
@@ -35,43 +33,20 @@ from slowpath.watch.verdict import full_lines, screen_lines, with_proofs
 PLACE = ("function", "file", "line", "object", "offset")
 
 
-def _rows(struct: type[Result], found: Iterable[Result], more: Callable[[Result], Sequence[Value]] | None = None,
-          names: Sequence[str] = ()) -> str:  # fmt: skip
-    """A column for each field of the struct, and `names` for what `more` gives."""
+def _rows(struct: type[Result], found: Iterable[Result]) -> str:
+    """A column for each field of the struct."""
     fields = struct.__struct_fields__
-    rows = ([*(getattr(row, name) for name in fields), *(more(row) if more else ())] for row in found)
-    return as_csv([*fields, *names], rows)
-
-
-def _place(results: WatchResults) -> Callable[[Result], Sequence[Value]]:
-    """The columns of the place that a row names; empty ones where it names none."""
-
-    def found(row: Result) -> Sequence[Value]:
-        number: int | None = row.site if isinstance(row, MessageClass) else None
-        site: CallSite | None = None if number is None else results.sites[number]
-        return [None if site is None else getattr(site, name) for name in PLACE]
-
-    return found
+    return as_csv(fields, ([getattr(row, name) for name in fields] for row in found))
 
 
 def classes_csv(results: WatchResults) -> str:
     """One row for each class of messages, with its place."""
-    return _rows(MessageClass, results.classes, _place(results), PLACE)
-
-
-def ranks_csv(results: WatchResults) -> str:
-    """One row for each rank: where its time went."""
-    return _rows(RankTime, results.ranks)
-
-
-def pairs_csv(results: WatchResults) -> str:
-    """One row for each pair of ranks that exchanged messages."""
-    return _rows(Pair, results.pairs)
-
-
-def calls_csv(results: WatchResults) -> str:
-    """One row for each MPI call."""
-    return _rows(CallCount, results.calls)
+    fields = MessageClass.__struct_fields__
+    rows = (
+        [*(getattr(row, name) for name in fields), *(getattr(results.sites[row.site], name) for name in PLACE)]
+        for row in results.classes
+    )
+    return as_csv([*fields, *PLACE], rows)
 
 
 def accounts_csv(results: WatchResults) -> str:
@@ -87,10 +62,9 @@ def accounts_csv(results: WatchResults) -> str:
 
 CSV_FILES: dict[str, Callable[[WatchResults], str]] = {
     "classes.csv": classes_csv,
-    "ranks.csv": ranks_csv,
     "accounts.csv": accounts_csv,
-    "pairs.csv": pairs_csv,
-    "calls.csv": calls_csv,
+    "pairs.csv": lambda results: _rows(Pair, results.pairs),
+    "calls.csv": lambda results: _rows(CallCount, results.calls),
 }
 
 

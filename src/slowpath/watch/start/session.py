@@ -49,7 +49,6 @@ from slowpath.watch.start.library import find_library
 
 MAGIC = b"SPWATCH1"
 _STATE = struct.Struct("<IiiiI")  # state, pid, world_rank, world_size, interface: from byte 28 on
-_FILE_BYTES, _FILE_BYTES_AT = struct.Struct("<Q"), 16
 _STATE_AT, _HOST_AT, _HEADER_BYTES = 28, 136, 256
 RUNNING, FINALIZED, NO_FINALIZE, THINNING, NO_ROOM = 1, 2, 3, 4, 5
 
@@ -87,30 +86,6 @@ def starts_that_failed(folder: Path) -> tuple[int, int]:
     ranks = inside(folder, RANKS_FOLDER)
     notes = [path for path in ranks.glob("*.begun") if path.is_file() and not path.is_symlink()]
     return len(notes), sum(path.stat().st_size > 0 for path in notes)
-
-
-def truncated(folder: Path) -> str | None:
-    """One line where records are shorter than they were made, as their headers have it; None: none is."""
-    paths = record_files(folder)
-    short = [path for path in paths if _is_short(path)]
-    if not short:
-        return None
-    return (
-        f"{len(short)} of {len(paths)} records were truncated while the program ran ({short[0].name}), so calls "
-        "are missing; watch again and leave the folder alone"
-    )
-
-
-def _is_short(path: Path) -> bool:
-    """A record is never made without a whole header."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(_HEADER_BYTES)
-        if len(content) < _HEADER_BYTES:
-            return True
-        return content.startswith(MAGIC) and path.stat().st_size < _FILE_BYTES.unpack_from(content, _FILE_BYTES_AT)[0]
-    except OSError:
-        return False
 
 
 def missing_ranks(found: list[RecordHeader]) -> str | None:
@@ -378,15 +353,12 @@ class Unrecorded(EnvironmentFailure):
 def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]:
     """Whether any rank left a record, and lines on what is missing.  Raises: RecordError."""
     info, found = read_watch(folder), headers(folder)
-    short = truncated(folder)
-    if not found and short:
-        return False, [f"no rank left a record: {short}"]
     if not found:
         programs = programs_in(info.command, environ)
         failed = starts_that_failed(folder)
         reason = why_no_record(programs, Path(info.library), _room(folder), failed, info.exit_code, info.launcher)
         return False, [_with_place(f"no rank left a record: {reason}", info, failed[0])]
-    return True, [line for line in (short or missing_ranks(found), without_room(found)) if line]
+    return True, [line for line in (missing_ranks(found), without_room(found)) if line]
 
 
 def _with_place(line: str, info: WatchInfo, processes: int) -> str:
