@@ -241,13 +241,19 @@ class Brief:
 
 
 def cut(sentence: str, width: int, first: str = "") -> list[str]:
-    """Return a sentence in at most LINES_EACH lines.  Args: first: what the first line begins with."""
-    return textwrap.wrap(
-        sentence,
-        max(width, 40),
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        max_lines=LINES_EACH,
-        placeholder=" ...",
-        break_long_words=False,
-    )
+    """A sentence in at most LINES_EACH lines, less whole clauses where it is longer; one clause is never cut.
+
+    Args: first: what the first line begins with.
+    """
+    clauses, more = sentence.split("; "), ""
+    while True:
+        lines = textwrap.wrap(
+            "; ".join(clauses) + more,
+            max(width, 40),
+            initial_indent=first,
+            subsequent_indent=" " * len(first),
+            break_long_words=False,
+        )
+        if len(lines) <= LINES_EACH or len(clauses) == 1:
+            return lines
+        clauses, more = clauses[:-1], "; more in the report."

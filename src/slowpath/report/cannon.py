@@ -474,8 +474,8 @@ def clock_lines(group: CannonGroup) -> list[str]:
     largest = max(computation.n for computation in group.computation)
     ordered = sorted((c for c in group.computation if c.n == largest), key=lambda c: c.spread_ratio)
     least, most = ordered[0], ordered[-1]
-    varies = f"Computation at n = {largest} varies by {fmt.percent(least.spread_ratio)} ({least.variant})"
-    varies += f" to {fmt.percent(most.spread_ratio)} ({most.variant}) between repetitions"
+    ends = [f"{fmt.percent(one.spread_ratio)} ({one.variant})" for one in ([least] if least is most else [least, most])]
+    varies = f"Computation at n = {largest} varies by {' to '.join(ends)} between repetitions"
     return [f"  {varies}; {_clock_words([c for c in group.computation if c.n == largest])}."]
 
 

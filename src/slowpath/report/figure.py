@@ -73,7 +73,7 @@ class Quantity:
     @property
     def words(self) -> str:
         """Return the value and its interval in one line."""
-        return f"{self.text} {self.ends}" if self.ends else self.text
+        return fmt.beside(self.text, self.ends)
 
 
 @dataclass(frozen=True, slots=True)

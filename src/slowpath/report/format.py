@@ -55,6 +55,11 @@ def quantity_interval(value: float | None, unit: str, interval: Interval) -> str
     return f"{format_interval(ends, value / factor)} {name}".rstrip()
 
 
+def beside(shown: str, ends: str | None) -> str:
+    """`34.34 ns [33.76, 35.12]`: a quantity and its interval, the unit once."""
+    return f"{shown} {ends.removesuffix(shown.partition(' ')[2]).rstrip()}" if ends else shown
+
+
 def with_kind(shown: str | None, kind: str | None) -> str:
     """Return an interval with its kind, or "no interval" and the reason."""
     if shown is None:

@@ -540,12 +540,12 @@ def _main_metric(cell: CellResult) -> tuple[str, str, MetricEstimate, str] | Non
 
 def _cell_row(cell: CellResult, found: MetricEstimate, unit: str) -> list[str]:
     interval = fmt.quantity_interval(found.value, unit, found.interval) or "none"
-    label = cell.label if len(cell.label) <= _LABEL else f"{cell.label[: _LABEL - 3]}..."
     quantities = [fmt.quantity(value, unit) for value in (found.min, found.p50, found.p99)]
-    return [label, fmt.quantity(found.value, unit, found.interval), interval, *quantities, str(found.launches)]
+    return [cell.label, fmt.quantity(found.value, unit, found.interval), interval, *quantities, str(found.launches)]
 
 
 def _cell_line(row: list[str]) -> str:
     label, *numbers = row
     shown = (text.rjust(width) for text, width in zip(numbers, _CELLS_WIDTHS[1:], strict=True))
-    return f"  {label:<{_LABEL}}{' '.join(shown)}".rstrip()
+    above = f"  {label}\n  {'':{_LABEL}}" if len(label) > _LABEL else f"  {label:<{_LABEL}}"
+    return f"{above}{' '.join(shown)}".rstrip()

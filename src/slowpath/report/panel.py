@@ -95,17 +95,18 @@ def panel_lines(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> li
     if not rows:
         return ["No kind of call was compared with healthy runs."]
     cells = [
-        (textwrap.shorten(row.name, _WIDEST, placeholder=" ..."), fmt.time(row.value_s), _times(row.ratio),
+        (row.name, fmt.time(row.value_s), _times(row.ratio),
          _range(row), _times(row.limit_ratio),
          f"{row.outside} of {row.cells}" if row.outside else "undecided" if row.standing == "undecided" else "")
         for row in rows
     ]  # fmt: skip
     table = [("Kind of call", "here", "ratio", "healthy", "limit", "cells outside"), *cells]
-    widths = [max(len(line[column]) for line in table) for column in range(5)]
+    widths = [min(_WIDEST, max(len(line[column]) for line in table)) for column in range(5)]
     lines = [f"{panel_title(rows)}.", *textwrap.wrap(f"Ratios are to the median of {_lead(rows)}.", WIDTH), ""]
     for name, *others, outside in table:
         fields = (field.rjust(width) for field, width in zip(others, widths[1:], strict=True))
-        lines.append("  ".join((name.ljust(widths[0]), *fields, outside)).rstrip())
+        *above, last = textwrap.wrap(name, _WIDEST, subsequent_indent="  ")
+        lines += [*above, "  ".join((last.ljust(widths[0]), *fields, outside)).rstrip()]
     unknown = fmt.plural(len(no_reference), "kind of call has", "kinds of calls have")
     return [
         *lines,

@@ -410,7 +410,7 @@ def _cost(row: DesignRow) -> str:
     if estimate is None:
         return f"{row.name}: {count}, time not measured."
     ends = fmt.quantity_interval(estimate.value, "s", estimate.interval)
-    return f"{row.name}: {count}, {fmt.time(estimate.value, estimate.interval)}{f' {ends}' if ends else ''}."
+    return f"{row.name}: {count}, {fmt.beside(fmt.time(estimate.value, estimate.interval), ends)}."
 
 
 def busy_lines(results: Results) -> list[str]:

@@ -15,10 +15,8 @@ def count(number: int) -> str:
 
 
 def seconds(value: float | None, interval: Interval | None = None) -> str:
-    """`2.2 s [1.9, 2.5] s`, or the dash."""
-    shown = fmt.time(value, interval)
-    ends = fmt.quantity_interval(value, "s", interval)
-    return f"{shown} {ends}" if ends else shown
+    """`2.2 s [1.9, 2.5]`, or the dash."""
+    return fmt.beside(fmt.time(value, interval), fmt.quantity_interval(value, "s", interval))
 
 
 def lengths(low: int, high: int) -> str:
