@@ -49,7 +49,7 @@ _SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.25  # of the deviating times, that a condition has to hold for
 _FEW = 0.2  # of a group's cells that know the slow rank
 _EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
-_GRANULES = (64, 4096, 8192, 65536)
+GRANULES = (64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
 NOT_TRAITS = frozenset(
     ("messages", "allocations", "samples", "time_limit_s", "warmup_s", "validate", "puts", "uses", "instructions")
@@ -57,24 +57,6 @@ NOT_TRAITS = frozenset(
 
 # The calls that a time holds. Those of a receive that waits for its sender are in the receive's time as well.
 
-_COMPLETIONS = {
-    "blocking": (("MPI_Send",), ("MPI_Recv",)),
-    "wait": (("MPI_Isend", "MPI_Wait"), ("MPI_Irecv", "MPI_Wait")),
-    "waitall": (("MPI_Isend", "MPI_Waitall"), ("MPI_Irecv", "MPI_Waitall")),
-    "test": (("MPI_Isend", "MPI_Test"), ("MPI_Irecv", "MPI_Test")),
-    "probe": (("MPI_Send",), ("MPI_Probe", "MPI_Recv")),
-    "iprobe": (("MPI_Send",), ("MPI_Iprobe", "MPI_Recv")),
-    "mprobe": (("MPI_Send",), ("MPI_Mprobe", "MPI_Mrecv")),
-    "improbe": (("MPI_Send",), ("MPI_Improbe", "MPI_Mrecv")),
-}
-_OPERATIONS = {
-    "put": "MPI_Put",
-    "get": "MPI_Get",
-    "accumulate": "MPI_Accumulate",
-    "fetch_and_op": "MPI_Fetch_and_op",
-    "compare_and_swap": "MPI_Compare_and_swap",
-    "rput": "MPI_Rput",
-}
 _SYNCHRONISATIONS = {
     "flush_all": ("MPI_Win_flush",),
     "flush_local": ("MPI_Win_flush_local",),
@@ -89,17 +71,6 @@ _MADE_BY = {
     "create": "MPI_Comm_create",
     "intercommunicator": "MPI_Intercomm_create",
     "merge": "MPI_Intercomm_merge",
-}
-
-
-_CALLS = {
-    "recv_any_tag": "MPI_Recv",
-    "type_hvector": "MPI_Type_create_hvector",
-    "type_hindexed": "MPI_Type_create_hindexed",
-    "type_indexed_block": "MPI_Type_create_indexed_block",
-    "type_struct": "MPI_Type_create_struct",
-    "type_subarray": "MPI_Type_create_subarray",
-    "type_resized": "MPI_Type_create_resized",
 }
 
 
@@ -129,7 +100,8 @@ _HELD: tuple[tuple[str, tuple[str, ...]], ...] = (
 def calls_of_row(name: str) -> frozenset[str]:
     """The calls of a cell of pattern `call`, its own and what it holds besides."""
     held = (call for pattern, calls in _HELD if re.fullmatch(pattern, name) for call in calls)
-    return frozenset((_CALLS.get(name, mpi_name(name)), *held))
+    made = re.sub("^type_(?=hvector|hindexed|indexed_block|struct|subarray|resized)", "type_create_", name)
+    return frozenset((mpi_name(made.removesuffix("_any_tag")), *held))
 
 
 def mpi_name(word: str) -> str:
@@ -144,7 +116,7 @@ def calls_of(item: Item) -> frozenset[str]:
     if experiment == "p2p":
         return _of_messages(traits, metric, pattern)
     if experiment == "put" and traits.get("design", "mpi") == "mpi":
-        operation = (_OPERATIONS.get(traits.get("operation", "put"), "MPI_Put"),)
+        operation = (mpi_name(traits.get("operation", "put")),)
         synchronisation = _SYNCHRONISATIONS.get(traits.get("synchronise", ""), ())
         parts = {"put_call_s": operation, "synchronisation_s": synchronisation}
         return frozenset(parts.get(metric, (*operation, *synchronisation)))
@@ -176,7 +148,12 @@ def _of_messages(traits: Mapping[str, str], metric: str, pattern: str) -> frozen
     if pattern == "polling":
         return frozenset((mpi_name(traits.get("poll", "iprobe")),))
     completion = traits.get("completion", "blocking") if pattern == "one_way" else "blocking"
-    sends, receives = _COMPLETIONS.get(completion, _COMPLETIONS["blocking"])
+    call = mpi_name(completion)
+    sends: tuple[str, ...] = ("MPI_Isend", call)
+    receives: tuple[str, ...] = ("MPI_Irecv", call)
+    if completion == "blocking" or "probe" in completion:
+        probes = () if completion == "blocking" else (call,)
+        sends, receives = ("MPI_Send",), (*probes, "MPI_Mrecv" if "mprobe" in completion else "MPI_Recv")
     if traits.get("posted", "together") == "before" and pattern == "one_way":
         receives = ("MPI_Irecv", "MPI_Wait")
     elif traits.get("posted", "together") == "after" and pattern == "one_way":
@@ -317,6 +294,11 @@ class Shared:
         return statistics.median(one.ratio for one in self.slow)
 
     @property
+    def clearness(self) -> float:
+        """How far its clearest time lies outside: low end over limit."""
+        return max(one.item.interval[0] / one.limit for one in self.slow)
+
+    @property
     def subject(self) -> str:
         """The condition in words, calls first."""
         rest = [c.words for c in self.conditions if c.relation != "calls"]
@@ -426,7 +408,7 @@ MANY = 8  # cells that no chance makes slow together
 
 
 def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callable[[Shared], bool]) -> list[Finding]:
-    """A finding for each group of times of a panel that lie outside, the one that explains most first.
+    """A finding for each group of times of a panel that lie outside, the clearest first.
 
     Args: results: of the run whose cells it is.  is_sure: whether a group is a fault, and not a suspicion.
     """
@@ -434,7 +416,7 @@ def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callabl
     mpi = results.run.mpi.mpi if len(results.run.mpis) > 1 else None
     return [
         _finding(group, mpi, numbers, group.is_of_this_kind and is_sure(group))
-        for group in shared(panel)[:MOST_FINDINGS]
+        for group in sorted(shared(panel)[:MOST_FINDINGS], key=lambda group: group.clearness, reverse=True)
     ]
 
 
@@ -560,7 +542,7 @@ def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
         for limit in np.unique(known):
             holds[Condition(name, "from", str(limit))] = numbers >= limit
             holds[Condition(name, "up to", str(limit))] = (numbers > 0) & (numbers <= limit)
-        for granule in _GRANULES if name.endswith("_bytes") else ():
+        for granule in GRANULES if name.endswith("_bytes") else ():
             holds[Condition(name, "multiple of", str(granule))] = (numbers > 0) & (numbers % granule == 0)
     return {condition: where for condition, where in holds.items() if where.any() and not where.all()}
 

@@ -8,6 +8,7 @@ scale as it is, and one that slows down all of it is held against the other clas
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,6 +93,11 @@ class Item:
     by_rank_s: tuple[float, ...] = ()
 
     @property
+    def length(self) -> int:
+        """Of its message, bytes; 0: it has none."""
+        return whole_number(self.traits.get("message_bytes", "")) or 0
+
+    @property
     def of_median(self) -> Key:
         """Whose reference it has: a mean is held against medians, which healthy runs have nearby."""
         return self.key[0], self.metric, self.phase
@@ -133,7 +139,8 @@ def scale_class(traits: Mapping[str, str]) -> tuple[str, str]:
 
 
 @cache
-def _defaults(experiment: str) -> Mapping[str, str]:
+def defaults_of(experiment: str) -> Mapping[str, str]:
+    """Parameters of an experiment as they are where nothing is stated."""
     known = next((one for one in recorded().experiments if one.name == experiment), None)
     return known.defaults() if known else {}
 
@@ -143,7 +150,7 @@ _EFFORT = frozenset(("samples", "time_limit_s", "warmup_s", "validate", "instruc
 
 def stated(cell: CellResult) -> dict[str, str]:
     """Parameters of a cell that differ from their defaults, effort included."""
-    defaults = _defaults(cell.experiment)
+    defaults = defaults_of(cell.experiment)
     return {name: value for name, value in cell.parameters.items() if value != defaults.get(name, "")}
 
 
@@ -312,3 +319,25 @@ def decided(every: Sequence[Judged]) -> list[Judged]:
     """Of median and mean the one that is slow; where the median is, so is the mean."""
     slow = {one.item.of_median: one.item.kind for one in reversed(every) if one.side == "slower"}
     return [one for one in every if one.item.kind == slow.get(one.item.of_median, MEDIAN)]
+
+
+def between(line: Sequence[Judged], item: Item) -> Judged | None:
+    """An item with the reference between those of its neighbours by length, up to twice the last one's.
+
+    Args: line: times that differ from it in their length alone, by length.
+    """
+    below = next((one for one in reversed(line) if one.item.length <= item.length), None)
+    above = next((one for one in line if one.item.length >= item.length), below)
+    if below is None or above is None or item.length > 2 * above.item.length:
+        return None
+    a, b, first = below.reference, above.reference, below.item.length
+    share = math.log(item.length / first) / math.log(above.item.length / first) if above.item.length > first else 0.0
+    beyond = max(1.0, item.length / above.item.length)
+
+    def mixed(low: float, high: float) -> float:
+        return beyond * math.exp((1 - share) * math.log(low) + share * math.log(high))
+
+    known = Reference(
+        mixed(a.median, b.median), mixed(a.low, b.low), mixed(a.high, b.high), min(a.runs, b.runs), a.source
+    )
+    return Judged(item, known, beyond * max(below.limit, above.limit))

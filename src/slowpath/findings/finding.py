@@ -33,13 +33,6 @@ from slowpath.findings.slow_path import (
 )
 from slowpath.stats.laws.law import Coefficient, FittedLaw, formula_words
 
-# Which finding speaks first: the one that costs the user most.
-#
-# First those of users who change nothing, then those where neither side is theirs, then those under settings that
-# nobody chose. Within each, by the excess of one operation times the ratio: a millisecond that doubles a message stands
-# before one that lengthens it by a tenth; in a diagnosis for a program, by the seconds that it could save. What has
-# nothing usual to be compared with, as ranks that share a core, stands first.
-
 _AFFECTED = {True: 2, None: 1, False: 0}
 
 
@@ -59,8 +52,11 @@ def cost(finding: Finding) -> tuple[int, float]:
 
 
 def by_cost(findings: Iterable[Finding]) -> list[Finding]:
-    """The one that costs most first."""
-    return sorted(findings, key=cost, reverse=True)
+    """The one that costs most first; those that rest on neither contrast nor law as they come, the clearest first."""
+    ordered = sorted(findings := list(findings), key=cost, reverse=True)
+    outside = [one for one in findings if one.ratio and not (one.contrasts or one.law or one.program_s)]
+    clearest = iter(outside)
+    return [next(clearest) if one in outside else one for one in ordered]
 
 
 # The finding that stands in results.json and diagnosis.json, made from an observation and its rule.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What lies outside of healthy runs is measured again, with lengths between, before it is called a fault."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
 from made_results import cell, results, step
 
-from slowpath.analyse.reference import HealthyRuns, healthy_run, joined
+from slowpath.analyse.reference import HealthyRuns, defaults_of, healthy_run, joined
 from slowpath.core.cell_results import CellResult, SampleNumbers
 from slowpath.core.results import Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
@@ -72,11 +72,11 @@ def test_what_was_not_measured_again_is_no_fault_though_something_else_was(ping_
 def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping_pong: dict[str, str]) -> None:
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
     state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    (proposal,) = propose_outside(state)
-    lengths = sorted({int(n) for table in proposal.campaign.cells for n in table.parameters["message_bytes"]})
+    proposal = next(propose_outside(state))
+    lengths = sorted({int(str(table.parameters.get("message_bytes", 8))) for table in proposal.campaign.cells})
     between = [length for length in lengths if 8192 < length < 16384]
     assert len(between) == 5
-    assert 16392 in lengths  # a multiple of no page
+    assert LENGTHS[-1] + 8 in lengths  # a multiple of no page
 
     narrowed = [*measured, again(panel(ping_pong, above_10000, 14, lengths=lengths))]
     assert len(of_panel(narrowed, known)) == len(LENGTHS) + len(between) + 1
@@ -91,8 +91,8 @@ def test_a_length_that_is_no_multiple_tells_a_granule_from_a_limit(ping_pong: di
 
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, whole_pages, 15))
     state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    (proposal,) = propose_outside(state)
-    lengths = sorted({int(n) for table in proposal.campaign.cells for n in table.parameters["message_bytes"]})
+    proposal = next(propose_outside(state))
+    lengths = sorted({int(str(table.parameters.get("message_bytes", 8))) for table in proposal.campaign.cells})
     (finding,) = outside([*measured, again(panel(ping_pong, whole_pages, 16, lengths=lengths))], known)
     assert "whose length is a multiple of 4 KiB" in finding.text
 
@@ -129,3 +129,52 @@ def test_a_healthy_panel_proposes_nothing(ping_pong: dict[str, str]) -> None:
         [], surveyed(panel(ping_pong, none, 20)), LibraryFacts("mpich", "5.0.2"), {}, healthy=healthy(ping_pong)
     )
     assert list(propose_outside(state)) == []
+
+
+CALLS = ["comm_dup", "comm_rank", "type_size", "info_create"]
+
+
+def calls(extra_s: Extra, seed: int, of: Sequence[Mapping[str, str]], stalling: str = "") -> Results:
+    """Cells of single calls. stalling: each 8th call of this one takes 40 us longer."""
+    draw = np.random.default_rng(seed)
+    cells = []
+    for number, stated in enumerate(of):
+        parameters = {**defaults_of("first_use"), "pattern": "call", "message_bytes": "64", "uses": "24", **stated}
+        made = cell(number, parameters, (1e-6 + extra_s(parameters)) * draw.normal(1, 0.01, 5), "first_use")
+        ratio = 6.0 if parameters["call"] == stalling else 1.0
+        numbers = SampleNumbers(mean_ratio=ratio, far_share=0.125, period=8 if ratio > 1 else None)
+        (metric,) = with_numbers(made, numbers).metrics.values()
+        cells.append(msgspec.structs.replace(made, metrics={"call_s": metric}))
+    return results(cells)
+
+
+def healthy_calls(of: Sequence[Mapping[str, str]]) -> HealthyRuns:
+    return joined([healthy_run(calls(none, seed, of), "shipped", f"run {seed}") for seed in range(4)])
+
+
+def test_a_call_that_stalls_is_measured_in_a_longer_series(ping_pong: dict[str, str]) -> None:
+    of = [{"call": call} for call in CALLS]
+    known, measured = healthy_calls(of), surveyed(calls(none, 30, of, "type_size"))
+    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
+    tables = [one.parameters for one in next(propose_outside(state)).campaign.cells]
+    assert sorted(int(str(one["uses"])) for one in tables if one["call"] == "type_size")[-1] == 200
+
+    (stalls,) = outside([*measured, again(calls(none, 31, [*of, {**of[2], "uses": "200"}], "type_size"))], known)
+    assert stalls.text.startswith("One in 8 operations of MPI_Type_size, regularly, takes 40.1 us longer: all 2")
+
+
+def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_pong: dict[str, str]) -> None:
+    of = [*({"call": call} for call in CALLS), {"call": "recv", "source": "any"}]
+    known = healthy_calls(of)
+    measured = surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 40, of))
+    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
+    tables = [one.parameters for one in next(propose_outside(state)).campaign.cells]
+    assert "named" in [one.get("source") for one in tables if one["call"] == "recv"]
+
+    both = [*of, {"call": "recv"}]
+    busy = calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 41, both)
+    (always,) = outside([*measured, again(busy)], known)
+    assert always.text.startswith("MPI_Recv takes ")
+    from_any = calls(lambda p: 9e-6 if p["source"] == "any" else 0.0, 42, both)
+    (wildcard,) = outside([*measured, again(from_any)], known)
+    assert wildcard.text.startswith("MPI_Recv from any source takes ")

@@ -6,17 +6,28 @@ A cell that is slow once may have met a disturbance. What is slow twice, in laun
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from slowpath.analyse.deviations import MANY, MOST_FINDINGS, NOT_TRAITS, Shared, findings_outside, shared
-from slowpath.analyse.reference import HealthyRuns, Item, Judged, Key, Reference, decided, items, judged, stated
-from slowpath.core.campaign import Campaign, CellsTable, Values
+from slowpath.analyse.deviations import GRANULES, MANY, MOST_FINDINGS, NOT_TRAITS, Shared, findings_outside, shared
+from slowpath.analyse.reference import (
+    HealthyRuns,
+    Item,
+    Judged,
+    Key,
+    between,
+    decided,
+    defaults_of,
+    items,
+    judged,
+    stated,
+)
+from slowpath.core.campaign import Campaign, CellsTable, Scalar
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding
-from slowpath.core.units import whole_number
 from slowpath.diagnose.sides import condition, environments_of, placements_of
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind, unchanged
@@ -28,11 +39,16 @@ MOST_STEPS = 2  # the second narrows a limit that the first bracketed
 _MOST_AGAIN = 6  # cells of a group
 _BETWEEN = 5  # lengths between the longest that is not slow and the shortest that is
 _CLEAR = 1.15  # times the limit: where one cell alone is slow
-_PAGE = 4096
+_STEP = 8  # bytes: lengths are multiples of it
+_FAR = 2.0  # times its reference, that a cell takes with which others are compared that have none
+_PART = 1 / 3  # of its cost, that one of them has to have
+_USES, _SERIES_S = 200, 0.05
+_WHAT = frozenset(("pattern", "call", "collective", "operation", "message_bytes"))  # a cell is about
 _CLOSE = 1.03  # a limit is known where the two lie so close
 _LATER = 1_000_000  # numbers of cells of later steps, apart from the survey's
 
 Line = tuple[str, ...]
+Change = tuple[int, tuple[tuple[str, Scalar], ...]]  # cell and parameters that are changed
 
 
 def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Judged]:
@@ -49,15 +65,15 @@ def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Jud
     if not later:
         return panel
     known = {one.item.of_median: one for one in panel}
-    lines = _lines(panel)
+    lines, slow = _lines(panel), [one for one in panel if one.side == "slower"]
     anew: dict[Key, Judged] = {}
     for number, step in enumerate(later, start=1):
         for item in items(step.results.cells):
             before = known.get(item.of_median)
             if before is not None:
                 anew[item.key] = replace(before, item=replace(item, cell=before.item.cell))
-            elif (between := _between(lines.get(_line(item), ()), item)) is not None:
-                anew[item.key] = replace(between, item=replace(item, cell=number * _LATER + item.cell))
+            elif (like := _sibling(slow, item) or between(lines.get(_line(item), ()), item)) is not None:
+                anew[item.key] = replace(like, item=replace(item, cell=number * _LATER + item.cell))
     gone = {one.item.key for group in shared(panel) if _is_refuted(group, anew) for one in group.slow}
     left = (one for one in panel if one.item.of_median not in anew and one.item.key not in gone)
     return decided([*left, *anew.values()])
@@ -78,33 +94,32 @@ def _lines(panel: Sequence[Judged]) -> dict[Line, list[Judged]]:
     """Cells that differ in their length alone, by length."""
     lines: dict[Line, list[Judged]] = defaultdict(list)
     for one in panel:
-        if whole_number(one.item.traits.get("message_bytes", "")):
+        if one.item.length:
             lines[_line(one.item)].append(one)
-    return {line: sorted(cells, key=_bytes) for line, cells in lines.items()}
+    return {line: sorted(cells, key=lambda one: one.item.length) for line, cells in lines.items()}
 
 
-def _bytes(one: Judged) -> int:
-    return whole_number(one.item.traits.get("message_bytes", "")) or 0
+def _sibling(slow: Sequence[Judged], item: Item) -> Judged | None:
+    """An item that differs in one trait from a slow cell, or in how it is timed, with that cell's reference.
 
-
-def _between(line: Sequence[Judged], item: Item) -> Judged | None:
-    """An item between two lengths of the panel, with the reference between theirs."""
-    length = whole_number(item.traits.get("message_bytes", "")) or 0
-    below = max((one for one in line if _bytes(one) <= length), key=_bytes, default=None)
-    above = min((one for one in line if _bytes(one) >= length), key=_bytes, default=None)
-    if below is None or above is None:
+    It may take somewhat longer itself: it is slow where it has a good part of what the cell costs.
+    """
+    alike = [
+        one
+        for one in slow
+        if (one.item.metric, one.item.phase) == (item.metric, item.phase)
+        and one.ratio > _FAR
+        and one.item.length == item.length
+        and len(_differing(one.item.traits, item.traits)) <= 1
+    ]
+    if not alike:
         return None
-    span = math.log(_bytes(above) / _bytes(below))
-    share = math.log(length / _bytes(below)) / span if span else 0.0
+    like = max(alike, key=lambda one: one.ratio)
+    return replace(like, item=item, limit=max(like.limit, like.reference.high + _PART * like.extra_s))
 
-    def mixed(low: float, high: float) -> float:
-        return math.exp((1 - share) * math.log(low) + share * math.log(high))
 
-    a, b = below.reference, above.reference
-    reference = Reference(
-        mixed(a.median, b.median), mixed(a.low, b.low), mixed(a.high, b.high), min(a.runs, b.runs), a.source
-    )
-    return Judged(item, reference, max(below.limit, above.limit))
+def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
+    return {name for name in (one.keys() | other.keys()) - NOT_TRAITS if one.get(name) != other.get(name)}
 
 
 def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Finding]:
@@ -130,99 +145,93 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
 
 
 def propose_outside(state: State) -> Iterator[Proposal]:
-    """Where the panel shows something outside that was not measured again, or a limit that is not known yet."""
-    made = state.tasks(OutsideTask)
-    if len(made) >= MOST_STEPS:
+    """What lies outside and the cells that divide it, without these where time is short; then limits not known yet."""
+    made = len(state.tasks(OutsideTask))
+    if made >= MOST_STEPS:
         return
     panel = of_panel(state.measured, state.healthy)
     groups = shared(panel)[:MOST_FINDINGS]
-    survey = state.survey
-    cells = {cell.cell: cell for cell in survey.cells}
-    tables: list[CellsTable] = []
-    under = []
-    for number, group in enumerate(groups, start=1):
-        again = [] if made else _chosen(group)
-        for cell, lengths in _by_cell(again, _lengths_between(group, panel), cells).items():
-            here = condition(cells[cell], survey)
-            under.append(here)
-            name = f"outside {number}, {len(tables) + 1}"
-            tables.append(_table(name, cells[cell], lengths, here.environment, here.placement))
-    if not tables:
-        return
-    why = "what lies outside of healthy runs, again" if not made else "where the limit lies"
-    campaign = Campaign(
+    cells = {cell.cell: cell for cell in state.survey.cells}
+    again: list[Change] = [] if made else [(number, ()) for group in groups for number in _chosen(group)]
+    dividing = [change for group in groups for change in _lengths_to_divide(group, panel)]
+    if not made:
+        dividing += [change for group in groups for change in _changes(group, cells)]
+    for changes in ([*again, *dividing], again):
+        if changes:
+            why = "where the limit lies" if made else "what lies outside of healthy runs, again"
+            campaign = _campaign(state, [(cells[number], dict(changed)) for number, changed in dict.fromkeys(changes)])
+            yield Proposal(OutsideTask(subjects=[group.subject for group in groups]), campaign, why)
+
+
+def _campaign(state: State, changes: Sequence[tuple[CellResult, Mapping[str, Scalar]]]) -> Campaign:
+    """Each cell with what is changed."""
+    under = [condition(cell, state.survey) for cell, _ in changes]
+    return Campaign(
         name="outside",
         title="Outside of healthy runs",
         ranks=[state.ranks],
         rounds=ROUNDS,
         environments=environments_of(under),
         placements=placements_of(under),
-        cells=tables,
-        why=why,
+        cells=[
+            CellsTable(f"outside {n}", c.experiment, {**stated(c), **changed}, [here.environment], [here.placement])
+            for n, ((c, changed), here) in enumerate(zip(changes, under, strict=True), start=1)
+        ],
     )
-    yield Proposal(OutsideTask(subjects=[group.subject for group in groups]), campaign, why)
 
 
-def _chosen(group: Shared) -> list[Judged]:
-    """Cells of a group that differ most: the clearest, and others over its lengths."""
+def _chosen(group: Shared) -> list[int]:
+    """Cells of a group over its lengths, of each length the clearest."""
     by_cell = {one.item.cell: one for one in sorted(group.slow, key=lambda one: one.ratio) if one.item.cell < _LATER}
-    ordered = sorted(by_cell.values(), key=_bytes)
-    if len(ordered) <= _MOST_AGAIN:
-        return ordered
-    step = (len(ordered) - 1) / (_MOST_AGAIN - 1)
-    return [ordered[round(step * n)] for n in range(_MOST_AGAIN)]
+    ordered = sorted(by_cell, key=lambda cell: by_cell[cell].item.length)
+    return ordered[:: math.ceil(len(ordered) / _MOST_AGAIN)]
 
 
-def _lengths_between(group: Shared, panel: Sequence[Judged]) -> dict[int, list[int]]:
-    """Cell -> lengths between the longest that is not slow and the shortest that is, of the line that shows it best."""
-    if not any(c.name == "message_bytes" and c.relation == "from" for c in group.conditions):
-        return {}
-    slow = {one.item.key for one in group.slow}
-    best: tuple[float, int, list[int]] | None = None
+def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]:
+    """The clearest cell with one parameter at a time as it is by default, and a call in a longer series."""
+    clearest = max(group.slow, key=lambda one: one.item.interval[0] / one.limit)
+    number, cell = clearest.item.cell, cells[clearest.item.cell]
+    uses = min(_USES, int(_SERIES_S / clearest.item.value))
+    if cell.parameters.get("pattern") == "call" and uses > int(cell.parameters["uses"]):
+        yield number, (("uses", uses),)
+    for name in stated(cell).keys() - NOT_TRAITS - _WHAT:
+        yield number, ((name, defaults_of(cell.experiment)[name]),)
+
+
+def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
+    """Lengths on both sides of a limit, and beside one that is slow, of the line of cells that shows it best."""
+    best: tuple[float, list[Change]] = (0.0, [])
+    slow = {one.item.key for one in group.slow if one.side == "slower"}
     for line in _lines(panel).values():
-        inside = [one for one in line if one.item.key in slow and one.side == "slower"]
-        if not inside or inside[0].item.phase == "first":
-            continue
-        first = inside[0]
-        below = [one for one in line if _bytes(one) < _bytes(first) and group.cost.at(one) > one.reference.low]
-        if not below or any(one.side == "slower" for one in below):
-            continue
-        low, high = max(map(_bytes, below)), _bytes(first)
+        inside = [one for one in line if one.item.key in slow]
         number = next((one.item.cell for one in line if one.item.cell < _LATER), None)
-        if high / low < _CLOSE or number is None:
+        if not inside or number is None or inside[0].item.phase == "first" != group.slow[0].item.phase:
             continue
-        if best is None or first.ratio > best[0]:
-            # Where only multiples of a page were measured, one that is none tells a limit from pages.
-            beside = [high + 8] if high % _PAGE == 0 and _bytes(line[-1]) > high else []
-            best = first.ratio, number, [*_spread(low, high), *beside]
-    return {} if best is None else {best[1]: best[2]}
+        # Of the others those that would show the cost.
+        telling = [one for one in line if one in inside or group.cost.at(one) > one.reference.low]
+        clearest = max(inside, key=lambda one: one.ratio)
+        lengths = _beside(clearest.item.length, telling, inside)
+        for low, high in itertools.pairwise(telling):
+            if (low in inside) != (high in inside) and high.item.length > _CLOSE * low.item.length:
+                lengths += _spread(low.item.length, high.item.length)
+        if lengths and clearest.ratio > best[0]:
+            best = clearest.ratio, [(number, (("message_bytes", str(length)),)) for length in lengths]
+    return best[1]
+
+
+def _beside(length: int, telling: Sequence[Judged], inside: Sequence[Judged]) -> list[int]:
+    """A length that is a multiple of no granule tells a limit from granules; others tell which granule it is."""
+    near = next((one for one in telling if one.item.length == length + _STEP), None)
+    if near is None:
+        return [length + _STEP] if length % GRANULES[0] == 0 else []
+    return [] if near in inside else [length + granule for granule in GRANULES if granule < length]
 
 
 def _spread(low: int, high: int) -> list[int]:
     """Lengths between two, at equal ratios, multiples of eight."""
     step = (high / low) ** (1 / (_BETWEEN + 1))
-    lengths = {round(low * step**n / 8) * 8 for n in range(1, _BETWEEN + 1)}
+    lengths = {round(low * step**n / _STEP) * _STEP for n in range(1, _BETWEEN + 1)}
     return sorted(lengths - {low, high})
-
-
-def _by_cell(
-    again: Sequence[Judged], between: Mapping[int, Sequence[int]], cells: Mapping[int, CellResult]
-) -> dict[int, list[int]]:
-    """Cells to measure: each with its own length, or with others. []: it has none."""
-    wanted: dict[int, list[int]] = {}
-    for one in again:
-        length = whole_number(cells[one.item.cell].parameters.get("message_bytes", ""))
-        wanted.setdefault(one.item.cell, []).extend([] if length is None else [length])
-    for cell, lengths in between.items():
-        wanted.setdefault(cell, []).extend(lengths)
-    return wanted
-
-
-def _table(name: str, cell: CellResult, lengths: Sequence[int], environment: str, placement: str) -> CellsTable:
-    parameters: dict[str, Values] = dict(stated(cell))
-    if lengths:
-        parameters["message_bytes"] = [str(length) for length in lengths]
-    return CellsTable(name, cell.experiment, parameters, [environment], [placement])
 
 
 def _summary(_: OutsideTask, __: StepConclusion, after: StepConclusion) -> str:
