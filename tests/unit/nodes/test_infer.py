@@ -240,6 +240,22 @@ def test_what_is_never_fast_is_found_where_times_differ_by_a_hundred() -> None:
     assert ends(found) == {frozenset(("n1", "n2")): 2}
 
 
+def test_busy_nodes_of_which_none_is_slow_are_seldom_called_slow() -> None:
+    """Each time is that of a message, or of a turn of the receiver, of up to 200 times as much."""
+    named = 0
+    for seed in range(40):
+        random, nodes = np.random.default_rng(seed), [name(node) for node in range(6)]
+        seen = Observations(nodes=nodes)
+        for a, b in ring_pairs(len(nodes)):
+            for launch in range(ROUNDS):
+                turns = np.exp(random.uniform(1.0, 5.3, 2)) * (random.random(2) < 0.5) + 1.0
+                seen.add_between("stream", (nodes[a], nodes[b]), launch, float(16e-6 * turns[0]))
+                seen.add_between("stream", (nodes[b], nodes[a]), launch, float(16e-6 * turns[1]))
+        found = infer(seen)
+        named += bool(found.nodes or found.links)
+    assert named <= 2
+
+
 def test_work_gives_the_clock_the_processors_and_those_that_share() -> None:
     fastest, mean = [100, 100, 101, 102], [101, 103, 210, 200]
     seen = seen_in(Launch({0: [block(0, fastest, FASTEST), block(0, mean, MEAN)]}))
