@@ -382,7 +382,7 @@ def put_lines(results: Results) -> list[str]:
     lines.append(
         "Cost of a put: instructions in the call, then with call site and loop; rate over that of the empty call."
     )
-    lines += _lines([HEAD, *(_row(row) for row in shown)])
+    lines += _lines([HEAD, *(line for row in shown for line in (_row(row), *_kernel(row)))])
     if first and len({row.mpi for row in rows}) > 1:
         lines.append(f"  Layers and limits are those of {first}'s launches; the page has them in every library's.")
     lines += busy_lines(results)
@@ -390,6 +390,15 @@ def put_lines(results: Results) -> list[str]:
         "  In a program of yours: slowpath count --call MPI_Put --skip 20 --campaign RUN -- mpiexec -n 2 ./app"
     )
     return lines
+
+
+def _kernel(row: DesignRow) -> list[tuple[str, ...]]:
+    """The part of a library's put that its instructions don't show; [] where processor times were not recorded."""
+    origin = (row.cell.witness or {}).get("steady", {}).get("send") if row.kind == "library" else None
+    if origin is None or origin.system_time_s_per_op is None:
+        return []
+    each_s = origin.system_time_s_per_op / int(row.cell.parameters.get("puts", "1"))
+    return [("  of it in the kernel", "-", "-", f"{each_s / NANOSECOND:.3g}", "-", "-")]
 
 
 def put_answers(results: Results) -> list[str]:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from slowpath.core.cell_results import RoleWitness
 from slowpath.core.results import LINES_EACH, cut
 from slowpath.core.study_results import CannonComputation
 from slowpath.report import format as fmt
 from slowpath.report.cannon import clock_lines
 from slowpath.report.osu import _cell_line
-from support.report_studies import cannon_results
+from slowpath.report.put import put_lines
+from support.report_studies import cannon_results, put_results
 
 
 def test_a_sentence_loses_whole_clauses_and_says_so() -> None:
@@ -55,3 +57,20 @@ def test_one_style_has_one_spread() -> None:
     (line,) = clock_lines(replace(group, computation=[one]))
     assert line.count(f"({one.variant})") == 1
     assert " to " not in line.split(" between repetitions")[0]
+
+
+def test_the_kernels_part_of_a_put_is_a_row_of_its_library() -> None:
+    results = put_results()
+    origin = RoleWitness(
+        minor_faults_per_op=0.0, major_faults_per_op=0.0, system_time_s_per_op=5e-6, involuntary_switches=0
+    )
+    cells = [
+        replace(cell, parameters={**cell.parameters, "puts": "100"}, witness={"steady": {"send": origin}})
+        for cell in results.cells
+    ]
+    lines = put_lines(replace(results, cells=cells))
+    kernel = [i for i, line in enumerate(lines) if line.strip().startswith("of it in the kernel")]
+    assert [lines[i].split()[-3] for i in kernel] == ["50"] * len(kernel)
+    assert all(lines[i - 1].strip().startswith("MPI_Put of ") for i in kernel)
+    assert kernel
+    assert not any("in the kernel" in line for line in put_lines(results))
