@@ -47,6 +47,11 @@ class RankShare:
     throttled_s: float | None = field(default=None, kw_only=True)
     ran_s: float | None = field(default=None, kw_only=True)
 
+    @property
+    def elapsed_ratio(self) -> float:
+        """How long a second of its processor time takes, with the time in the queue for one."""
+        return 1.0 + self.waited_s / self.ran_s if self.ran_s and self.waited_s else 1.0
+
 
 @dataclass(frozen=True)
 class ProgramResources:
@@ -317,9 +322,8 @@ class ProgramCalls:
     @property
     def per_collective(self) -> Floats:
         """Of each call the part of a collective that it is, by its weight; shape (n,)."""
-        size = np.array([*self.members, 1], dtype=float)[self.communicator]
-        found: Floats = self.weight / np.maximum(size, 1.0)
-        return found
+        size: Floats = np.array([*self.members, 1], dtype=float)[self.communicator]
+        return self.weight / np.maximum(size, 1.0)
 
     @cached_property
     def gap_s(self) -> Floats:
@@ -327,11 +331,9 @@ class ProgramCalls:
 
         Less what watching adds there: it can take longer than the send of a few bytes.
         """
-        found = np.full(len(self), np.inf)
-        same = self.thread[1:] == self.thread[:-1]
         outside_s = np.maximum(self.start_s[1:] - self.end_s[:-1] - self.cost_s, 0.0)
-        found[1:] = np.where(same, outside_s, np.inf)
-        return found
+        same = self.thread[1:] == self.thread[:-1]
+        return np.append(np.inf, np.where(same, outside_s, np.inf))[: len(self)]
 
 
 @dataclass(frozen=True)
@@ -445,9 +447,7 @@ def usual(own_s: Floats, call: Ints, times: float = 3.0) -> Floats:
 
 
 def unhindered(calls: ProgramCalls, rows: Ints) -> Floats:
-    """As `usual`, of these calls, but no more is taken off in all than ranks stood in the queue for a processor: a lock
-    that another rank holds is the call's own.
-    """
+    """As `usual`, but no more is taken off in all than ranks stood in the queue: a lock is the call's own."""
     own_s, capped_s = calls.own_s[rows], usual(calls.own_s[rows], calls.call[rows])
     shares = calls.resources.ranks if calls.resources else ()
     queued_s = [share.waited_s for share in shares if share.waited_s is not None]

@@ -351,6 +351,8 @@ def test_a_damaged_object_costs_its_names_alone(compiled: Path, tmp_path: Path) 
         ("__pyx_pw_6mpi4py_3MPI_4Comm_77Isend", "mpi4py.MPI.Comm.Isend"),
         ("__pyx_f_6mpi4py_3MPI_bootstrap", "mpi4py.MPI.bootstrap"),
         ("__pyx_f_6mpi4py_3MPI_PyMPI_bcast_p2p.constprop.0", "mpi4py.MPI.PyMPI_bcast_p2p"),
+        ("exchange.isra.0.constprop.2", "exchange"),
+        ("exchange.part.0.cold", "exchange"),
         ("__pyx_pw_99_x", "__pyx_pw_99_x"),
     ],
 )

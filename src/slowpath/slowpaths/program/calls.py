@@ -350,10 +350,6 @@ def _copied_s(calls: ProgramCalls, rows: Ints) -> Floats:
     return found
 
 
-def _is_read(calls: ProgramCalls) -> Bools:
-    return np.zeros(len(calls), dtype=bool) if calls.is_read is None else calls.is_read
-
-
 def _sends_to_itself(calls: ProgramCalls) -> Bools:
     if calls.own_ratio is None:
         return np.zeros(len(calls), dtype=bool)
@@ -365,10 +361,6 @@ def _own_ratio(calls: ProgramCalls, rows: Ints) -> Floats:
     return np.zeros(rows.size) if calls.own_ratio is None else calls.own_ratio[rows]
 
 
-def _percent(calls: ProgramCalls, rows: Ints) -> str:
-    return f"{100 * float(_own_ratio(calls, rows).mean()):.0f} %"
-
-
 LEAST_OWN = 0.2  # of the bytes of an all-to-all
 LEAST_OWN_BYTES = 65536  # of all: of fewer, the copy is nothing
 CHEAPER = (
@@ -376,7 +368,7 @@ CHEAPER = (
         name="atomic reads",
         calls=("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op"),
         other=GETS,
-        has=_is_read,
+        has=lambda calls: np.zeros(len(calls), dtype=bool) if calls.is_read is None else calls.is_read,
         why=lambda calls, rows: "with MPI_NO_OP, which reads and changes nothing, but as one atomic access",
         change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
         basis="the calls' own time beyond that of the program's MPI_Get; where it has none, of a copy at 10 GB/s or of "
@@ -388,7 +380,7 @@ CHEAPER = (
         calls=("MPI_Alltoallv", "MPI_Alltoallw"),
         other=(),
         has=_sends_to_itself,
-        why=lambda calls, rows: f"{_percent(calls, rows)} of whose bytes go to the rank itself",
+        why=lambda calls, rows: f"{_own_ratio(calls, rows).mean():.0%} of whose bytes go to the rank itself",
         change="give 0 as the count of the own rank, and use that part where it is (or copy it directly)",
         basis="the share of the bytes that goes to the rank itself, of the calls' own time",
         least_s=lambda calls, rows: calls.own_s[rows] * (1.0 - _own_ratio(calls, rows)),

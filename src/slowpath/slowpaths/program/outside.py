@@ -22,12 +22,13 @@ from slowpath.findings.program_pattern import (
     grouped,
     most,
 )
+from slowpath.slowpaths.program.managed import KINDS, PAGE_BYTES
 
 LEAST = 20  # times that pages are mapped again at one place, by a rank
 LEAST_PAGES = 16  # of one time: less is a list that grows
+OWN = 0.5  # share of what the page faults take, that calls which make objects may take for theirs
 AGAIN = 0.7  # share of page faults beyond the memory that a rank came to need; lists that grow by doubling have 0.5
 LEAST_BYTES = 64 * 1024  # of a new buffer: shorter ones come from pages that malloc keeps
-PAGE_BYTES = 4096
 # A fault of the program's takes so many times one that a rank measures alone: in the program it runs beside those of
 # other ranks, on memory that the caches do not hold, or the kernel has the pages at hand (docs/results/watch.md).
 LEAST_RATIO, USUAL_RATIO, MOST_RATIO = 0.7, 1.2, 2.1
@@ -60,8 +61,8 @@ def _again(calls: ProgramCalls) -> dict[int, _Again]:
         if share.faults is None or not share.fault_s or share.grown_bytes is None:
             continue
         faults = share.faults - max(share.grown_bytes, share.touched_bytes or 0, 0) // PAGE_BYTES
-        each_s = float(np.median(share.fault_s))
-        ends = (USUAL_RATIO * each_s, LEAST_RATIO * min(share.fault_s), MOST_RATIO * max(share.fault_s))
+        each_s = share.elapsed_ratio * np.array([np.median(share.fault_s), min(share.fault_s), max(share.fault_s)])
+        ends = (USUAL_RATIO * each_s[0], LEAST_RATIO * each_s[1], MOST_RATIO * each_s[2])
         if faults >= max(AGAIN * share.faults, LEAST * LEAST_PAGES):
             found[share.rank] = _Again(share, faults, ends)
     return found
@@ -74,6 +75,8 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         return
     places = {rank: _places(calls, again) for rank, again in ranks.items()}
     faults = sum(again.faults for again in ranks.values())
+    if _making_s(calls) >= OWN * sum(again.faults * again.each_s[1] for again in ranks.values()):
+        return  # these calls have no times of their own: the memory may be what they take and give back
     new = calls.first_uses[(calls.first_uses[:, 3] >= LEAST_BYTES) & np.isin(calls.first_uses[:, 1], list(ranks))]
     new = _repeated(new)
     pages = int((new[:, 2] * (new[:, 3] // PAGE_BYTES)).sum())
@@ -106,6 +109,12 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         more_s=(float(left[0]), float(left[1]), float(left[2])),
         outside=True,
     )
+
+
+def _making_s(calls: ProgramCalls) -> float:
+    """In calls that make and free objects and are only counted, of all ranks."""
+    alone = np.setdiff1d(np.flatnonzero(calls.name_is(*(name for kind in KINDS for name in kind.calls))), calls.call)
+    return float(calls.counted_s[np.isin(calls.counted[:, 0], alone)].sum())
 
 
 def _repeated(rows: Ints) -> Ints:
@@ -325,9 +334,10 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
             sites=(there, *((before,) if before not in (there, NONE) else ())) if there != NONE else (),
             count=calls.stood_for(mine),
             text=f"{len(parts)} of {calls.ranks} ranks make system calls {where}: {what}",
-            change="read and write larger pieces (no flush after each line), sync once after several steps, or do it "
-            "in the background",
-            basis="the time of these system calls by samples; value, low and high: 0.7, 0.35 and 1 of it",
+            change="read and write less often and in larger pieces (no flush after each line), sync once after several "
+            "steps, or do it in the background",
+            basis="the time of these system calls by samples, with their part of the queue for a processor; value, low "
+            "and high: 0.7, 0.35 and 1 of it",
             sooner=mine,
             sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
             outside=True,
@@ -360,6 +370,7 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
     seconds = min(sum(asleep.values()) + busy_s, seen.length_s)
     if seconds < LEAST_SHARE * max(seen.length_s - seen.queued_s, 0.0):
         return None
+    seconds = min(seconds * seen.length_s / max(seen.length_s - seen.queued_s, 1e-9), seen.length_s)
     longest = max(asleep, key=lambda name: asleep[name], default="")
     return _Asked(mine, seconds, longest, pieces if is_often else 0.0, seen.read_bytes + seen.written_bytes)
 

@@ -29,6 +29,7 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
+from slowpath.slowpaths.program.repeats import gaps
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # waits of one pair of places
@@ -142,8 +143,7 @@ def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: F
 
 def _computed_s(calls: ProgramCalls) -> Floats:
     """Of each rank the time outside MPI."""
-    gap_s = np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0)
-    return np.bincount(calls.rank, weights=gap_s * calls.seconds_weight).astype(float)
+    return np.bincount(calls.rank, weights=gaps(calls) * calls.seconds_weight).astype(float)
 
 
 def _is_apart(computed_s: Floats, rank: int) -> bool:

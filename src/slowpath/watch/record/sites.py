@@ -34,6 +34,7 @@ from slowpath.watch.record.reader import RankRecord
 LONGEST_NAME = 4096  # characters; a made-up name must not keep the demangler busy
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 _CYTHON = re.compile(r"__pyx_(?:pw|pf|f)_")
+_CLONE = re.compile(r"(\.(constprop|isra|part|cold|lto_priv)(\.\d+)*)+")  # of gcc, of one function
 _MODULE_PROCEDURE = re.compile(r"__(\w+?)_MOD_(\w+)")
 
 
@@ -41,10 +42,11 @@ def demangled(name: str) -> str:
     """The name for people; the symbol itself where it is not mangled or no C++ library is there."""
     if len(name) > LONGEST_NAME:
         return name[:LONGEST_NAME]
+    name = _CLONE.sub("", name)
     if name.startswith("_Z"):
         return _cpp(name)
     if cython := _CYTHON.match(name):
-        return _python(name.partition(".")[0][cython.end() :]) or name  # without gcc's .constprop.0
+        return _python(name[cython.end() :]) or name
     fortran = _MODULE_PROCEDURE.fullmatch(name)
     return f"{fortran[1]}::{fortran[2]}" if fortran else name
 
