@@ -21,6 +21,8 @@ from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, P
 
 SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are busy with that, and ranks start
 LEAST_WAITED = 0.2  # of the run. Two that take turns wait for half of it; what a system does beside takes little
+# Ranks that only compute end some slices of the scheduler apart, which fewer ranks would not gain.
+UNEVEN, UNEVEN_S = 0.12, 0.06  # of the run, but no more than so long
 PROVE = f"slowpath prove --remedy {PROGRAM_YIELD_WHEN_IDLE.key}"
 MOST_NAMED = 8  # ranks in the sentence
 
@@ -36,6 +38,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 def _ranks_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     """The ranks that may only use fewer processors than they are; where several groups are, the one that loses most."""
     found = crowds(every)
+    found = [crowd for crowd in found if _lost_s(crowd)[0] >= min(UNEVEN * crowd.ranks[0].span_s, UNEVEN_S)]
     return [_ranks_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []
 
 
