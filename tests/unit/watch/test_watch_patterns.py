@@ -71,6 +71,8 @@ def test_what_is_planted_is_named_alone_at_its_place(plant: str, tmp_path: Path)
     assert len(findings) == 1
     assert findings[0].status == "estimated"
     assert findings[0].sites
+    calls_s = sum(known.time_s for known in results.classes if known.site == findings[0].sites[0])
+    assert calls_s > 0 or findings[0].rule == "SP083", "the place is one of calls that cost"
     assert any(sentence.startswith("1. ") for sentence in results.verdict)
 
 

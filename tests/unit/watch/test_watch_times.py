@@ -479,6 +479,16 @@ def test_a_killed_rank_and_a_missing_one_are_said(tmp_path: Path) -> None:
     assert "did not end with MPI_Finalize: 2" in notes
 
 
+def test_the_own_cost_is_never_above_the_run(tmp_path: Path) -> None:
+    """A second a call, by the record: of two ranks that run for less than that in all."""
+    job = planted(2)
+    late_rank(job, late=1)
+    for rank in job.ranks:
+        rank.header["call_cost_ns"] = 10**9
+    results = watch(tmp_path, job).results
+    assert 0.0 < results.coverage.own_cost_s <= (results.program.span_s or 0.0)
+
+
 def test_calls_without_events_have_their_time(tmp_path: Path) -> None:
     job = planted(2)
     late_rank(job, late=1)

@@ -34,6 +34,7 @@ from slowpath.watch.messages import collective_uses, program_use
 from slowpath.watch.proof import write_proof
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import NONE_16, Doing, EventKind, RecordState
+from slowpath.watch.report.page import render_watch_html
 from slowpath.watch.report.write import FILES, rebuild
 from slowpath.watch.results import (
     Account,
@@ -107,6 +108,8 @@ def test_nothing_is_called_a_bound_that_is_none(share: float, with_findings: boo
     made = a_watch(ranks=ranks, accounts=accounts, findings=findings() if with_findings else ())
     said = " ".join(verdict_of(made))
     assert [words for words in NEVER if words in said] == []
+    page = render_watch_html(replace(made, verdict=verdict_of(made)))
+    assert [words for words in NEVER[2:] if words in page.lower()] == [], "the page says the same"
 
 
 def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:

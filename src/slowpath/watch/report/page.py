@@ -152,8 +152,6 @@ def _numbers(results: WatchResults) -> list[tuple[str, str]]:
     numbers, ranks = [(fmt.time(results.program.wall_s), "run")], max(1, len(results.ranks))
     if results.ranks:
         numbers.append((fmt.time(sum(rank.mpi_s for rank in results.ranks) / ranks), "in MPI a rank"))
-    if results.saved_s is not None:
-        numbers.append((fmt.time(results.saved_s, results.saved_interval), "could be saved"))
     wait_s = sum(_waits(results)) / ranks
     numbers += [(fmt.time(wait_s), "waiting for others a rank")] if wait_s else []
     return [*numbers, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
@@ -229,8 +227,6 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
     saved, of = Quantity(finding.seconds, "s", finding.interval), "a rank, added up over its messages"
     if finding.saved_s is not None:
         of = "of the run"
-        if finding.status != "estimated":
-            of += f"; {words.seconds(finding.seconds, finding.interval)} a rank over its messages"
         saved = Quantity(finding.saved_s, "s", finding.saved_interval or finding.interval)
     first = finding.remedies[0] if finding.remedies else None
     sites = [_site(results.sites[place]) for place in finding.sites]
