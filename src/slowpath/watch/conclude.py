@@ -113,7 +113,12 @@ def excess_s(prices: Sequence[Price], calls: ProgramCalls, moved: Ints, ranks: i
 
 
 def with_excess(accounts: Sequence[Account], beyond_s: Floats) -> tuple[Account, ...]:
-    """Accounts whose bytes and calls take no longer than in cells.  Args: beyond_s: of each rank."""
+    """Accounts whose bytes and calls take no longer than in cells.
+
+    Args: beyond_s: of each rank; what it lacked a processor may be part of that, and has its name already.
+    """
+    lacked = [account.by_rank for account in accounts if account.name == "no processor"]
+    beyond_s = np.maximum(beyond_s - np.sum(lacked, axis=0), 0.0) if lacked else beyond_s
     left_s, found = beyond_s, list[Account]()
     for account in accounts:
         of_rank = np.array(account.by_rank)

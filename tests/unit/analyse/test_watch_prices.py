@@ -11,10 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.watch.analysis import read_watched
-from slowpath.watch.conclude import Watched, asking, concluded
+from slowpath.watch.conclude import Watched, asking, concluded, with_excess
 from slowpath.watch.messages import Load, p2p_parameters
 from slowpath.watch.prices import PriceQuestion, PriceSource
-from slowpath.watch.results import MessageClass, WatchResults
+from slowpath.watch.results import Account, MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine
 from support import watch_results as watched
@@ -115,6 +115,13 @@ def test_what_messages_take_beyond_their_cell_is_excess(found: Watched, cell_s: 
     after = {one.name: one.seconds for one in concluded(found, replayed(asked_of(found), cell_s, cell_s)).accounts}
     assert after.get("excess", 0.0) == pytest.approx(share * before["moving bytes"], rel=0.01)
     assert sum(after.values()) == pytest.approx(sum(before.values()))
+
+
+def test_what_a_rank_lacked_a_processor_is_no_excess() -> None:
+    moving = Account(name="moving bytes", seconds=1.0, share=0.5, by_rank=(1.0, 1.0))
+    lacked = Account(name="no processor", seconds=0.5, share=0.25, by_rank=(1.0, 0.0))
+    found = {one.name: one.by_rank for one in with_excess((moving, lacked), np.array([0.8, 0.8]))}
+    assert found == {"moving bytes": (1.0, pytest.approx(0.2)), "no processor": (1.0, 0.0), "excess": (0.0, 0.8)}
 
 
 def test_messages_that_no_rule_names_are_asked_for_as_they_are() -> None:
