@@ -178,3 +178,14 @@ def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_po
     from_any = calls(lambda p: 9e-6 if p["source"] == "any" else 0.0, 42, both)
     (wildcard,) = outside([*measured, again(from_any)], known)
     assert wildcard.text.startswith("MPI_Recv from any source takes ")
+
+
+def test_a_length_that_was_measured_too_rarely_is_no_end_of_a_limit(ping_pong: dict[str, str]) -> None:
+    known, made = healthy(ping_pong), panel(ping_pong, above_10000, 50)
+    rare = {**ping_pong, "message_bytes": "8192"}
+    cells = [cell(one.cell, rare, [30e-6]) if one.parameters == rare else one for one in made.cells]
+    measured = surveyed(msgspec.structs.replace(made, cells=cells))
+    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
+    tables = next(propose_outside(state)).campaign.cells
+    between = [n for table in tables if 4096 < (n := int(str(table.parameters.get("message_bytes", 8)))) < 16384]
+    assert min(between) < 6000 < 12000 < max(between)

@@ -192,7 +192,7 @@ def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]
     clearest = max(group.slow, key=lambda one: one.item.interval[0] / one.limit)
     number, cell = clearest.item.cell, cells[clearest.item.cell]
     uses = min(_USES, int(_SERIES_S / clearest.item.value))
-    if cell.parameters.get("pattern") == "call" and uses > int(cell.parameters["uses"]):
+    if cell.parameters.get("pattern") == "call" and uses >= 2 * int(cell.parameters["uses"]):
         yield number, (("uses", uses),)
     for name in stated(cell).keys() - NOT_TRAITS - _WHAT:
         yield number, ((name, defaults_of(cell.experiment)[name]),)
@@ -207,8 +207,9 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
         number = next((one.item.cell for one in line if one.item.cell < _LATER), None)
         if not inside or number is None or inside[0].item.phase == "first" != group.slow[0].item.phase:
             continue
-        # Of the others those that would show the cost.
-        telling = [one for one in line if one in inside or group.cost.at(one) > one.reference.low]
+        # Of the others those that would show the cost, and do not.
+        room_s = {one.item.key: one.item.interval[1] - one.reference.low for one in line}
+        telling = [one for one in line if one in inside or 2 * room_s[one.item.key] < group.cost.at(one)]
         clearest = max(inside, key=lambda one: one.ratio)
         lengths = _beside(clearest.item.length, telling, inside)
         for low, high in itertools.pairwise(telling):
