@@ -20,6 +20,7 @@ from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.findings.program_pattern import NONE, Activity, Messages, ProgramCalls, SeenPattern
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.classes import FIRST_USE
@@ -37,6 +38,7 @@ from slowpath.watch.what_if import MOST_ERROR, CallOrder, Change, Replayed, only
 _OF_MESSAGES = ("point to point", "completion")
 _COUNTED = ("count", "allocation_bytes")
 _COMPLETED = re.compile(r"(-1|\d{1,9}) \d{1,18}")
+_FORTRAN = re.compile(r"\.f(or|pp|\d\d)?:", re.IGNORECASE)
 _HEAP = (1, 2)  # memory kinds: malloc's, and mappings
 
 
@@ -495,6 +497,13 @@ def _finding(
         change=None if one.prove else f"{head}{one.change}",
         status="priced" if one.is_measured else "estimated",
     )
+
+
+def change_in(one: SeenPattern, place: str) -> str:
+    """Return what to change, in words of the language of the place, as file:line."""
+    if one.name == MAPPED_AGAIN and _FORTRAN.search(place):
+        return f"{one.change.partition(' (')[0]} ({OF_SECTIONS})"
+    return one.change
 
 
 def _with_own_ids(findings: Sequence[WatchFinding]) -> list[WatchFinding]:

@@ -27,6 +27,7 @@ from slowpath.findings.program_pattern import (
     ProgramCalls,
     ProgramResources,
     RankShare,
+    SeenPattern,
     grouped,
     unhindered,
 )
@@ -41,6 +42,7 @@ from slowpath.watch.analysis import (
     pair_classes,
     watched,
 )
+from slowpath.watch.patterns import change_in
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.program_plants import PLANTS, one_sided
@@ -456,6 +458,15 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
     assert len(patterns) == is_named
     for pattern in patterns:
         assert pattern.saved_s[:, 0].sum() == pytest.approx(20 * (1e-7 * (times - 2.0)).clip(0).sum(), rel=0.05)
+
+
+@pytest.mark.parametrize(("place", "is_told"), [("cells.f90:35", True), ("CELLS.F:3", True), ("halo.c:3", False)])
+def test_new_memory_in_fortran_may_be_that_of_sections_with_gaps(place: str, is_told: bool) -> None:
+    mapped = SeenPattern(
+        sites=(), count=1, text="", change="allocate once (malloc)", basis="", name=outside.MAPPED_AGAIN
+    )
+    assert ("a(5, :)" in change_in(mapped, place)) is is_told
+    assert ("malloc" in change_in(mapped, place)) is not is_told
 
 
 @pytest.mark.parametrize(("queued_s", "kept"), [(0.0, 1.0), (7e-6, 0.5), (1.0, 0.0)])

@@ -24,6 +24,9 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.slowpaths.program.managed import KINDS, PAGE_BYTES
 
+MAPPED_AGAIN = "memory mapped again and again"
+# What a Fortran program is told in place of other languages' examples.
+OF_SECTIONS = "a section with gaps as an argument, such as a(5, :), is copied into new memory: pass contiguous arrays"
 LEAST = 20  # times that pages are mapped again at one place, by a rank
 LEAST_PAGES = 16  # of one time: less is a list that grows
 OWN = 0.5  # share of what the page faults take, that calls which make objects may take for theirs
@@ -93,7 +96,7 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     sites, text = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
     value = np.array([again.each_s for again in ranks.values()]).mean(axis=0) * 1e9
     yield SeenPattern(
-        name="memory mapped again and again",
+        name=MAPPED_AGAIN,
         sites=sites,
         count=faults,
         text=text,
