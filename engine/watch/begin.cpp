@@ -23,6 +23,7 @@ namespace {
 constexpr int level_multiple = 3;
 
 constinit std::uint32_t last_recording = 0;
+constinit std::uint64_t begin_ticks = 0;  ///< that begin_record took
 constinit SpinLock beginning{};
 
 int thread_level() {
@@ -102,6 +103,7 @@ void forget_last() {
 
 void begin_record() {
     const SpinGuard guard(beginning);
+    const std::uint64_t since = now_ticks();
     if (has_file()) {  // another session
         guard_file();
         set_state(layout::running);
@@ -135,11 +137,13 @@ void begin_record() {
     if (last_recording == 0) pthread_atfork(nullptr, nullptr, stop_in_child);
     recording = ++last_recording;
     begin_samples();
+    begin_ticks = now_ticks() - since;
     if (!has_world) return;
     const CallCosts costs = measure_call_costs();
     head.call_cost_ns = costs.whole_ns;
     head.thinned_call_cost_ns = costs.thinned_ns;
     head.local_call_ticks = measure_local_ticks();
+    begin_ticks = now_ticks() - since;
 }
 
 void note_start(const Observed& call) {
@@ -169,6 +173,7 @@ void note_session_end() {
 void end_record() {
     const SpinGuard guard(beginning);
     if (recording == 0) return;
+    const std::uint64_t since = now_ticks();
     end_lanes();
     recording = 0;
     end_samples();
@@ -176,6 +181,7 @@ void end_record() {
     note_modules();
     note_requests();
     note_resources("end");
+    add_own_ticks(begin_ticks + now_ticks() - since);
     renew_anchor();
     set_state(layout::finalized);
     unguard_record();

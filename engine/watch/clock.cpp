@@ -67,7 +67,7 @@ void measure_ticks() {
 
 namespace {
 
-constexpr std::uint32_t blocks = 9, block_calls = 256, trial_calls = blocks * block_calls;
+constexpr std::uint32_t blocks = 9, block_calls = 128, trial_calls = blocks * block_calls;
 
 /// A lane and its part of a record that is no file. Events have fresh pages, as the record's have.
 struct Trial {

@@ -91,6 +91,10 @@ void end_lanes() {
     for (std::uint32_t lane = 0; lane < opened; ++lane) count_thinned(lanes[lane]);
 }
 
+void add_own_ticks(std::uint64_t ticks) {
+    if (opened != 0) lanes[0].row->own_ticks += ticks;
+}
+
 namespace {
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit Scratch own{};

@@ -149,6 +149,8 @@ Lane* lend_lane(Lane* lane);
 void begin_lanes();
 /// What was thinned is counted.
 void end_lanes();
+/// Of begin and end of the record, which are the first lane's.
+void add_own_ticks(std::uint64_t ticks);
 
 struct Scratch {
     static constexpr std::size_t inline_requests = 32;

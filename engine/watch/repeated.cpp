@@ -129,7 +129,7 @@ void leave_untimed(const Lane& lane, Observed& call, std::uint8_t& untimed) {
 void thin(Lane& lane, Observed& call, const Plan& plan) {
     // Messages that no library's default sends by a rendezvous, which a post may begin
     // (docs/internals/watch.md).
-    constexpr std::uint64_t short_bytes = 256;
+    constexpr std::uint64_t short_bytes = 2048;
     Repeated& known = *call.repeated;
     if (!can_thin(lane) || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
         if (plan.returns_at_once) call.stands_for = known.untimed + 1U;

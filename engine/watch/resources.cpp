@@ -282,7 +282,7 @@ void add_place(Words& words) {
 /// @return what it takes to map, touch and unmap each page, ns: the fastest of some turns; 0: not known, or
 /// no page faults, as with locked memory.
 double fault_ns() {
-    constexpr std::size_t bytes = std::size_t{1} << 20;
+    constexpr std::size_t bytes = std::size_t{256} << 10;
     constexpr int turns = 4;
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     double least = 0;

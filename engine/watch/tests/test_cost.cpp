@@ -26,6 +26,8 @@ TEST(Cost, IsMeasuredAndLeavesNothing) {
     ASSERT_EQ(lanes.size(), 1U);
     EXPECT_EQ(lanes[0].calls, 1U);
     EXPECT_EQ(lanes[0].events_seen, 1U);
+    const double run_ticks = static_cast<double>(record.header().end_ticks - record.header().start_ticks);
+    EXPECT_GT(static_cast<double>(lanes[0].own_ticks), run_ticks / 2) << "begin and end are most of this run";
     EXPECT_EQ(record.rows<layout::CallRow>(layout::Is::calls)[calls::MPI_Send].calls, 1U);
     EXPECT_EQ(record.rows<layout::Profile>(layout::Is::profile).size(), 1U);
     const std::vector<layout::Event> events = record.events();
