@@ -137,11 +137,9 @@ void begin_record() {
     if (last_recording == 0) pthread_atfork(nullptr, nullptr, stop_in_child);
     recording = ++last_recording;
     begin_samples();
+    begin_costs();
     begin_ticks = now_ticks() - since;
     if (!has_world) return;
-    const CallCosts costs = measure_call_costs();
-    head.call_cost_ns = costs.whole_ns;
-    head.thinned_call_cost_ns = costs.thinned_ns;
     head.local_call_ticks = measure_local_ticks();
     begin_ticks = now_ticks() - since;
 }
@@ -160,30 +158,32 @@ void note_start(const Observed& call) {
     write_world(head);
 }
 
-void note_session_end() {
-    if (is_world_there()) return;
+namespace {
+
+void write_end(layout::State state) {
     end_lanes();
     end_samples();
     note_modules();
     note_requests();
+    note_resources("end");
     renew_anchor();
-    set_state(layout::finalized);
+    set_state(state);
+}
+
+}  // namespace
+
+void note_session_end() {
+    if (!is_world_there()) write_end(layout::finalized);
 }
 
 void end_record() {
     const SpinGuard guard(beginning);
     if (recording == 0) return;
     const std::uint64_t since = now_ticks();
-    end_lanes();
     recording = 0;
-    end_samples();
     if (is_world_there()) header().local_call_ticks = measure_local_ticks();  // as fast as the program's own
-    note_modules();
-    note_requests();
-    note_resources("end");
+    write_end(layout::finalized);
     add_own_ticks(begin_ticks + now_ticks() - since);
-    renew_anchor();
-    set_state(layout::finalized);
     unguard_record();
 }
 
@@ -193,11 +193,7 @@ namespace {
 [[gnu::destructor]] void leave() {
     if (recording == 0) return;
     recording = 0;
-    note_modules();
-    note_requests();
-    note_resources("end");
-    renew_anchor();
-    if (header().state != layout::finalized) set_state(layout::ended);
+    write_end(header().state == layout::finalized ? layout::finalized : layout::ended);
 }
 
 }  // namespace

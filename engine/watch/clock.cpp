@@ -5,12 +5,8 @@
 
 #include <algorithm>
 
+#include "watch/file.hpp"
 #include "watch/lanes.hpp"
-#include "watch/library.hpp"
-#include "watch/observe.hpp"
-#include "watch/sites.hpp"
-#include "watch/streams.hpp"
-#include "watch/table.hpp"
 
 namespace slowpath::watch {
 
@@ -67,75 +63,38 @@ void measure_ticks() {
 
 namespace {
 
-constexpr std::uint32_t blocks = 9, block_calls = 128, trial_calls = blocks * block_calls;
+constinit std::uint64_t read_ticks = 0;  ///< that a reading of the clock takes
 
-/// A lane and its part of a record that is no file. Events have fresh pages, as the record's have.
-struct Trial {
-    Lane lane;
-    layout::Lane row;
-    layout::Current current;
-    layout::SectionRow profile_table, events_table;
-    layout::Profile profile[4];
-    layout::Event events[trial_calls];
-    WindowRun runs[trial_calls];
-};
-
-void set_up(Trial& trial) {
-    trial.profile_table.capacity = 4;
-    trial.events_table.capacity = trial_calls;
-    Lane& lane = trial.lane;
-    lane.row = &trial.row;
-    lane.current = &trial.current;
-    lane.number = not_in_record;
-    lane.profile = {trial.profile, &trial.profile_table};
-    lane.events = {trial.events, &trial.events_table};
-    lane.runs = trial.runs;
-}
-
-/// Every second one is like the one before it (repeated.hpp); of a busy thread all are.
-void send_once(const void* place, std::uint32_t number) {
-    const Word tag = number % 2 == 0 ? 0 : number;
-    Word arguments[] = {reinterpret_cast<Word>(place), 0, library().datatype_null, 0, tag,
-                        library().comm_world};
-    Observed call{calls::MPI_Send, arguments, place, place};
-    Scratch* const scratch = before(call);
-    start_clock(call);
-    stop_clock(call);
-    after(call, scratch);
-}
-
-/// Median over blocks.
-std::uint32_t call_ns(Trial& trial, std::uint32_t step) {
-    std::uint64_t took[blocks];
-    for (std::uint64_t& block : took) {
-        const std::uint64_t since = now_ticks();
-        for (std::uint32_t call = 0; call < block_calls; ++call) send_once(&trial, call * step);
-        block = now_ticks() - since;
-    }
-    std::nth_element(took, took + blocks / 2, took + blocks);
-    const std::uint64_t cost_ns = duration_ns(took[blocks / 2]) / block_calls;
-    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(cost_ns, 1, 1'000'000));
+void set_cost(std::uint32_t& cost_ns, const OwnCost& own) {
+    constexpr std::uint64_t enough = 8;
+    if (own.calls >= enough) cost_ns = static_cast<std::uint32_t>(duration_ns(own.ticks) / own.calls);
 }
 
 }  // namespace
 
-CallCosts measure_call_costs() {
-    Trial* const trial = map_rows<Trial>(1);
-    if (trial == nullptr) return {};
-    set_up(*trial);
-    Lane* const own = lend_lane(&trial->lane);
-    know_place(trial->lane, trial, trial);
-    CallCosts costs;
-    costs.whole_ns = call_ns(*trial, 1);
-    trial->lane.is_busy = true;
-    trial->lane.keeps_window = false;
-    trial->lane.window_end_ticks = UINT64_MAX;
-    costs.thinned_ns = call_ns(*trial, 0);
-    lend_lane(own);
-    sections().calls[calls::MPI_Send].calls = 0;
-    begin_streams();
-    unmap_rows(trial, 1);
-    return costs;
+void begin_costs() {
+    constexpr std::uint32_t usual_ns = 60, usual_thinned_ns = 30;
+    header().call_cost_ns = usual_ns;
+    header().thinned_call_cost_ns = usual_thinned_ns;
+    read_ticks = UINT64_MAX;
+    for (int attempt = 0; attempt < 16; ++attempt) {
+        const std::uint64_t since = now_ticks();
+        read_ticks = std::min(read_ticks, now_ticks() - since);
+    }
+}
+
+void note_own_cost(const Observed& call, std::uint64_t ticks) {
+    // More: the thread lost its core, or what took so long is counted as such (Lane::own_ticks).
+    constexpr std::uint64_t most_ns = 5000;
+    if (recording == 0 || duration_ns(ticks) > most_ns) return;
+    Lane& lane = current_lane();
+    if (lane.is_shared) return;
+    OwnCost& own = lane.own_cost[call.is_thinned ? 1 : 0];
+    own.ticks += ticks - std::min(ticks, 2 * read_ticks);
+    ++own.calls;
+    if (lane.number != 0) return;
+    set_cost(header().call_cost_ns, lane.own_cost[0]);
+    set_cost(header().thinned_call_cost_ns, lane.own_cost[1]);
 }
 
 }  // namespace slowpath::watch

@@ -32,15 +32,11 @@ inline std::uint64_t duration_ns(std::uint64_t duration_ticks) {
     return static_cast<std::uint64_t>(static_cast<double>(duration_ticks) * ns_per_tick);
 }
 
-/// Of `before`, `after` and two readings of the clock, of a send without a buffer: with its event, and on
-/// average of those of which one in 16 is recorded. 0: no memory to try it on.
-struct CallCosts {
-    std::uint32_t whole_ns = 0;
-    std::uint32_t thinned_ns = 0;
-};
+struct Observed;
 
-/// Between the record's opening and the program's first call: the recorder is given sends of its own making,
-/// and nothing of them stays. MPI is asked nothing.
-CallCosts measure_call_costs();
+/// What a call costs is taken to be usual until some of the program's own are measured.
+void begin_costs();
+/// Of one call in 61 the wrapper measures what it took beside the call itself.
+void note_own_cost(const Observed& call, std::uint64_t ticks);
 
 }  // namespace slowpath::watch

@@ -16,25 +16,6 @@ namespace {
 constinit std::atomic<int> lanes_thinning{0};
 constinit std::uint32_t before = layout::running;
 
-/// State 4 while events of any lane move.
-class Thinning {
-  public:
-    explicit Thinning(Lane& lane) : lane_(lane), since_(now_ticks()) {
-        if (lanes_thinning.fetch_add(1) == 0 && header().state != layout::thinning) before = header().state;
-        set_state(layout::thinning);
-    }
-    ~Thinning() {
-        if (lanes_thinning.fetch_sub(1) == 1) set_state(static_cast<layout::State>(before));
-        lane_.row->own_ticks += now_ticks() - since_;
-    }
-    Thinning(const Thinning&) = delete;
-    Thinning& operator=(const Thinning&) = delete;
-
-  private:
-    Lane& lane_;
-    std::uint64_t since_;
-};
-
 bool is_kept(const Lane& lane, std::uint64_t window) {
     return (window & ((std::uint64_t{1} << lane.row->level) - 1)) == 0;
 }
@@ -66,9 +47,12 @@ void drop_windows(Lane& lane) {
     lane.events.shrink(kept_events);
 }
 
-/// Make room for a window that is being recorded: the last one of the runs.
+/// Make room for a window that is being recorded: the last one of the runs. State 4 while events of any lane
+/// move.
 void thin(Lane& lane) {
-    const Thinning thinning(lane);
+    const std::uint64_t since = now_ticks();
+    if (lanes_thinning.fetch_add(1) == 0 && header().state != layout::thinning) before = header().state;
+    set_state(layout::thinning);
     const std::uint64_t current = lane.runs[lane.run_count - 1].window;
     constexpr std::uint32_t most_level = 63;
     const std::uint32_t enough = lane.events.capacity() - lane.events.capacity() / 4;
@@ -78,14 +62,15 @@ void thin(Lane& lane) {
         drop_windows(lane);
     }
     lane.keeps_window = is_kept(lane, current);
+    if (lanes_thinning.fetch_sub(1) == 1) set_state(static_cast<layout::State>(before));
+    lane.row->own_ticks += now_ticks() - since;
 }
 
 /// Whether the calls since the last window came so close together that to watch each of them would take more
-/// than 3 % of the time between them, as it was measured at the start.
+/// than 3 % of the time between them.
 bool find_busy(Lane& lane, std::uint64_t start_ticks) {
-    constexpr std::uint64_t usual_ns = 30, most_share = 33;
-    const std::uint32_t cost_ns = header().call_cost_ns;
-    const std::uint64_t busy_call_ns = (cost_ns == 0 ? usual_ns : cost_ns) * most_share;
+    constexpr std::uint64_t most_share = 33;
+    const std::uint64_t busy_call_ns = header().call_cost_ns * most_share;
     const std::uint64_t calls = lane.row->calls - lane.window_begin_calls;
     const std::uint64_t passed_ns =
         start_ticks > lane.window_begin_ticks ? duration_ns(start_ticks - lane.window_begin_ticks) : 0;

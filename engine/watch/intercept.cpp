@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "watch/clock.hpp"
 #include "watch/file.hpp"
 #include "watch/fortran.hpp"
 #include "watch/found.hpp"
@@ -35,6 +36,15 @@ namespace {
 /// The frame of this thread's outermost call. A call whose frame is not below it was made after that one was
 /// left by an exception or a jump, which an error handler may do.
 [[gnu::tls_model("initial-exec")]] constinit thread_local const void* outermost = nullptr;
+
+/// Of one call in 61, which is no multiple of a round of the program's or of what is thinned.
+bool is_measured() {
+    [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t rest = 61;
+    if (--rest != 0) [[likely]]
+        return false;
+    rest = 61;
+    return true;
+}
 
 bool is_start(Call call) {
     return call == calls::MPI_Init || call == calls::MPI_Init_thread || call == calls::MPI_Session_init;
@@ -75,10 +85,6 @@ void end() {
     return seen.error;
 }
 
-}  // namespace
-
-namespace {
-
 [[gnu::noinline, gnu::cold]] void count_at_its_place(Call call, const void* caller, const void* frame) {
     Observed seen{call, nullptr, caller, frame};
     note_fortran_caller(seen);
@@ -116,6 +122,8 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
     if (outermost > frame) [[unlikely]]
         return invoke(target, words);
     outermost = frame;
+    const std::uint64_t entered = is_measured() ? now_ticks() : 0;
+    std::uint64_t called = 0, returned = 0;
     Observed seen{call, words, caller, frame};
     note_fortran_caller(seen);
     Scratch* const scratch = before(seen);
@@ -123,10 +131,16 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
         start_or_end(seen, prefix, invoke);
     } else {
         start_clock(seen);
+        if (entered != 0) [[unlikely]]
+            called = now_ticks();
         seen.error = invoke(target, words);
+        if (entered != 0) [[unlikely]]
+            returned = now_ticks();
         stop_clock(seen);
     }
     after(seen, scratch);
+    if (returned != 0) [[unlikely]]
+        note_own_cost(seen, now_ticks() - returned + (called - entered));
     outermost = nullptr;
     return seen.error;
 }

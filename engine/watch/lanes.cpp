@@ -58,6 +58,7 @@ void forget(Lane& lane) {
     lane.window_end_ticks = lane.unwound = 0;
     lane.window_begin_ticks = lane.window_begin_calls = 0;
     lane.is_busy = lane.has_thinned = false;
+    for (OwnCost& own : lane.own_cost) own = {};
 }
 
 }  // namespace
@@ -73,13 +74,6 @@ Lane& take_lane() {
     own_lane = &lanes[number];
     own_lane_since = recording;
     return *own_lane;
-}
-
-Lane* lend_lane(Lane* lane) {
-    Lane* const had = own_lane_since == recording ? own_lane : nullptr;
-    own_lane = lane;
-    own_lane_since = lane == nullptr ? 0 : recording;
-    return had;
 }
 
 void begin_lanes() {
@@ -221,19 +215,15 @@ void release(Scratch& scratch) {
 
 namespace {
 
-Word argument(const Observed& call, const Plan& plan, Role role) {
-    return call.arguments[plan.at[static_cast<std::size_t>(role)]];
-}
-
 /// World rank of a partner; layout::none: the call has none of this role.
 std::int32_t partner(const Observed& call, const Plan& plan, Role role, std::uint16_t communicator) {
     if (!plan.has(role)) return layout::none;
-    return world_rank_of(communicator, static_cast<std::int32_t>(argument(call, plan, role)));
+    return world_rank_of(communicator, static_cast<std::int32_t>(plan.of(call.arguments, role)));
 }
 
 void show_communicator(layout::Current& current, const Observed& call, const Plan& plan) {
     const std::uint16_t row = plan.has(Role::communicator) && plan.action != Action::matched_receive
-                                  ? known_communicator_row(argument(call, plan, Role::communicator))
+                                  ? known_communicator_row(plan.of(call.arguments, Role::communicator))
                                   : layout::no_row;
     current.communicator = row;
     if (row == layout::no_row) return;
@@ -248,7 +238,7 @@ void show_communicator(layout::Current& current, const Observed& call, const Pla
     current.peer = partner(call, plan, Role::destination, row);
     current.source = partner(call, plan, Role::source, row);
     const Role tag = plan.has(Role::send_tag) ? Role::send_tag : Role::receive_tag;
-    current.tag = plan.has(tag) ? static_cast<std::int32_t>(argument(call, plan, tag)) : 0;
+    current.tag = plan.has(tag) ? static_cast<std::int32_t>(plan.of(call.arguments, tag)) : 0;
     if (plan.has(Role::source) && current.tag == library().any_tag) current.tag = layout::any;
 }
 
@@ -261,7 +251,7 @@ void show_requests(layout::Current& current, const Observed& call, const Plan& p
     if (count != 1) return;
     const Role role = plan.has(Role::requests) ? Role::requests : Role::request;
     const Pending* const pending =
-        find_request(scratch->handles[0], reinterpret_cast<const void*>(argument(call, plan, role)));
+        find_request(scratch->handles[0], reinterpret_cast<const void*>(plan.of(call.arguments, role)));
     if (pending != nullptr) current.request = pending->event.request;
 }
 

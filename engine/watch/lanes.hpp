@@ -91,6 +91,11 @@ struct Vain {
     std::uint64_t thinned_ticks;
 };
 
+/// Of calls that were measured.
+struct OwnCost {
+    std::uint64_t ticks, calls;
+};
+
 struct Lane {
     static constexpr std::size_t vain_slots = 16;
     static constexpr std::size_t repeated_slots = 256;
@@ -112,6 +117,7 @@ struct Lane {
     bool is_busy;      ///< in the last window the watch took too much of the time (find_busy)
     bool has_thinned;  ///< some Repeated::thinned or Vain::thinned are not 0
     std::uint64_t window_begin_ticks, window_begin_calls;
+    OwnCost own_cost[2];  ///< of calls that were recorded, and that were thinned
     WindowRun* runs;
     std::uint32_t run_count;
 
@@ -138,13 +144,6 @@ Lane& take_lane();
 inline Lane& current_lane() {
     return own_lane_since == recording ? *own_lane : take_lane();
 }
-
-/// Of a lane that is no row of the record.
-inline constexpr std::uint32_t not_in_record = 0xffffffff;
-
-/// What this thread records goes into `lane` until its own is given back.
-/// @return The one it had; nullptr: it has not called yet.
-Lane* lend_lane(Lane* lane);
 
 void begin_lanes();
 /// What was thinned is counted.

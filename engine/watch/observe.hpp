@@ -24,7 +24,7 @@ struct Seen {
     SiteSlot& slot;
 
     bool has(Role role) const { return plan.has(role); }
-    Word word(Role role) const { return call.arguments[plan.at[static_cast<std::size_t>(role)]]; }
+    Word word(Role role) const { return plan.of(call.arguments, role); }
     std::int32_t integer(Role role) const { return static_cast<std::int32_t>(word(role)); }
     std::uint64_t count(Role role) const {
         const auto given =

@@ -77,6 +77,7 @@ struct alignas(64) Plan {
     std::uint16_t kind = 0;  ///< bits of its event
     std::int8_t at[role_count] = {};  ///< position of the first argument of a role; -1: none
 
+    Word of(const Word* arguments, Role role) const { return arguments[at[static_cast<std::size_t>(role)]]; }
     bool repeats() const { return fixed_count != 0; }
     bool has(Role role) const { return at[static_cast<std::size_t>(role)] >= 0; }
 };

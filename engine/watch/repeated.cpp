@@ -26,10 +26,6 @@ std::size_t first_place(const Lane& lane, const Observed& call, const Plan& plan
     return scatter(key) % Lane::repeated_slots;
 }
 
-Word argument(const Observed& call, const Plan& plan, Role role) {
-    return call.arguments[plan.at[static_cast<std::size_t>(role)]];
-}
-
 /// Of these view_payload knows no buffer.
 bool is_no_address(Word buffer) {
     return buffer == library().bottom || buffer == library().in_place;
@@ -65,7 +61,7 @@ std::uint8_t buffer_of(const Plan& plan, const layout::Event& event) {
 /// As post_request does it, but for the event.
 Pending* post_again(const Observed& call, const Plan& plan, Repeated& known, const BufferView& buffer,
                     const Post& post) {
-    const auto* const location = reinterpret_cast<const void*>(argument(call, plan, Role::request));
+    const auto* const location = reinterpret_cast<const void*>(plan.of(call.arguments, Role::request));
     if (location == nullptr) return nullptr;
     Pending* const pending = remember_request(library().handle_at(location, 0), location);
     if (pending == nullptr) return nullptr;
@@ -177,13 +173,13 @@ void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     const bool has_buffer = known.buffer_at != Repeated::no_buffer;
     const unsigned start = has_buffer ? start_of(start_class(call.arguments[known.buffer_at])) : 0;
     const std::uint64_t ticks = call.is_untimed() ? 0 : call.end_ticks - call.start_ticks;
-    if (plan.ends_epoch && call.error == 0) end_epoch(argument(call, plan, Role::window));
+    if (plan.ends_epoch && call.error == 0) end_epoch(plan.of(call.arguments, Role::window));
     if (plan.lasting == Lasting::once) {
-        remember_thinned(reinterpret_cast<const void*>(argument(call, plan, Role::request)),
+        remember_thinned(reinterpret_cast<const void*>(plan.of(call.arguments, Role::request)),
                          known.event.site);
     } else if (known.stream.is_receive) {
         const std::uint64_t bytes =
-            read_status(reinterpret_cast<const void*>(argument(call, plan, Role::status))).bytes;
+            read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status))).bytes;
         if (bytes != known.event.bytes) return add_thinned(lane, known, start, 1, bytes, ticks);
     }
     if (duration_ns(ticks) >= long_ns) return add_thinned(lane, known, start, 1, known.event.bytes, ticks);
@@ -241,7 +237,7 @@ bool is_probe_of(const Vain& poll, const Word* arguments) {
 
 bool found_nothing(const Observed& call, const Plan& plan) {
     const Role role = plan.completes == Completes::some ? Role::out_count : Role::flag;
-    const auto* const found = reinterpret_cast<const std::int32_t*>(argument(call, plan, role));
+    const auto* const found = reinterpret_cast<const std::int32_t*>(plan.of(call.arguments, role));
     return found != nullptr && *found == 0;
 }
 
@@ -322,7 +318,7 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
         sequence = number_send(known.stream);
     } else if (plan.lasting == Lasting::no) {
         order = post_receive({known.stream.communicator, 0, 0, true, false});
-        bytes = read_status(reinterpret_cast<const void*>(argument(call, plan, Role::status))).bytes;
+        bytes = read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status))).bytes;
         sequence = number_receive(known.stream, order);
     } else {
         is_numbered = is_certain(known.stream);

@@ -33,18 +33,19 @@ constexpr std::size_t thinned_slots = 4096;
 constinit Thinned thinned[thinned_slots]{};
 constinit std::uint32_t thinned_open = 0;
 
-Thinned& thinned_slot(const void* location) {
+/// Neighbours in the program's array are neighbours here: none takes the place of another one.
+std::uint64_t spread(const void* location) {
     constexpr unsigned handle_shift = 2, slots_shift = 12;
     const std::uint64_t at = reinterpret_cast<std::uintptr_t>(location) >> handle_shift;
-    return thinned[(at ^ at >> slots_shift) % thinned_slots];
+    return at ^ at >> slots_shift;
+}
+
+Thinned& thinned_slot(const void* location) {
+    return thinned[spread(location) % thinned_slots];
 }
 
 Pending& aside_slot(std::uint64_t key, const void* location) {
-    // Neighbours in the program's array are neighbours here: none takes the place of another one.
-    constexpr unsigned handle_shift = 2, slots_shift = 12;
-    static_assert(aside_slots == 1 << slots_shift);
-    const std::uint64_t at = reinterpret_cast<std::uintptr_t>(location) >> handle_shift;
-    return aside[(at ^ at >> slots_shift ^ key * 31) % aside_slots];
+    return aside[(spread(location) ^ key * 31) % aside_slots];
 }
 
 Pending* put_aside(std::uint64_t key, const void* location) {

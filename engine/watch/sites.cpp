@@ -171,10 +171,6 @@ SiteSlot& search_site(Lane& lane, const Observed& call) {
     return *slot;
 }
 
-void know_place(Lane& lane, const void* caller, const void* frame) {
-    take_slot(lane, caller, frame);
-}
-
 void begin_sites() {
     std::memset(site_index, 0, sizeof site_index);
     module_rereads = 0;

@@ -26,9 +26,6 @@ inline SiteSlot& find_site(Lane& lane, const Observed& call) {
     return is_it ? home : search_site(lane, call);
 }
 
-/// A place that is known without unwinding: row 0.
-void know_place(Lane& lane, const void* caller, const void* frame);
-
 void begin_sites();
 
 /// Write a line `map` for each executable mapping that has none yet.

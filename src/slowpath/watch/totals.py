@@ -342,17 +342,16 @@ def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
 
 
 def _own_cost_s(found: Attributed, seconds: CallSeconds) -> float:
-    """The library's own work, a rank, and recorded calls times the cost of one, which each rank measured as it began.
+    """The library's own work, a rank, and calls times the cost of one, which each rank measured on some of its own.
 
-    A call that completes several requests is as many events; one without an event counts as one with it; one that was
-    thinned has a cost of its own. A loop that waits by polling ends no later for what its polls cost. A rank's cost is
-    no more than its time outside MPI, since the library works before it notes the entry of a call and after it noted
-    the return, and no more than its run.
+    One that was thinned has a cost of its own. A loop that waits by polling ends no later for what its polls cost. A
+    rank's cost is no more than its time outside MPI, since the library works before it notes the entry of a call and
+    after it noted the return, and no more than its run.
     """
     world = found.world
     total = 0.0
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
-        calls = float(np.maximum(record.lanes["calls"], record.lanes["events_seen"]).sum(dtype=float))
+        calls = float(record.lanes["calls"].sum(dtype=float))
         thinned = float(record.lanes["thinned"].sum(dtype=float))
         calls = max(calls - thinned - (world.polls[i] if world.polls else 0.0), 0.0)
         own = clock.duration_s(record.lanes["own_ticks"].sum(dtype=float))
