@@ -125,6 +125,18 @@ def test_a_rank_is_late_where_it_computes_more_than_equal_ranks_do_by_chance(
     assert is_named or not any("is late: " in name for name in named)
 
 
+@pytest.mark.parametrize("call", ["MPI_Send", "MPI_Sendrecv"])
+def test_what_is_passed_on_by_calls_that_send_and_receive_at_once_takes_no_turns(call: str, tmp_path: Path) -> None:
+    calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
+    n, rows = 40, np.arange(40)
+    passed = dataclasses.replace(
+        calls, **{name: getattr(calls, name)[:n] for name in ("rank", "start_s", "end_s", "communicator", "weight")},
+        thread=0 * rows, call=rows % 2, names=("MPI_Recv", call), offset=rows % 2, is_collective=rows < 0,
+        messages=dataclasses.replace(calls.messages, arrived=rows[::2]),
+    )  # fmt: skip
+    assert waiting._passed_on(passed, rows[1::2]) is (call == "MPI_Send")
+
+
 def sleeping_polls(program: Program) -> None:
     """Rank 1 looks for a message each millisecond; rank 0 sends one each 2.5 ms, as long as the others compute."""
     for _ in range(40):

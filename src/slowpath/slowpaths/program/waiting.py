@@ -537,6 +537,7 @@ def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
     before = np.maximum(sends - 1, 0)
     fits = (calls.thread[before] == calls.thread[sends]) & np.isin(before, calls.messages.arrived)
     fits &= (calls.offset[before] != calls.offset[sends]) & ~calls.is_collective[before]
+    fits &= ~calls.named("MPI_Sendrecv", "MPI_Sendrecv_replace")[sends]  # these send and receive at once already
     return bool(fits.sum() >= USUAL * sends.size)
 
 
