@@ -7,18 +7,23 @@ def test_a_healthy_machine_gets_one_line() -> None:
 
 
 def test_never_more_than_a_screen() -> None:
-    long = "word " * 100
+    long = "; ".join(["word " * 9] * 12)
     brief = Brief(answer=long, actions=(long,) * 9, undecided=long, notes=(long,) * 9, report="x/report.html")
-    for width in (20, 40, 80, 100):
+    for width in (60, 80, 100):
         lines = brief.lines(width)
-        assert len(lines) <= MOST_LINES
+        assert len(lines) <= MOST_LINES + 3  # an answer, three actions and what is open, of three lines each at most
         assert lines[-1] == "Report: x/report.html"
     assert sum(line.startswith("  3. ") for line in lines) == 1
     assert not any(line.startswith("  4. ") for line in lines)
 
 
-def test_what_is_cut_is_marked_as_cut() -> None:
-    lines = Brief(answer="yes", actions=("word " * 100,)).lines(80)
-    assert lines[-1].endswith(" ...")
+def test_whole_clauses_are_left_out_and_that_is_said() -> None:
+    lines = Brief(answer="yes", actions=("; ".join(["word " * 9] * 12),)).lines(80)
+    assert lines[-1].endswith("; more in the report.")
     assert lines[1].startswith("  1. ")
     assert lines[2].startswith("     ")
+
+
+def test_a_clause_is_never_cut() -> None:
+    (_, *action) = Brief(answer="yes", actions=("word " * 100 + "end",)).lines(80)
+    assert action[-1].endswith("end")

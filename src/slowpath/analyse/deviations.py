@@ -51,9 +51,8 @@ _FEW = 0.2  # of a group's cells that know the slow rank
 _EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
 GRANULES = (64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
-NOT_TRAITS = frozenset(
-    ("messages", "allocations", "samples", "time_limit_s", "warmup_s", "validate", "puts", "uses", "instructions")
-)
+NOT_TRAITS = frozenset(("messages", "allocations", "samples", "time_limit_s", "warmup_s", "validate"))
+NOT_TRAITS |= {"puts", "uses", "pauses", "instructions"}
 
 # The calls that a time holds. Those of a receive that waits for its sender are in the receive's time as well.
 

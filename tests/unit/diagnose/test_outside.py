@@ -69,6 +69,15 @@ def test_what_was_not_measured_again_is_no_fault_though_something_else_was(ping_
     assert only.needs_cause
 
 
+def test_a_single_time_of_the_panel_is_a_suspicion_however_slow(ping_pong: dict[str, str]) -> None:
+    def at_64(parameters: Mapping[str, str]) -> float:
+        return 50e-6 if parameters["message_bytes"] == "64" else 0.0
+
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, at_64, 14))
+    (lone,) = outside([*measured, again(panel(ping_pong, at_64, 15))], known)
+    assert lone.needs_cause
+
+
 def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping_pong: dict[str, str]) -> None:
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
     state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)

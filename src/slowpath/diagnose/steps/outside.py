@@ -38,7 +38,6 @@ ROUNDS = 5
 MOST_STEPS = 2  # the second narrows a limit that the first bracketed
 _MOST_AGAIN = 6  # cells of a group
 _BETWEEN = 5  # lengths between the longest that is not slow and the shortest that is
-_CLEAR = 1.15  # times the limit: where one cell alone is slow
 _STEP = 8  # bytes: lengths are multiples of it
 _FAR = 2.0  # times its reference, that a cell takes with which others are compared that have none
 _PART = 1 / 3  # of its cost, that one of them has to have
@@ -136,7 +135,8 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
             return False  # it came up behind a group that was a disturbance, and was measured once
         if loaded:
             return len(group.cells) >= MANY
-        return len(group.cells) > 1 or any(one.item.interval[0] > _CLEAR * one.limit for one in group.slow)
+        # One of 6,000 times lies outside in many a healthy run; a call's cost shows in more than one.
+        return len({(one.item.cell, one.item.phase, one.item.traits.get("idle_s")) for one in group.slow}) > 1
 
     return findings_outside(survey_of(measured).results, panel, is_sure) if panel else []
 
