@@ -17,6 +17,7 @@ import pytest
 
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.place import gpu_driver_is_there
 from slowpath.mpi.settings import resolve
 from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S
@@ -123,6 +124,17 @@ def test_dry_run_starts_nothing(
     assert f"campaign file, to start your own from: {campaign}" in done.stderr
     assert "latency: 4 cells of p2p: " in done.stderr
     assert "message_bytes 8, 1048576" in done.stderr
+
+
+@pytest.mark.skipif(gpu_driver_is_there({}), reason="there is a GPU driver here")
+def test_without_a_gpu_nothing_is_built_for_cells_of_its_memory(
+    slowpath: Slowpath, env: dict[str, str], tmp_path: Path
+) -> None:
+    done = slowpath("run", "overalloc", env={**env, "SLOWPATH_CACHE_DIR": str(tmp_path / "cache")})
+    assert done.returncode == 4
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.strip().endswith("nothing was built or measured; run it on a node with a GPU")
+    assert not list(tmp_path.rglob("slowpath-engine"))
 
 
 def test_more_ranks_than_cores_are_warned_of_with_what_lets_them_yield(

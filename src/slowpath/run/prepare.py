@@ -335,19 +335,33 @@ def prepare(
           pace: of launches that are over; the budget and the estimated cost count by it.
     Raises: UsageError, EnvironmentFailure."""
     campaign = _sound(asked) if isinstance(asked, Campaign) else load(asked)
-    libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell, dry)
+    lacks_gpu = not dry and _needs_gpu(campaign) and not gpu_driver_is_there(environ)
+    say: Tell = (lambda _: None) if lacks_gpu else tell
+    libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, say, dry or lacks_gpu)
     first = libraries.usable[0]
     # All engines are built from one source, so that what one describes and accepts holds for all.
     description = describe(first.engine, first.mpi.environ(environ))
     planned_for = libraries.planned_for
     nodes = nodes or nodes_of(find_allocation(environ))
     plan = expand(campaign, description, planned_for, _seed(seed), ranks, rounds, nodes, checker_of(first, environ))
+    if lacks_gpu:
+        raise EnvironmentFailure(
+            f"campaign {campaign.name}: every cell needs the memory of a GPU, and this machine has no GPU driver; "
+            "nothing was built or measured; run it on a node with a GPU"
+        )
     plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
     notes = list(libraries.notes)
     if budget_s is not None:
         plan, note = fit_budget(plan, budget_s, allocated_nodes(environ), pace)
         notes += [note] if note else []
     return replace(_prepared(plan, campaign, libraries.usable, description, environ, tuple(notes)), pace=pace)
+
+
+def _needs_gpu(campaign: Campaign) -> bool:
+    """Whether no cell can run without a GPU, so that its engine need not be built to find that out."""
+    memories = [table.parameters.get("memory", "host") for table in campaign.cells]
+    every = [str(one) for given in memories for one in (given if isinstance(given, list | tuple) else [given])]
+    return bool(every) and all("device" in memory for memory in every)
 
 
 def prepare_on(
