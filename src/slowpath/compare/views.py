@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -72,6 +73,8 @@ def part_lines(found: Comparison) -> list[str]:
 def render_comparison_brief(found: Comparison) -> str:
     """Return whether B is slower, and what the slower cells share, on one screen; `render_comparison` has all rows."""
     worst = sorted((row for row in found.rows if row.verdict == "slower"), key=lambda row: -(row.ratio or 0.0))
+    open_rows = [row for row in found.rows if row.verdict == "undecided" and row.ratio]
+    apart = [] if worst else sorted(open_rows, key=lambda row: -abs(math.log(row.ratio or 1.0)))[:3]
     lacking = [f"{fmt.plural(len(found.uncompared), 'cell')} not compared"] if found.uncompared else []
     if 0 < found.verdicts["undecided"] < len(found.rows):
         lacking.insert(0, f"{found.verdicts['undecided']} of {fmt.plural(len(found.rows), 'comparison')} undecided")
@@ -79,6 +82,7 @@ def render_comparison_brief(found: Comparison) -> str:
     notes = [*factor_sentences(found), *part_lines(found), *doubts, found.caution]
     brief = Brief(
         answer=plain(answer(found)),
+        measured=tuple(plain(f"Furthest apart, but undecided: {row_words(row)}.") for row in apart),
         actions=tuple(plain(words) for words in [*found.shared, *(f"{row_words(row)}." for row in worst)]),
         undecided=plain(f"{', '.join(lacking)}.").capitalize() if lacking else None,
         notes=(*map(plain, notes), "All rows: --full."),

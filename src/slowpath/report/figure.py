@@ -350,13 +350,14 @@ Block = Plot | Rows | Matrix | Table | Text | Heading | Items | Facts | Lines | 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section.  Args: nav: its name in the navigation; "": it has none there."""
+    """A section.  Args: nav: its name in the navigation; "": it has none there.  folded: all but its title."""
 
     id: str
     title: str
     nav: str
     blocks: Sequence[Block]
     lead: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from slowpath.report.figure import (
     Block,
     Cell,
     Facts,
-    Heading,
+    Fold,
     Mark,
     Quantity,
     Row,
@@ -516,14 +516,21 @@ def put_section(results: Results) -> Section | None:
         words = f"Intervals: {kinds[0]}. " if len(kinds) == 1 else ""
         words += f"Those of the ratios: {of_ratios[0]}." if len(of_ratios) == 1 else ""
         layers = [(wording.words, wording.meaning) for wording in WORDINGS.values() if wording.meaning]
-        blocks += [Heading("Everything that puts")] if blocks else []
-        blocks += [Table("", _HEAD_OF_PAGE, shown, wide=True), Text(words, "sub"), Facts(layers, "The layers")]
+        table: list[Block] = [
+            Table("", _HEAD_OF_PAGE, shown, wide=True),
+            Text(words, "sub"),
+            Facts(layers, "The layers"),
+        ]
+        blocks += [Fold("Everything that puts, as a table", table)] if blocks else table
     key = [(f"bar {STYLES[place % len(STYLES)]}", f"in launches of {mpi or 'this MPI'}")
            for place, mpi in enumerate(mpis)]  # fmt: skip
-    for place, (words, rows) in enumerate(tables):
-        blocks += _charts(words, rows, mpis, key, history=place == 0)
-    blocks += [_split_figure(split) for split in results.put.splits]
-    blocks += _others(cells, {row.cell.cell for row in first})
+    charts = [_charts(words, rows, mpis, key, history=place == 0) for place, (words, rows) in enumerate(tables)]
+    pictures = [block for chart in charts for block in chart]
+    folded: list[Block] = [*pictures[1:]]
+    folded += [_split_figure(split) for split in results.put.splits]
+    folded += _others(cells, {row.cell.cell for row in first})
+    blocks += pictures[:1]
+    blocks += [Fold("Rates, other conditions, and other calls", folded)] if folded else []
     return Section("put", "What a put costs", "Put", blocks, _LEAD)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,6 +68,15 @@ def _page(results: Results, most: int) -> Page:
         (*LEVELS.get(line.level, LEVELS["info"]), line.text, anchor(line.contrast) if line.contrast in rows else "")
         for line in verdict.lines
     ]
+    answers, study = answers_of(results), study_sections(results)
+    details = [
+        *of_cells.contrasts_section(results, most),
+        *_cell_sections(results, few),
+        *_skipped_section(results),
+        environment_section(results),
+        _reproduce_section(results, few),
+        Section("notes", "Notes and definitions", "", [Items(results.notes), Facts(_TERMS)]),
+    ]
     findings = findings_section(kinds_words(results.findings), results.findings, lambda _: Sources(results), rows)
     title = run.title or "Slowpath"
     imported = "Imported: the times come from a log, not from Slowpath's engine." if run.imported else ""
@@ -80,17 +90,13 @@ def _page(results: Results, most: int) -> Page:
         f"network: everything shown is in it or in the run folder {folder}.",
         [
             *panel_section(results.panel, results.no_reference),
+            *(study if answers else []),  # who runs a study asks its question, and what is slow beside it comes second
             *findings,
-            *study_sections(results),
+            *([] if answers else study),
             *of_cells.node_pairs_section(results),
-            *of_cells.contrasts_section(results, most),
-            *_cell_sections(results, few),
-            *_skipped_section(results),
-            environment_section(results),
-            _reproduce_section(results, few),
-            Section("notes", "Notes and definitions", "", [Items(results.notes), Facts(_TERMS)]),
+            *(dataclasses.replace(section, folded=bool(answers or findings or results.panel)) for section in details),
         ],
-        answers_of(results),
+        answers,
         verdict.actions,
         [warning for warning in warnings if warning],
         place(results),

@@ -193,6 +193,18 @@ def test_a_comparison_says_on_one_screen_where_b_is_slower() -> None:
     assert same.startswith("B is not slower than A: ")
 
 
+def test_where_nothing_is_decided_both_times_are_shown_all_the_same() -> None:
+    rng = np.random.default_rng(3)
+    found = compare(planted.run_of(rng, "a", 12), planted.run_of(rng, "b", 12), 0.03)
+    open_rows = [replace(row, verdict="undecided") for row in found.rows]
+    open_rows[5] = replace(open_rows[5], ratio=1.4)
+    verdicts = {"slower": 0, "faster": 0, "same": 0, "undecided": 12}
+    lines = render_comparison_brief(replace(found, rows=open_rows, verdicts=verdicts)).splitlines()
+    assert lines[0].startswith("Undecided: none of 12 comparisons shows whether B differs from A")
+    assert lines[1].startswith("Furthest apart, but undecided: cell 5")
+    assert " against " in lines[1]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

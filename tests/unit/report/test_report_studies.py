@@ -374,3 +374,12 @@ def test_files_hold_every_row(puts: Results, tmp_path: Path) -> None:
     lines = (tmp_path / "put-table.md").read_text().splitlines()
     assert {line.count("|") for line in lines[: len(rows) + 2]} == {7}
     assert f"simple datatype (mpich): {NOT_MEASURED}." in lines
+
+
+def test_a_study_stands_first_and_what_else_was_measured_is_folded(cannon: Results) -> None:
+    page = render_html(cannon)
+    sections = re.findall(r'<section id="([^"]+)"', page)
+    assert sections[0] == "cannon"
+    for section in sections[sections.index("environment") :]:
+        after_title = page.split(f'<section id="{section}"')[1].split("</h2>")[1]
+        assert after_title.lstrip().startswith("<details")

@@ -27,9 +27,9 @@
   // A link to something folded opens it.
   function openTarget() {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const folded = target && target.closest("details");
+    let folded = target && (target.closest("details") || target.querySelector(":scope > details"));
     if (!folded) return;
-    folded.open = true;
+    for (; folded; folded = folded.parentElement.closest("details")) folded.open = true;
     target.scrollIntoView();
   }
   addEventListener("hashchange", openTarget);
