@@ -28,6 +28,7 @@ class RankShare:
     grown_bytes by which its memory in RAM grew.  touched_bytes: at most, in between
     faults      page faults without a disk.  fault_s: what one takes, mapped and unmapped, as measured at begin and end
     throttled_s for which its control group's quota stopped processors, added up
+    worked_s    by its accounts, in which it neither waited nor lacked a processor.  without_s: in which it lacked one
     """
 
     rank: int
@@ -46,6 +47,8 @@ class RankShare:
     fault_s: tuple[float, ...] = field(default=(), kw_only=True)
     throttled_s: float | None = field(default=None, kw_only=True)
     ran_s: float | None = field(default=None, kw_only=True)
+    worked_s: float | None = field(default=None, kw_only=True)
+    without_s: float | None = field(default=None, kw_only=True)
 
     @property
     def elapsed_ratio(self) -> float:

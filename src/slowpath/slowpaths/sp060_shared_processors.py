@@ -39,16 +39,18 @@ def _ranks_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     """The ranks that may only use fewer processors than they are; where several groups are, the one that loses most."""
     found = crowds(every)
     found = [crowd for crowd in found if _lost_s(crowd)[0] >= min(UNEVEN * crowd.ranks[0].span_s, UNEVEN_S)]
-    return [_ranks_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []
+    worst = max(found, key=_waited_s, default=None)
+    if worst is None or not _waited_s(worst):
+        return []
+    return [_ranks_pattern(worst, len(found) - 1, sum(rank.host == worst.host for rank in every))]
 
 
 def _waited_s(crowd: Crowd) -> float:
     """A rank, in the queue for a processor."""
-    known = [rank.waited_s for rank in crowd.ranks if rank.waited_s is not None]
-    return fmean(known) if known else 0.0
+    return fmean(rank.waited_s or 0.0 for rank in crowd.ranks)
 
 
-def _ranks_pattern(crowd: Crowd, more: int) -> SeenPattern:
+def _ranks_pattern(crowd: Crowd, more: int, on_host: int) -> SeenPattern:
     ranks, waited_s = crowd.ranks, _waited_s(crowd)
     who = listed([str(rank.rank) for rank in ranks[:MOST_NAMED]]) + (" and more" if len(ranks) > MOST_NAMED else "")
     count, span_s = len(crowd.processors), fmean(rank.span_s for rank in ranks)
@@ -59,47 +61,43 @@ def _ranks_pattern(crowd: Crowd, more: int) -> SeenPattern:
         text=f"{len(ranks)} ranks on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
         f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
-        change=_change(crowd, count),
-        basis="the time in MPI while a rank was in the kernel's run queue, but no more than the run takes beyond what "
-        "all ranks compute, divided among the processors; low: half of each rank's queue time; high: both",
+        change=_change(crowd, max(ranks[0].online or 0, count), on_host),
+        basis="the time without a processor in the accounts, but no more than the run takes beyond all that ranks do, "
+        "divided among the processors, if that is a third of high; low: half; high: beyond what they do outside MPI",
         more_s=_lost_s(crowd),
     )
 
 
 def _lost_s(crowd: Crowd) -> tuple[float, float, float]:
-    """Value, low, high of the run. A rank in MPI waits for one without a processor, while any stands in the queue.
-
-    As few ranks as processors have as much to compute in sum: no less time than that takes is left.
-    """
-    waited_s, span_s = _waited_s(crowd), fmean(rank.span_s for rank in crowd.ranks)
-    queue_s = waited_s * len(crowd.ranks)
-    mpi_s = fmean(min(rank.mpi_s, rank.span_s) for rank in crowd.ranks)
-    computed_s = [_computed_s(rank) for rank in crowd.ranks]
-    most_s = max(span_s - max(sum(computed_s) / len(crowd.processors), *computed_s), 0.0)
-    value_s = min(max(waited_s, min(mpi_s, queue_s)), most_s)
-    high_s = max(value_s, min(mpi_s + waited_s, queue_s, most_s))
-    return value_s, min(waited_s, value_s) / 2, high_s
+    """Value, low, high of the run. As few ranks as processors have as much to do in sum, less what polls in MPI."""
+    span_s = fmean(rank.span_s for rank in crowd.ranks)
+    without_s = fmean((rank.waited_s if rank.without_s is None else rank.without_s) or 0.0 for rank in crowd.ranks)
+    computed_s, done_s = map(_computed_s, crowd.ranks), (rank.worked_s or 0.0 for rank in crowd.ranks)
+    most_s, least_s = (
+        max(span_s - max(sum(each) / len(crowd.processors), *each), 0.0) for each in map(tuple, (computed_s, done_s))
+    )
+    high_s = min(without_s, most_s)
+    value_s = min(high_s, max(least_s, high_s / 3))
+    return value_s, value_s / 2, high_s
 
 
 def _computed_s(rank: RankShare) -> float:
     """Processor time outside MPI, where a rank stands in the queue as often as in MPI."""
     outside_s = max(rank.span_s - rank.mpi_s, 0.0)
-    queued_s = (rank.waited_s or 0.0) * outside_s / rank.span_s if rank.span_s > 0 else 0.0
+    queued_s = (rank.waited_s or 0.0) * outside_s / max(rank.span_s, 1e-9)
     return min(outside_s - queued_s, outside_s if rank.ran_s is None else rank.ran_s)
 
 
-def _change(crowd: Crowd, count: int) -> str:
-    online = max((rank.online or 0 for rank in crowd.ranks), default=0)
+def _change(crowd: Crowd, online: int, on_host: int) -> str:
+    """Args: online, on_host: processors and ranks of its host."""
+    ranks, count, named = len(crowd.ranks), len(crowd.processors), format_cpu_list(sorted(crowd.processors))
     yields = f"or let ranks that wait yield ({PROVE})"
-    if online > count:
-        return (
-            f"{len(crowd.ranks)} ranks share {count} of {online} processors of {crowd.host}: bind each to its own "
-            f"core, or none; {yields}"
-        )
-    return (
-        f"{len(crowd.ranks)} ranks share the {count} processor{'s' if count > 1 else ''} of {crowd.host}: start at "
-        f"most {count} there, {yields}"
-    )
+    if on_host <= online:
+        share = f"{ranks} ranks share {count} of {online} processors of {crowd.host}"
+        return f"{share}: bind each to its own core, or none; {yields}"
+    where = f", {ranks} on {'each' if ranks * online == on_host * count else named}" if online > count else ""
+    share = f"{on_host} ranks share the {online} processor{'s' if online > 1 else ''} of {crowd.host}{where}"
+    return f"{share}: start at most {online} there, {yields}"
 
 
 def _threads_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
@@ -107,17 +105,13 @@ def _threads_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     ranks = [share for share in every if share.span_s >= SHORTEST_S]
     shared = {(crowd.host, rank.rank) for crowd in crowds(ranks) for rank in crowd.ranks}
     found = crowds([rank for rank in ranks if (rank.host, rank.rank) not in shared], lambda one: one.busy or 1)
-    return (
-        [_threads_pattern(max(found, key=_thread_waited_s), len(found) - 1)]
-        if any(map(_thread_waited_s, found))
-        else []
-    )
+    worst = max(found, key=_thread_waited_s, default=None)
+    return [_threads_pattern(worst, len(found) - 1)] if worst and _thread_waited_s(worst) else []
 
 
 def _thread_waited_s(crowd: Crowd) -> float:
     """A busy thread, in the queue for a processor."""
-    known = [rank.busy_waited_s for rank in crowd.ranks if rank.busy_waited_s is not None]
-    return fmean(known) if known else 0.0
+    return fmean(rank.busy_waited_s or 0.0 for rank in crowd.ranks)
 
 
 def _threads_pattern(crowd: Crowd, more: int) -> SeenPattern:

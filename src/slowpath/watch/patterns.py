@@ -461,8 +461,6 @@ def _finding(
     places = [sites[site] for site in known]
     where = place_words(places[0]) if places else "a place that is not known"
     other = place_words(places[1]) if len(places) > 1 else "a place that is not known"
-    files = [f"{site.file}:{site.line}" for site in places[:1] if site.file and site.line]
-    head = f"{files[0]}: " if files else ""
     counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size or one.sooner.size
     how = "Priced" if one.is_measured else "Estimated"
     basis = f" {how}: {one.basis}." if counted_s else ""
@@ -494,16 +492,19 @@ def _finding(
             ),
         ),
         prove=one.prove,
-        change=None if one.prove else f"{head}{one.change}",
+        change=None if one.prove else change_in(one, [f"{at.file}:{at.line}" if at.line else "" for at in places]),
         status="priced" if one.is_measured else "estimated",
     )
 
 
-def change_in(one: SeenPattern, place: str) -> str:
-    """Return what to change, in words of the language of the place, as file:line."""
-    if one.name == MAPPED_AGAIN and _FORTRAN.search(place):
-        return f"{one.change.partition(' (')[0]} ({OF_SECTIONS})"
-    return one.change
+def change_in(one: SeenPattern, places: Sequence[str]) -> str:
+    """Return where and what to change, in words of the language.  Args: places: as file:line, the first one's first."""
+    head, change = "".join(f"{place}: " for place in places[:1] if place), one.change
+    if one.name == MAPPED_AGAIN and "between" in one.text and all(places[:2]) and len(places) > 1:
+        head = f"Between {places[1]} and {places[0]}: "  # at neither of the two
+    if one.name == MAPPED_AGAIN and _FORTRAN.search(head):
+        change = f"{change.partition(' (')[0]} ({OF_SECTIONS})"
+    return f"{head}{change}"
 
 
 def _with_own_ids(findings: Sequence[WatchFinding]) -> list[WatchFinding]:

@@ -81,12 +81,11 @@ def _stopped(rank: RankResources | None, shares: Sequence[RankShare]) -> Mapping
 
 
 def _shared(shares: Sequence[RankShare]) -> Mapping[str, str | int | None]:
-    """Processors that ranks take turns on, and those of the node; None: they don't, or lost nothing by it."""
-    lost = [crowd for crowd in crowds(shares) if any(_lost(one) for one in crowd.ranks)]
-    if not lost:
+    """All processors of ranks that take turns, and those of the node; None: they don't, or lost nothing by it."""
+    if not any(_lost(one) for crowd in crowds(shares) for one in crowd.ranks):
         return {"processors": None}
-    first = min(lost, key=lambda crowd: len(crowd.processors))
-    return {"processors": format_cpu_list(sorted(first.processors)), "online": first.ranks[0].online}
+    every = frozenset[int]().union(*(one.processors for one in shares))
+    return {"processors": format_cpu_list(sorted(every)), "online": shares[0].online}
 
 
 def _lost(one: RankShare) -> bool:

@@ -22,10 +22,11 @@ from slowpath.core.units import seconds
 from slowpath.findings.program_pattern import ProgramResources, RankShare
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import MPI_LIBRARIES, named_in
+from slowpath.watch.accounts import IDLE
 from slowpath.watch.folder import WatchInfo, WatchLauncher
 from slowpath.watch.record.job import RecordedResources, Ticks, WatchedJob, resources_in
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.results import RankResources, RankTime, WatchResults
+from slowpath.watch.results import AccountName, RankResources, RankTime, WatchResults
 
 BUSY_SHARE: Final = 0.1  # of the run: threads that ran for so long are busy ones, as in engine/watch/resources.cpp
 _S: Final = 1e-9
@@ -85,7 +86,8 @@ def program_resources(results: WatchResults) -> ProgramResources | None:
     if not results.resources:
         return None
     times = {rank.rank: rank for rank in results.ranks}
-    shares = [_share(one, times[one.rank]) for one in results.resources if one.rank in times]
+    spent = {rank.rank: [(a.name, a.by_rank[i]) for a in results.accounts] for i, rank in enumerate(results.ranks)}
+    shares = [_share(one, times[one.rank], spent[one.rank]) for one in results.resources if one.rank in times]
     span_s = results.program.span_s if results.program.span_s is not None else results.program.wall_s
     return ProgramResources(tuple(shares), span_s, results.program.launcher_s)
 
@@ -126,7 +128,7 @@ def launcher_seconds(info: WatchInfo, job: WatchedJob, resources: Sequence[RankR
     return max(info.ran_s - sum(used), 0.0)
 
 
-def _share(one: RankResources, time: RankTime) -> RankShare:
+def _share(one: RankResources, time: RankTime, spent: Sequence[tuple[AccountName, float]]) -> RankShare:
     busy = one.busy_threads
     waited = one.threads_waited_s / busy if one.threads_waited_s is not None and busy else None
     ended = busy is not None and busy < 2 and (one.others_ran_s or 0) >= BUSY_SHARE * time.span_s
@@ -149,6 +151,8 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         fault_s=one.fault_s or (),
         throttled_s=one.throttled_s,
         ran_s=one.ran_s,
+        worked_s=sum(value_s for name, value_s in spent if name not in IDLE),
+        without_s=dict(spent).get("no processor", 0.0) if spent else None,
     )
 
 

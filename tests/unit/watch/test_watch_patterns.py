@@ -122,10 +122,14 @@ def test_files_that_are_opened_anew_are_named(opened: int, is_named: bool, tmp_p
     for rank in program.job.ranks:
         rank.profile_row("MPI_File_open", 200_000, opened, site=HERE)
         rank.profile_row("MPI_File_close", 100_000, opened, site=THERE)
+        rank.profile_row("MPI_File_preallocate", 500_000, opened, site=ELSEWHERE)
     findings = {finding.name: finding for finding in program.watched(tmp_path).findings}
     assert ("files made anew" in findings) is is_named
-    if is_named:
+    if is_named:  # which names they have is not known, and each call's time is its own
         assert findings["files made anew"].seconds == pytest.approx(opened * 0.3e-3, rel=0.02)
+        assert "if it is the same file each time" in (findings["files made anew"].change or "")
+        assert findings["preallocated files made anew"].seconds == pytest.approx(opened * 0.5e-3, rel=0.02)
+        assert "leave MPI_File_preallocate out" in (findings["preallocated files made anew"].change or "")
 
 
 @pytest.mark.parametrize(
@@ -461,12 +465,17 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
 
 
 @pytest.mark.parametrize(("place", "is_told"), [("cells.f90:35", True), ("CELLS.F:3", True), ("halo.c:3", False)])
-def test_new_memory_in_fortran_may_be_that_of_sections_with_gaps(place: str, is_told: bool) -> None:
+def test_new_memory_is_placed_between_two_calls_in_words_of_the_language(place: str, is_told: bool) -> None:
+    """In Fortran it may be that of sections with gaps."""
     mapped = SeenPattern(
-        sites=(), count=1, text="", change="allocate once (malloc)", basis="", name=outside.MAPPED_AGAIN
+        sites=(), count=1, text="in {place}", change="allocate once (malloc)", basis="", name=outside.MAPPED_AGAIN
     )
-    assert ("a(5, :)" in change_in(mapped, place)) is is_told
-    assert ("malloc" in change_in(mapped, place)) is not is_told
+    between = dataclasses.replace(mapped, text="between MPI_Wait in {other} and MPI_Irecv in {place}")
+    said, said_between = change_in(mapped, [place, "a.c:25"]), change_in(between, [place, "a.c:25"])
+    assert said.startswith(f"{place}: allocate once (")
+    assert said_between.startswith(f"Between a.c:25 and {place}: allocate once (")
+    assert ("a(5, :)" in said) is ("a(5, :)" in said_between) is is_told
+    assert ("malloc" in said) is not is_told
 
 
 @pytest.mark.parametrize(("queued_s", "kept"), [(0.0, 1.0), (7e-6, 0.5), (1.0, 0.0)])
@@ -500,6 +509,24 @@ def test_short_blocks_are_named_where_a_loop_would_pack_them_faster(
     for pattern in patterns:
         assert "64 KiB in blocks of 8 B" in pattern.text
         assert pattern.saved_s[0].tolist() == pytest.approx([170e-6, 111e-6, 200e-6], rel=0.02)
+    ranks = tuple(RankShare(i, "a", frozenset({0}), 1, 1.0, 1.0, 0.8, 1, 0.8, ran_s=0.2) for i in range(2))
+    queued = dataclasses.replace(moved, resources=ProgramResources(ranks, 1.0))
+    assert list(excess.see(queued)) == []  # a fifth of that time they had a processor
+
+
+@pytest.mark.parametrize("in_files_ratio", [0.0, 0.1, 1.0])
+def test_system_calls_of_mpi_io_are_placed_at_its_call(in_files_ratio: float, tmp_path: Path) -> None:
+    """Each rank writes before each collective, by itself or in MPI_File_write_at."""
+    program = Program(4)
+    PLANTS["SP082 writes"](program, False)
+    for rank in program.job.ranks:
+        rank.profile_row("MPI_File_write_at", round(in_files_ratio * program.now[0] * 1e9), 1, site=ELSEWHERE)
+    results = program.watched(tmp_path)
+    (one,) = (finding for finding in results.findings if finding.rule == "SP082")
+    is_inside = in_files_ratio == 1.0
+    assert one.name == ("system calls of MPI-IO" if is_inside else "system calls outside MPI")
+    assert ("4 of 4 ranks make system calls in MPI_File_write_at in " in one.text) is is_inside
+    assert (results.sites[one.sites[0]].offset == 0x1000 * ELSEWHERE) is is_inside
 
 
 def test_page_faults_in_calls_on_old_buffers_are_memory_of_the_librarys_own(tmp_path: Path) -> None:

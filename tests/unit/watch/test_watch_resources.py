@@ -166,6 +166,28 @@ def test_more_ranks_than_the_node_has_processors_are_told_to_be_fewer(tmp_path: 
     assert "20 ranks share the 16 processors of node1: start at most 16 there" in (one.change or "")
 
 
+def test_ranks_that_launchers_bind_to_few_processors_each_use_all_of_these(tmp_path: Path) -> None:
+    """Not one processor for all of them: eight ranks on each of 16, or on one of 16."""
+    results = sharing(tmp_path / "all", [str(i % 16) for i in range(32)], waited_s=1.0)
+    assert results.place == ()
+    (one,) = results.findings
+    assert "32 ranks share the 16 processors of node1, 2 on each: start at most 16 there" in (one.change or "")
+    (fault,) = sharing(tmp_path / "few", [str(i % 2) for i in range(32)], waited_s=1.0).place
+    assert "32 ranks may use only processors 0-1 of 16" in fault.text
+
+
+@pytest.mark.parametrize(("worked_s", "value_s"), [(0.4, 1.5), (1.5, 1.0), (1.9, 0.5)])
+def test_sharing_costs_no_more_than_the_accounts_have_without_a_processor(worked_s: float, value_s: float) -> None:
+    """Four ranks on two processors that are in MPI for all of their 4 s: what they copy there remains."""
+    ranks = tuple(
+        RankShare(i, "a", frozenset({0, 1}), 2, 4.0, 4.0, 2.0, 1, 2.0, ran_s=2.0, worked_s=worked_s, without_s=1.5)
+        for i in range(4)
+    )
+    calls = cast(ProgramCalls, SimpleNamespace(resources=ProgramResources(ranks, 4.0)))
+    (pattern,) = sp060_shared_processors.see(calls)
+    assert pattern.more_s == pytest.approx((value_s, value_s / 2, 1.5))
+
+
 def test_ranks_that_compute_lose_no_more_than_fewer_ranks_would_take() -> None:
     """Four on two processors, each of which computes for half of the run and then waits for its turn."""
     for mpi_s, is_named in ((0.0, False), (0.05, False), (1.0, True)):

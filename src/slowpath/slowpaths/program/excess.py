@@ -269,9 +269,12 @@ def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     moved_bytes = _moved_bytes(calls)
     blocks = moved_bytes / np.maximum(np.nan_to_num(calls.block_bytes, nan=np.inf), 1.0)
     packed_s = PACKING_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
+    # A rank without a processor does not pack: what it stood in the queue is no excess of its datatype.
+    ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
+    every_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES))
     for place, rows in calls.by_site(chosen):
-        own_s, call = calls.own_s[rows], calls.call[rows]
+        own_s, call = every_s[rows], calls.call[rows]
         if rows.size < SHALLOW or float(np.median(own_s / packed_s[rows])) < MORE_THAN_PACKED:
             continue
         size, each = float(np.median(moved_bytes[rows])), float(np.median(calls.block_bytes[rows]))
@@ -287,8 +290,8 @@ def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
             f"in blocks of {format_bytes(round(each))}: {format_time(took_s)} a call, {format_time(block_s)} "
             "a block (medians)",
             change="copy the blocks into a contiguous buffer by a loop and pass that, or keep what is sent contiguous",
-            basis="what these calls take beyond a loop that packs, at 2 ns a block and 0.2 ns a byte; low: at three "
-            "times that; high: contiguous data",
+            basis="what these calls take on a processor beyond a loop that packs, at 2 ns a block and 0.2 ns a byte; "
+            "low: at three times that; high: contiguous data",
             rows=rows,
             saved_s=np.stack([value, low, np.maximum(usual(own_s, call) - PACKING_S, value)], axis=1),
         )

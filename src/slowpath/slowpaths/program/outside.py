@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -313,7 +313,29 @@ GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
 
 
 def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Files and the like that most ranks read or write outside MPI; what one does alone is a wait of the others."""
+    """Of stretches outside MPI; or of calls on files, which are only counted, where these take half of that time."""
+    seen = list(_between_calls(calls))
+    alone = np.array([name.startswith("MPI_File_") for name in calls.names], dtype=bool)
+    alone[calls.call] = False
+    counted, counted_s = (each[alone[calls.counted[:, 0]]] for each in (calls.counted, calls.counted_s))
+    asked_s = sum(float((one.sooner_s[:, 2] * calls.weight[one.sooner]).sum()) for one in seen)
+    if not seen or counted_s.sum() < OWN * asked_s:
+        yield from seen
+        return
+    who, what = seen[0].text.partition(" calls ")[0], seen[0].text.rpartition(": ")[2]
+    yield replace(
+        seen[0],
+        name="system calls of MPI-IO",
+        sites=most(counted[:, 1], counted_s, 1),
+        count=sum(one.count for one in seen),
+        text=f"{who} calls in {calls.names[int(counted[counted_s.argmax(), 0])]} in {{place}}: {what}",
+        sooner=np.concatenate([one.sooner for one in seen]),
+        sooner_s=np.concatenate([one.sooner_s for one in seen]),
+    )
+
+
+def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Files and the like that most ranks read or write; what one does alone is a wait of the others."""
     after = np.flatnonzero(np.isfinite(calls.gap_s) & (calls.gap_s > 0))
     kind, firsts = grouped(calls.site[after - 1], calls.site[after])
     lasted_s = np.bincount(kind, weights=calls.gap_s[after], minlength=len(firsts))
