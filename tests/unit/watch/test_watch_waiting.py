@@ -44,7 +44,7 @@ def does(sleeping: Mapping[str, float], **shares: float) -> Callable[[int, Float
         ran, queued, system = (shares.get(name, 0.0) * length_s for name in ("ran", "queued", "system"))
         writes = shares.get("writes", 0.0) * length_s
         return Activity(length_s, 100, length_s - sum(asleep.values()), asleep, ran, queued, system, 0.0, 0.0, 0.0,
-                        30.0 * writes, 0.0, writes)  # fmt: skip
+                        shares.get("bytes_each", 30.0) * writes, 0.0, writes)  # fmt: skip
 
     return activity
 
@@ -60,10 +60,11 @@ def seen(calls: ProgramCalls) -> SeenPattern:
         (does({"clock_nanosleep": 0.6}, ran=0.4), "sleeps", "a sleep, files, pipes"),
         (does({"fsync": 0.6}, ran=0.4), "waits in fsync", "a sleep, files, pipes"),
         (does({}, ran=1.0, system=0.5, writes=1e5), "writes (", "write larger pieces"),
+        (does({}, ran=1.0, system=0.5, writes=1e3, bytes_each=1e6), "is in system calls", "a sleep, files, pipes"),
         (does({}, ran=0.4, queued=0.6), "computes or has no core", "a core of its own"),
         (does({}, ran=1.0, system=0.5), "computes", "give rank 1 less to compute"),
     ],
-    ids=["sleeps", "waits", "writes", "no core", "computes"],
+    ids=["sleeps", "waits", "writes", "large writes", "no core", "computes"],
 )
 def test_what_a_late_rank_does_is_in_its_name(
     activity: Callable[[int, Floats, Floats], Activity], words: str, change: str, tmp_path: Path

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -310,6 +311,8 @@ MOST_KINDS = 5  # of stretches that are looked at
 LEAST_SHARE = 0.2  # of a stretch in system calls, without what a rank had no processor for
 LEAST_CALLS = 100  # reads and writes a second
 GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
+AS_COUNTED = 2.0  # times what calls on files that read, write or sync are timed, that samples may see of them
+_MOVES: Final = re.compile(r"_i?(read|write)(_|$)|_sync$")
 
 
 def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -322,6 +325,10 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if not seen or counted_s.sum() < OWN * asked_s:
         yield from seen
         return
+    moves = np.array([_MOVES.search(name) is not None for name in calls.names], dtype=bool)[counted[:, 0]]
+    counted, counted_s = counted[moves], counted_s[moves]
+    if not counted_s.any():
+        return
     who, what = seen[0].text.partition(" calls ")[0], seen[0].text.rpartition(": ")[2]
     yield replace(
         seen[0],
@@ -330,7 +337,7 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
         count=sum(one.count for one in seen),
         text=f"{who} calls in {calls.names[int(counted[counted_s.argmax(), 0])]} in {{place}}: {what}",
         sooner=np.concatenate([one.sooner for one in seen]),
-        sooner_s=np.concatenate([one.sooner_s for one in seen]),
+        sooner_s=np.concatenate([one.sooner_s for one in seen]) * min(1.0, AS_COUNTED * counted_s.sum() / asked_s),
     )
 
 

@@ -294,6 +294,7 @@ _READ = "let rank {rank} read larger pieces, or ahead, or let all ranks read"
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
 LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
 LEAST_CALLS = 100
+LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
 LEAST_ASLEEP_S = 0.01  # shorter ones are errors of two clocks
 
 
@@ -314,6 +315,8 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
         )
         in_system = seen.system_s / max(seen.ran_s, seen.system_s, 1e-9)
         if in_system >= LEAST_SYSTEM and count >= LEAST_CALLS * seen.length_s:
+            if length > LARGE_BYTES * count:
+                return _Doing("is in system calls", _SLEEP, in_system)
             words = f"{kind} ({count:,.0f} system calls of {format_bytes(round(length / count))})"
             return _Doing(words, _WRITE if kind == "writes" else _READ, in_system)
         if seen.queued_s >= OWN * late_s:
