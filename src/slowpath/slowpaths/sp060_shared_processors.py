@@ -63,7 +63,7 @@ def _ranks_pattern(crowd: Crowd, more: int, on_host: int) -> SeenPattern:
         f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
         change=_change(crowd, max(ranks[0].online or 0, count), on_host),
         basis="the time without a processor in the accounts, but no more than the run takes beyond all that ranks do, "
-        "divided among the processors, if that is a third of high; low: half; high: beyond what they do outside MPI",
+        "divided among the processors, or a third; low: half; high: each rank's, as they lack one in turn",
         more_s=_lost_s(crowd),
     )
 
@@ -76,9 +76,8 @@ def _lost_s(crowd: Crowd) -> tuple[float, float, float]:
     most_s, least_s = (
         max(span_s - max(sum(each) / len(crowd.processors), *each), 0.0) for each in map(tuple, (computed_s, done_s))
     )
-    high_s = min(without_s, most_s)
-    value_s = min(high_s, max(least_s, high_s / 3))
-    return value_s, value_s / 2, high_s
+    value_s = min(without_s, most_s, max(least_s, without_s / 3))
+    return value_s, value_s / 2, min(without_s * len(crowd.ranks), most_s, 3 * value_s)
 
 
 def _computed_s(rank: RankShare) -> float:

@@ -69,7 +69,7 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "outside MPI",
 )
 WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank needs no processor
-IDLE: Final = {*WAITS, "wait or excess", "no processor", "asleep", "no name"}  # needs none, or has none
+IDLE: Final = {*WAITS, "wait or excess", "no processor", "asleep", "no name", "cost of calls"}  # or polls
 _NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
 _MANAGING: Final = ("communicators and groups", "datatypes", "start and end")
 

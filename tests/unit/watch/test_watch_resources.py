@@ -185,7 +185,7 @@ def test_sharing_costs_no_more_than_the_accounts_have_without_a_processor(worked
     )
     calls = cast(ProgramCalls, SimpleNamespace(resources=ProgramResources(ranks, 4.0)))
     (pattern,) = sp060_shared_processors.see(calls)
-    assert pattern.more_s == pytest.approx((value_s, value_s / 2, 1.5))
+    assert pattern.more_s == pytest.approx((value_s, value_s / 2, min(3 * value_s, 4.0)))
 
 
 def test_ranks_that_compute_lose_no_more_than_fewer_ranks_would_take() -> None:
