@@ -29,6 +29,72 @@ def small_reductions(program: Program, twin: bool) -> None:
             program.all(size=128 if twin else 8, offset=8 * number, took_s=4e-6)
 
 
+def scans(program: Program, twin: bool) -> None:
+    for _ in range(ITERATIONS):
+        program.compute(20e-6)
+        for number in range(1 if twin else 16):
+            program.all("MPI_Exscan", size=128 if twin else 8, offset=8 * number, took_s=4e-6)
+
+
+def nonblocking(program: Program, twin: bool) -> None:
+    """Started one by one and completed together; what the completion takes less is not known."""
+    for _ in range(ITERATIONS):
+        program.compute(20e-6)
+        count = 1 if twin else 16
+        for rank in program.job.ranks:
+            starts = [program.now[0] + number * 4e-6 for number in range(count)]
+            sent = [rank.icollective("MPI_Iallreduce", start_s=at, end_s=at + 4e-6 - STEP_S, site=HERE,
+                                     message_bytes=128 // count, start_offset=8 * number)
+                    for number, at in enumerate(starts)]  # fmt: skip
+            end = program.now[0] + count * 4e-6
+            rank.wait(*sent, start_s=end, end_s=end + CALL_S, site=THERE)
+        program.now = [end + CALL_S + STEP_S] * program.ranks
+
+
+def gathers(program: Program, twin: bool) -> None:
+    for _ in range(ITERATIONS):
+        program.compute(20e-6)
+        for number in range(1 if twin else 16):
+            program.all("MPI_Allgather", size=128 if twin else 8, offset=8 * number, took_s=4e-6)
+
+
+def started_together(program: Program, twin: bool) -> None:
+    """Persistent sends to one rank, all started by one call: parts of what is sent, or the whole."""
+    count = 1 if twin else 32
+    for _ in range(ITERATIONS):
+        program.compute()
+        start = program.now[0]
+        end = start + count * CALL_S
+        sent = [
+            program.at(0).isend(1, start_s=start, end_s=end, message_bytes=2048 // count, site=HERE,
+                                call="MPI_Startall",
+                                extra=EventKind.PERSISTENT | (EventKind.PART if number else EventKind(0)))
+            for number in range(count)
+        ]  # fmt: skip
+        program.at(0).wait(*sent, start_s=end, end_s=end + CALL_S, site=ELSEWHERE)
+        program.now[0] = end + CALL_S + STEP_S
+        for _ in sent:
+            program.receive(1, 0, start, 2048 // count)
+
+
+def fences(program: Program, twin: bool, size: int = 2048) -> None:
+    """Puts to both neighbours, with a fence behind each, or behind all."""
+    kind = EventKind.COLLECTIVE | EventKind.ONE_SIDED | EventKind.WAIT
+    for _ in range(ITERATIONS):
+        program.compute()
+        for number in range(12):
+            for rank in program.job.ranks:
+                start, peer = program.now[0], (rank.rank + 1 - number % 2 * 2) % program.ranks
+                rank.event("MPI_Put", start, start + CALL_S / 4, EventKind.ONE_SIDED | EventKind.SEND, peer=peer,
+                           bytes=size, site=THERE)  # fmt: skip
+                if not twin or number == 11:
+                    start += CALL_S / 4 + STEP_S
+                    rank.collective("MPI_Win_fence", start_s=start, end_s=start + 2 * CALL_S, kind=kind, site=HERE)
+            ends = 2 * CALL_S + STEP_S if not twin or number == 11 else 0.0
+            program.now = [program.now[0] + CALL_S / 4 + STEP_S + ends] * program.ranks
+        program.all(size=2048, site=ELSEWHERE)
+
+
 def made_anew(program: Program, twin: bool) -> None:
     """A window in each iteration, or one."""
     for number in range(ITERATIONS):
@@ -345,6 +411,11 @@ Plant = Callable[[Program, bool], None]
 PLANTS: dict[str, Plant] = {
     "SP079 messages": small_messages,
     "SP079 reductions": small_reductions,
+    "SP079 scans": scans,
+    "SP079 gathers": gathers,
+    "SP079 nonblocking": nonblocking,
+    "SP079 started together": started_together,
+    "SP079 fences": fences,
     "SP079 by hand": broadcast,
     "SP080 searches": received_late,
     "SP080 window": created_window,

@@ -204,7 +204,7 @@ class Rank:
         """MPI_Isend; returns the request's serial. Arguments as those of `send`."""
         self._serial += 1
         kind = EventKind.SEND | EventKind.POST | fields.pop("extra", EventKind(0))
-        self._requests[self._serial] = self.send(to, call="MPI_Isend", kind=kind, request=self._serial, **fields)
+        self._requests[self._serial] = self.send(to, kind=kind, request=self._serial, **{"call": "MPI_Isend", **fields})
         return self._serial
 
     def irecv(self, source: int, *, is_any: bool = False, **fields: Any) -> int:

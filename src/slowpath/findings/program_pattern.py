@@ -116,7 +116,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 NONE = -1
-S_PER_BYTE = 1e-9  # what each byte of a longer message is taken to cost more: 1 GB/s, less than one core copies
+S_PER_BYTE = 0.25e-9  # what each byte of a longer message is taken to cost more: 4 GB/s, in and out of shared memory
 # A length up to which a message's time is that of its call, and not that of its bytes.
 SHORT_BYTES = 1024
 

@@ -45,7 +45,7 @@ from slowpath.watch.analysis import (
 from slowpath.watch.patterns import change_in
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding, WatchResults
-from support.program_plants import PLANTS, one_sided
+from support.program_plants import PLANTS, fences, one_sided
 from support.watch_record import BASE_NS
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
@@ -261,7 +261,13 @@ def timed(program: Program) -> None:
         program.compute(10e-6)
 
 
+def fenced_long_puts(program: Program) -> None:
+    """A fence for each, which takes as long as its bytes."""
+    fences(program, twin=False, size=2**20)
+
+
 CLEAN = (
+    fenced_long_puts,
     ping_pong,
     halo,
     until_converged,
@@ -322,6 +328,33 @@ def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -
     assert [len(patterns) for patterns in seen] == [0, 1, 1]
     between_s = [pattern.more_s[2] for patterns in seen for pattern in patterns]
     assert between_s[0] - between_s[1] == pytest.approx(99 * ITERATIONS * CALL_S, rel=0.02)
+
+
+@pytest.mark.parametrize(("block_bytes", "named"), [(np.nan, [["many small messages"], []]),
+                                                    (3.0, [[], [excess.IN_BLOCKS] * 2])])  # fmt: skip
+def test_messages_of_short_blocks_are_not_told_to_become_one_that_is_packed_as_slowly(
+    block_bytes: float, named: list[list[str]], tmp_path: Path
+) -> None:
+    """9 us for 256 blocks, which one message would have, too."""
+    program = Program(2)
+    for _ in range(ITERATIONS):
+        program.compute()
+        for _ in range(96):
+            program.message(0, 1, 768)
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    calls = calls_of_program(
+        found, kept_of(found.attributed, pair_classes(found.attributed, found.class_keys, found.results.classes))
+    )
+    each = np.ones(len(calls))
+    calls = dataclasses.replace(calls, own_s=9e-6 * each, block_bytes=block_bytes * each)
+    assert [[pattern.name for pattern in account.see(calls)] for account in (cost_of_calls, excess)] == named
+
+
+def test_parts_that_a_collective_orders_by_rank_are_named_with_that_order(tmp_path: Path) -> None:
+    for plant, is_by_rank in (("SP079 gathers", True), ("SP079 scans", False)):
+        (finding,) = found(plant, False, tmp_path / plant)[1]
+        assert ("ordered by rank" in finding.change) is is_by_rank
 
 
 ALLREDUCE = "mpi4py.MPI.Comm.allreduce"
@@ -492,7 +525,7 @@ def test_long_calls_are_capped_by_what_ranks_stood_in_the_queue_at_most(queued_s
 
 @pytest.mark.parametrize(
     ("block_bytes", "took_s", "is_named"),
-    [(8.0, 200e-6, True), (8.0, 40e-6, False), (4096.0, 200e-6, False), (np.nan, 200e-6, False)],
+    [(8.0, 200e-6, True), (8.0, 40e-6, False), (256.0, 29e-6, False), (4096.0, 200e-6, False), (np.nan, 200e-6, False)],
 )
 def test_short_blocks_are_named_where_a_loop_would_pack_them_faster(
     block_bytes: float, took_s: float, is_named: bool

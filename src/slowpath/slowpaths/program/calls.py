@@ -30,18 +30,23 @@ from slowpath.findings.program_pattern import (
     usual,
 )
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
-from slowpath.slowpaths.program.excess import searching
+from slowpath.slowpaths.program.excess import in_blocks, searching
 from slowpath.slowpaths.program.objects import reductions_of_objects
 from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, Runs, alike, between_s, blocks, dense, gaps, less, times
 
-REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Bcast")
+REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Scan", "MPI_Exscan")
+BY_RANK = ("MPI_Allgather", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall", "MPI_Reduce_scatter_block")
+IN_A_ROW = tuple(f"MPI_{form}" for name in ("MPI_Bcast", *REDUCTIONS, *BY_RANK) for form in
+                 (name[4:], f"I{name[4:].lower()}"))  # fmt: skip
 PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
 GETS = ("MPI_Get", "MPI_Rget")
 OPENS = ("MPI_Win_lock", "MPI_Win_lock_all")
 CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
-MOST_COMPLETING = (
-    5.0  # times a send, of each message that a call completes, if its receiver searches; longer is a wait for that
-)
+JOINT_OPENS = ("MPI_Win_post", "MPI_Win_start", "MPI_Win_wait")  # wait: of the same epoch as a target
+JOINT_CLOSES = ("MPI_Win_fence", "MPI_Win_complete")
+MOST_JOINT_BYTES = 8192  # of a transfer: with longer ones an epoch's end takes as long as their bytes
+# Times a send, of each message that a call completes, if its receiver searches; longer is a wait for that.
+MOST_COMPLETING = 5.0
 LEAST_DIFFERENT = 4  # reductions of one run, by place and buffer
 LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until something converges has others
 # Computing between two reductions of one run: a sum over some thousand elements; and no longer than a call, or usual.
@@ -56,17 +61,16 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Return what could be fewer calls, and what could be other calls."""
     walks = list(_completions(calls))
     walked = np.zeros(len(calls), dtype=bool)
-    for pattern in walks:
-        walked[pattern.rows] = True
-    for search in searching(calls):
-        walked[search.rows] = True
+    for rows in (pattern.rows for part in (walks, searching(calls), in_blocks(calls)) for pattern in part):
+        walked[rows] = True
     return [
         *walks,
         *_messages(calls, walked),
         *_reductions(calls),
         *reductions_of_objects(calls),
         *_puts(calls),
-        *_epochs(calls),
+        *_epochs(calls, calls.named(*OPENS), calls.named(*CLOSES)),
+        *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), is_joint=True),
         *_reads(calls),
         *(pattern for entry in CHEAPER for pattern in _cheaper(calls, entry)),
         *_two_in_one(calls),
@@ -82,22 +86,20 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
     """Of each place that sends: runs of short messages to one rank. Args: walked: calls that have a pattern already."""
     messages = calls.messages
-    usable = (messages.sent != NONE) & (messages.bytes <= SHORT_BYTES) & (messages.destination >= 0)
-    chosen = np.zeros(len(calls), dtype=bool)
-    chosen[messages.sent[usable]] = True
-    to = np.full(len(calls), NONE, dtype=np.int64)
-    to[messages.sent[usable]] = messages.destination[usable]
-    runs = dense(calls, alike(calls, chosen, calls.brings & ~_exchanges(calls), calls.site, to, calls.communicator))
-    for place, mine in runs.by_place(calls):
-        of_call = np.full(len(calls), NONE, dtype=np.int64)
-        of_call[mine.rows] = mine.run
-        message = np.flatnonzero(usable & (of_call[messages.sent] != NONE) & (messages.sent != NONE))
-        gone = 1.0 - 1.0 / mine.length[of_call[messages.sent[message]]]
-        joined = _joined(calls, message, gone, walked)
-        rows = joined.rows
+    short = np.flatnonzero((messages.sent != NONE) & (messages.bytes <= SHORT_BYTES) & (messages.destination >= 0))
+    short = short[np.argsort(messages.sent[short], kind="stable")]
+    sent, to = messages.sent[short], messages.destination[short]
+    every = alike(calls, sent, calls.brings & ~_exchanges(calls), calls.site, calls.communicator, to=to)
+    for place, mine in dense(calls, every).by_place(calls):
+        inside = np.isin(every.run, mine.run)
+        message = short[inside]
+        gone = 1.0 - 1.0 / every.length[every.run[inside]]
+        rows, own_s, share, bytes_each = _joined(calls, message, gone, walked)
+        if not rows.size:
+            continue
         size = float(np.mean(messages.bytes[message]))
         total = calls.stood_for(mine.rows)
-        weight = calls.weight[rows] * joined.own_s
+        weight = calls.weight[rows] * own_s
         waits = " and waits for each" if calls.is_synchronous[mine.rows].mean() > 0.5 else ""
         yield SeenPattern(
             name="many small messages",
@@ -107,19 +109,13 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
             f"{mine.each:.0f} in a row to one rank without an answer in between{waits}",
             change=f"send them as one message of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
             "or pass all elements to one call",
-            basis="the calls' own time, less one call and 1 ns a byte for the longer message, and half of the time "
+            basis="the calls' own time, less one call and 0.25 ns a byte for the longer message, and half of the time "
             "between the sends of a row, on the rank with most; low: none of it; high: all",
             rows=rows,
-            saved_s=merged(joined.own_s, calls.call[rows], joined.share, joined.bytes_each),
-            more_s=_between(calls, mine),
+            saved_s=merged(own_s, calls.call[rows], share, bytes_each),
+            more_s=between_s(calls, mine),
             outside=True,
         )
-
-
-def _between(calls: ProgramCalls, runs: Runs) -> tuple[float, float, float]:
-    """Value, low and high end of the time between the calls of a row: whether it is a loop's step is not known."""
-    whole_s = between_s(calls, runs)
-    return 0.5 * whole_s, 0.0, whole_s
 
 
 def _exchanges(calls: ProgramCalls) -> Bools:
@@ -137,20 +133,10 @@ def _exchanges(calls: ProgramCalls) -> Bools:
     return found
 
 
-@dataclass(frozen=True)
-class _Merged:
-    """Calls of messages that become one: rows, seconds that the messages cost in each at most, the share of each that
-    goes, and its part of the longer message's bytes.
-    """
-
-    rows: Ints
-    own_s: Floats
-    share: Floats
-    bytes_each: Floats
-
-
-def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> _Merged:
-    """A call that completes other messages too keeps what is theirs. One whose receiver searches may wait for that.
+def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> tuple[Ints, Floats, Floats, Floats]:
+    """Of messages that become one the calls, what they cost in each at most, the share of each that goes, and its part
+    of the longer message's bytes. A call that completes other messages too keeps what is theirs; one whose receiver
+    searches may wait for that.
 
     Args: mine: messages.  gone: share of each that goes.  walked: calls that are left out.
     """
@@ -163,18 +149,18 @@ def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> _Me
         own = every[mine]
         known = own != NONE
         np.add.at(goes, own[known], gone[known])
-        np.add.at(extra, own[known], messages.bytes[mine][known].astype(float))
+        np.add.at(extra, own[known], 0.5 * messages.bytes[mine][known])  # in starting and in completing call
     rows = np.flatnonzero((goes > 0) & ~walked)
     send_s = max(float(np.median(calls.own_s[messages.sent[mine]])), CALL_S)
     late = (messages.posted != NONE) & walked[messages.posted]
     completes = np.isin(rows, np.concatenate([left[late], arrived[late]]))
     own_s = np.minimum(calls.own_s[rows], np.where(completes, MOST_COMPLETING * send_s * moved[rows], np.inf))
-    return _Merged(rows, own_s, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows])
+    return rows, own_s, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows]
 
 
 def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each place: runs of short reductions on one communicator with little computing between them."""
-    small = calls.named(*REDUCTIONS) & calls.is_collective & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
+    small = calls.named(*IN_A_ROW) & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
     others = np.append(False, (small[1:] != small[:-1]) | (calls.thread[1:] != calls.thread[:-1]))
     before_s = np.append(0.0, calls.own_s[:-1])
     follows = small & ~others
@@ -182,23 +168,26 @@ def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     little_s = np.minimum(np.maximum(before_s, usual_s), MOST_LITTLE_S)
     pauses = gaps(calls) > np.minimum(np.maximum(little_s, LITTLE_S), 8.0 * max(usual_s, NO_COMPUTING_S))
     begins = np.append((others | pauses)[1:], False)
-    runs = alike(calls, small, begins, calls.call, calls.communicator, calls.root)
+    runs = alike(calls, np.flatnonzero(small), begins, calls.call, calls.communicator, calls.root)
     fitting, length = _of_different_things(calls, runs)
     for _, mine in dataclasses.replace(runs, length=length).only(fitting).by_place(calls):
         rows = mine.rows
-        name, size = calls.name_of(rows), format_bytes(round(float(calls.bytes[rows].mean())))
+        name, size = calls.name_of(rows).removesuffix("_c"), format_bytes(round(float(calls.bytes[rows].mean())))
         total = round(float(calls.per_collective[rows].sum()))
         took_s = mine.gone * usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
         is_idle = np.median(gaps(calls)[rows]) <= NO_COMPUTING_S
         check = "" if is_idle else " (where none needs the result of the one before)"
+        if name.replace("MPI_I", "MPI_").lower() in map(str.lower, BY_RANK):
+            check += "; its parts are ordered by rank"
+        kind = "broadcasts" if name == "MPI_Bcast" else "reductions" if name in REDUCTIONS else "collectives"
         yield SeenPattern(
-            name="small reductions in a row" if name != "MPI_Bcast" else "small broadcasts in a row",
+            name=f"small {kind} in a row",
             sites=most(calls.site[rows], calls.own_s[rows]),
             count=total,
             text=f"{total:,} {name} of {size} in {{place}}, {mine.each:.0f} in a row on one communicator",
             change=f"put their operands into one array and call {name} once, with {mine.each:.0f} times as many "
             f"elements{check}",
-            basis="the calls' own time, less one call and 1 ns a byte for the longer one; high: their waits, too",
+            basis="the calls' own time, less one call and 0.25 ns a byte for the longer one; high: their waits, too",
             rows=rows,
             saved_s=np.maximum(merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
                                took_s[:, None] * [0.0, 0.0, 1.0]),
@@ -231,7 +220,7 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if not puts.any() or calls.target is None:
         return
     ends = calls.is_one_sided & ~calls.named(*PUTS, *GETS) | calls.brings
-    runs = alike(calls, puts, ends, calls.site, calls.target, calls.communicator)
+    runs = alike(calls, np.flatnonzero(puts), ends, calls.site, calls.target, calls.communicator)
     for place, mine in dense(calls, runs).by_place(calls):
         rows = mine.rows
         total, size = calls.stood_for(rows), float(calls.bytes[rows].mean())
@@ -243,20 +232,22 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {mine.each:.0f} in a row to one rank",
             change=f"call {name} once for all of them, {format_bytes(round(size * mine.each))}: with a datatype where "
             "their places are apart",
-            basis="the calls' own time, less one call and 1 ns a byte, half of the time between; low: none of that; "
+            basis="the calls' own time, less one call and 0.25 ns a byte, half of the time between; low: none of that; "
             "high: all",
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
-            more_s=_between(calls, mine),
+            more_s=between_s(calls, mine),
             outside=True,
         )
 
 
-def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Epochs of few transfers to one rank, one behind the other: lock, put, unlock."""
-    opens, closes = calls.named(*OPENS), calls.named(*CLOSES)
+def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool = False) -> Iterator[SeenPattern]:
+    """Epochs of few transfers, one behind the other: lock, put, unlock to one rank; put, fence to any.
+
+    Args: is_joint: targets take part, so that an epoch's end may bring what the next one sends.
+    """
     puts, gets = calls.named(*PUTS), calls.named(*GETS)
-    every = blocks(calls) if closes.any() else None
+    every = blocks(calls, to_each=not is_joint) if closes.any() else None
     if every is None or not every.rows.size:
         return
     count = [np.bincount(every.run, weights=which[every.rows], minlength=every.length.size) for which in
@@ -273,21 +264,30 @@ def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
         total = calls.stood_for(rows[closes[rows]])
         size = format_bytes(round(float(calls.bytes[moves].mean())))
         reads = bool(gets[moves].any())
+        if is_joint and calls.bytes[moves].mean() > MOST_JOINT_BYTES:
+            continue
+        share = mine.gone[ends] * (0.6 if reads else 1.0)
+        saved_s = merged(calls.own_s[rows], calls.call[rows], share, np.zeros(rows.size))
+        if is_joint:  # ranks wait for each other in each of them
+            took_s = usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
+            saved_s[:, 2] = np.maximum(saved_s[:, 2], share * took_s)
         yield SeenPattern(
             name="one epoch for each transfer",
             sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
             count=total,
-            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.each:.0f} in a row to one rank",
-            change="lock once for all of them (MPI_Win_lock_all), and call MPI_Win_flush where a result is needed"
+            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.each:.0f} in a row"
+            + ("" if is_joint else " to one rank"),
+            change="move all of them within one epoch (where none needs what the one before brought)"
+            if is_joint
+            else "lock once for all of them (MPI_Win_lock_all), and call MPI_Win_flush where a result is needed"
             if reads
             else "put all of them within one epoch: lock once before, unlock once behind the last",
             basis="the calls that open and close the epochs, all but one of a row; half of the time between; high: all",
             rows=rows,
-            saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone[ends] * (0.6 if reads else 1.0),
-                           np.zeros(rows.size)),
-            more_s=_between(calls, mine),
+            saved_s=saved_s,
+            more_s=between_s(calls, mine),
             outside=True,
-        )  # fmt: skip
+        )
 
 
 LEAST_READS = 1000  # of a place
@@ -345,11 +345,6 @@ class Cheaper:
     least_s: Callable[[ProgramCalls, Ints], Floats]
 
 
-def _copied_s(calls: ProgramCalls, rows: Ints) -> Floats:
-    found: Floats = CALL_S + S_PER_COPIED_BYTE * calls.bytes[rows].astype(float)
-    return found
-
-
 def _sends_to_itself(calls: ProgramCalls) -> Bools:
     if calls.own_ratio is None:
         return np.zeros(len(calls), dtype=bool)
@@ -373,7 +368,7 @@ CHEAPER = (
         change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
         basis="the calls' own time beyond that of the program's MPI_Get; where it has none, of a copy at 10 GB/s or of "
         "the fastest twentieth of them",
-        least_s=_copied_s,
+        least_s=lambda calls, rows: CALL_S + S_PER_COPIED_BYTE * calls.bytes[rows].astype(np.float64),
     ),
     Cheaper(
         name="a rank's own part is sent",
@@ -435,7 +430,7 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if calls.requests is None:
         return
     chosen = calls.named(*PICKS) & (calls.requests >= LEAST_REQUESTS)
-    runs = alike(calls, chosen, ~chosen, calls.site, calls.call, calls.requests)
+    runs = alike(calls, np.flatnonzero(chosen), ~chosen, calls.site, calls.call, calls.requests)
     runs = runs.only(runs.length >= 16) if runs.rows.size else runs
     for place, mine in runs.by_place(calls):
         rows = mine.rows
@@ -459,11 +454,7 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )  # fmt: skip
 
 
-TWO = (
-    ("MPI_Reduce", "MPI_Bcast", "MPI_Allreduce"),
-    ("MPI_Gather", "MPI_Bcast", "MPI_Allgather"),
-    ("MPI_Gatherv", "MPI_Bcast", "MPI_Allgatherv"),
-)
+TWO = ("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")
 
 
 def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -474,7 +465,8 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
     pair = (calls.thread[1:] == calls.thread[:-1]) & (calls.communicator[1:] == calls.communicator[:-1])
     pair &= (calls.root[1:] == calls.root[:-1]) & (calls.root[1:] != NONE)
     pair &= calls.gap_s[1:] <= np.maximum(calls.end_s - calls.start_s, 2 * PYTHON_STEP_S)[:-1]
-    for one, other, both in TWO:
+    for one in TWO:
+        other, both = "MPI_Bcast", f"MPI_All{one[4:].lower()}"
         times_bytes = size[:-1] if one == "MPI_Gather" else 1
         fits = pair & calls.named(one)[:-1] & calls.named(other)[1:]
         fits &= (calls.bytes[1:] == calls.bytes[:-1] * times_bytes) | (one == "MPI_Gatherv")
@@ -535,16 +527,12 @@ def _synchronous(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 
 LOCAL = {
-    "MPI_Comm_rank": "call it once and keep the result",
-    "MPI_Comm_size": "call it once and keep the result",
-    "MPI_Type_size": "call it once and keep the result",
-    "MPI_Type_get_extent": "call it once and keep the result",
-    "MPI_Comm_group": "call it once and keep the result",
+    **dict.fromkeys(
+        ("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_group", "MPI_Type_size", "MPI_Type_get_extent", "MPI_Initialized",
+         "MPI_Get_processor_name"), "call it once and keep the result"),
     "MPI_Group_translate_ranks": "translate all ranks in one call, and keep them",
-    "MPI_Get_processor_name": "call it once and keep the result",
-    "MPI_Initialized": "call it once and keep the result",
     "MPI_Get_count": "ask only where the length is not known",
-}
+}  # fmt: skip
 LEAST_LOCAL = 10_000  # calls of a rank at one place
 
 
@@ -578,7 +566,7 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     what="Each call costs its own time, whatever it carries. A program that sends, puts or reduces each element by a "
     "call of its own, or uses a dearer call than it needs, pays for that on all ranks.",
     needs="A watched program. Calls that could be one: eight or more at one place with little computing between them "
-    "and nothing that the next could need (messages, puts and reductions of at most 1 KiB, epochs of one-sided "
+    "and nothing that the next could need (messages, puts and collectives of at most 1 KiB, epochs of one-sided "
     "transfers). Calls with a cheaper equal: synchronous sends, reads by accumulate calls, MPI_Waitany over many "
     "requests, a reduction and its broadcast, a collective as a loop of messages, the own part of MPI_Alltoallv, "
     "calls that send nothing.",

@@ -255,14 +255,15 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 IN_BLOCKS = "a datatype of short blocks"
 MOST_BLOCK_BYTES = 256  # of a datatype's stretches: longer ones are copied as fast as one
-LEAST_BLOCKS = 512  # of a call
+LEAST_BLOCKS = 128  # of a call
+LEAST_LOST_S = 2e-6  # beyond: a call takes some time for what is contiguous, too
 PACKING_S = 0.2e-6  # of a call that packs
 S_PER_BLOCK = 2e-9  # that a loop takes which packs them
 S_PER_PACKED_BYTE = 0.2e-9  # read and written once more: 5 GB/s
 MORE_THAN_PACKED = 2.0  # times what packing by a loop and moving the bytes takes
 
 
-def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
+def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Calls that move a datatype of many short stretches far slower than a loop packs them."""
     if calls.block_bytes is None:
         return
@@ -275,7 +276,7 @@ def _in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES))
     for place, rows in calls.by_site(chosen):
         own_s, call = every_s[rows], calls.call[rows]
-        if rows.size < SHALLOW or float(np.median(own_s / packed_s[rows])) < MORE_THAN_PACKED:
+        if rows.size < SHALLOW or float(np.median(own_s - MORE_THAN_PACKED * packed_s[rows])) < LEAST_LOST_S:
             continue
         size, each = float(np.median(moved_bytes[rows])), float(np.median(calls.block_bytes[rows]))
         took_s, name = float(np.median(own_s)), calls.name_of(rows)
@@ -313,7 +314,7 @@ def _counted(calls: ProgramCalls, name: str) -> int:
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Return what is slower than its kind, with what the slow calls share."""
-    return [*_searches(calls), *_created_windows(calls), *_in_blocks(calls)]
+    return [*_searches(calls), *_created_windows(calls), *in_blocks(calls)]
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
@@ -324,8 +325,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "where a window's memory is out of reach for the other ranks, or where a datatype has many short blocks.",
     needs="A watched program. Receives: a hundred or more at one place pass over 256 messages or more, and take 1.3 "
     "times as long as those there that pass over few. Windows: all were made by MPI_Win_create, and a hundred "
-    "one-sided calls or more between ranks of one host take longer than a processor would itself. Datatypes: 512 "
-    "blocks or more of at most 256 B, moved in twice the time that a loop needs which packs them.",
+    "one-sided calls or more between ranks of one host take longer than a processor would itself. Datatypes: 128 "
+    "blocks or more of at most 256 B, moved in twice the time that a loop needs which packs them, and 2 us.",
     remedy="Post receives early or receive in the order of sending; let MPI allocate the memory of windows; "
     "pack by a loop.",
     cause="What the slow calls share makes the library do more.",

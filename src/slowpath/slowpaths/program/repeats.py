@@ -60,16 +60,18 @@ def gaps(calls: ProgramCalls) -> Floats:
     return np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0)
 
 
-def alike(calls: ProgramCalls, chosen: Bools, learnt: Bools, *columns: Ints) -> Runs:
-    """Chosen calls of equal columns on one thread, between which nothing was learnt and no pause was made.
+def alike(calls: ProgramCalls, rows: Ints, learnt: Bools, *columns: Ints, to: Ints | None = None) -> Runs:
+    """These calls of equal columns on one thread, between which nothing was learnt and no pause was made.
 
-    Args: learnt: calls after which another run begins.  columns: shape (n,).
+    Args: rows: a call that starts several messages is there for each.  learnt: calls after which another run begins.
+    columns: shape (n,).  to: of each row.
     """
-    rows = np.flatnonzero(chosen)
     if not rows.size:
         return Runs(rows, rows, rows, rows)
     part: Ints = np.cumsum(learnt.astype(np.int64)) - learnt + _stretches(calls, rows)
-    run, _ = grouped(calls.thread[rows], part[rows], *(column[rows] for column in columns))
+    run, _ = grouped(
+        calls.thread[rows], part[rows], *(column[rows] for column in columns), 0 * rows if to is None else to
+    )
     length = np.bincount(run)
     return Runs(rows, run, length, np.ones(length.size, dtype=np.int64))
 
@@ -80,14 +82,19 @@ def _stretches(calls: ProgramCalls, rows: Ints) -> Ints:
     Args: rows: calls whose gaps and times are the usual ones.
     """
     gap_s = gaps(calls)
-    usual_s = LEAST_PAUSE * float(np.median(gap_s[rows])), MOST_COMPUTING * float(np.median(calls.own_s[rows]))
+    before_s = np.where(np.append(False, rows[1:] == rows[:-1]), 0.0, gap_s[rows])
+    each_s = calls.own_s[rows] / np.bincount(rows)[rows]  # of a call that starts several
+    usual_s = LEAST_PAUSE * float(np.median(before_s)), MOST_COMPUTING * float(np.median(each_s))
     found: Ints = np.cumsum(gap_s > max(*usual_s, NO_PAUSE_S), dtype=np.int64)
     return found
 
 
-def blocks(calls: ProgramCalls) -> Runs:
-    """Blocks of up to MOST_PERIOD calls that follow each other LEAST_RUN times and more; the shortest that fits."""
-    target = calls.root if calls.target is None else calls.target
+def blocks(calls: ProgramCalls, *, to_each: bool = True) -> Runs:
+    """Blocks of up to MOST_PERIOD calls that follow each other LEAST_RUN times and more; the shortest that fits.
+
+    Args: to_each: calls of a run's same place in its block have one target.
+    """
+    target = calls.root if calls.target is None or not to_each else calls.target
     part = _stretches(calls, np.arange(len(calls))) if len(calls) else calls.thread
     key, _ = grouped(calls.thread, part, calls.site, calls.call, target, calls.communicator)
     found = np.full(len(calls), -1, dtype=np.int64)
@@ -145,18 +152,20 @@ def times(calls: ProgramCalls, runs: Runs) -> tuple[Floats, Floats]:
     return in_mpi[last + 1] - in_mpi[first], between
 
 
-def between_s(calls: ProgramCalls, runs: Runs) -> float:
-    """Time outside of MPI within all runs, of the rank that has most: steps of a loop, or what computes an element.
+def between_s(calls: ProgramCalls, runs: Runs) -> tuple[float, float, float]:
+    """Time outside of MPI within all runs, of the rank that has most: value, low and high end of what is saved of it.
 
-    Which of both is not known from outside. In Python a step takes longer than the send.
+    Whether it is the steps of a loop, or what computes an element, is not known. In Python a step takes longer than the
+    send.
     """
     if not runs.rows.size:
-        return 0.0
+        return 0.0, 0.0, 0.0
     outside_s = np.minimum(times(calls, runs)[1], little_s(calls, runs))
     numbers, first = np.unique(runs.run, return_index=True)
     rows = runs.rows[first]
     spent_s = np.bincount(calls.rank[rows], weights=calls.weight[rows] * outside_s[numbers])
-    return float(spent_s.max(initial=0.0))
+    whole_s = float(spent_s.max(initial=0.0))
+    return 0.5 * whole_s, 0.0, whole_s
 
 
 def less(calls: ProgramCalls, rows: Ints, other_s: Floats) -> Floats:
