@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP080: calls that take longer than others of their kind, and what the slow ones share.
-
-Receives that search hundreds of messages which came before them, in another order than they were sent: most libraries
-search that queue from its beginning. One-sided calls on memory that MPI did not allocate: where the other ranks of the
-host can't reach it, each access is a message that the target has to see. Datatypes of many short blocks, which
-libraries copy one by one.
-"""
+"""SP080: calls that take longer than others of their kind, and what the slow ones share."""
 
 from __future__ import annotations
 
