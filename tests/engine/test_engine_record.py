@@ -51,7 +51,7 @@ def test_each_parameter_has_its_role(engine: Engine) -> None:
             roles["named" if named and parameter["role"] == "setting" else parameter["role"]].add(parameter["name"])
     assert roles["effort"] == {
         *("samples", "repetitions", "warmups", "allocations", "messages", "instructions", "validate"),
-        *("time_limit_s", "warmup_s", "quiet_wait_s", "uses"),
+        *("time_limit_s", "warmup_s", "quiet_wait_s", "uses", "pauses"),
     }
     assert roles["setting"] == {"device", "only", "pairs", "peer", "stride", "threads", "turn"}
     assert roles["covariate"] >= {"message_bytes", "queue", "live_buffers", "n", "puts"}
