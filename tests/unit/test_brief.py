@@ -11,7 +11,7 @@ def test_never_more_than_a_screen() -> None:
     brief = Brief(answer=long, actions=(long,) * 9, undecided=long, notes=(long,) * 9, report="x/report.html")
     for width in (60, 80, 100):
         lines = brief.lines(width)
-        assert len(lines) <= MOST_LINES + 3  # an answer, three actions and what is open, of three lines each at most
+        assert len(lines) <= MOST_LINES
         assert lines[-1] == "Report: x/report.html"
     assert sum(line.startswith("  3. ") for line in lines) == 1
     assert not any(line.startswith("  4. ") for line in lines)
@@ -27,3 +27,6 @@ def test_whole_clauses_are_left_out_and_that_is_said() -> None:
 def test_a_clause_is_never_cut() -> None:
     (_, *action) = Brief(answer="yes", actions=("word " * 100 + "end",)).lines(80)
     assert action[-1].endswith("end")
+    many = Brief(answer="yes", actions=("word " * 100 + "end",) * 3).lines(80)
+    assert len(many) <= MOST_LINES
+    assert many[-1].endswith("end")

@@ -51,8 +51,6 @@ _FEW = 0.2  # of a group's cells that know the slow rank
 _EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
 GRANULES = (64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
-NOT_TRAITS = frozenset(("messages", "allocations", "samples", "time_limit_s", "warmup_s", "validate"))
-NOT_TRAITS |= {"puts", "uses", "pauses", "instructions"}
 
 # The calls that a time holds. Those of a receive that waits for its sender are in the receive's time as well.
 
@@ -93,6 +91,12 @@ _HELD: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"comm_get_errhandler", ("MPI_Errhandler_free",)),
     (r"comm_create_keyval", ("MPI_Comm_free_keyval",)),
 )
+
+
+@cache
+def not_traits() -> frozenset[str]:
+    """Parameters that say how often and how long a cell is measured, which is no condition."""
+    return frozenset({"puts"}).union(p.name for e in recorded().experiments for p in e.parameters if p.role == "effort")
 
 
 @cache
@@ -550,7 +554,7 @@ def _of_one(item: Item) -> Iterator[Condition]:
     yield from (Condition("call", "calls", call) for call in calls_of(item))
     if maker := _MAKERS.get(item.traits.get("call", item.traits.get("requests", ""))):
         yield Condition("request", "is", maker)
-    names = item.traits.keys() - NOT_TRAITS - ({"call"} if item.traits["experiment"] == "first_use" else set())
+    names = item.traits.keys() - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set())
     yield from (Condition(name, "is", item.traits[name]) for name in names)
 
 

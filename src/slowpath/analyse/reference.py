@@ -196,15 +196,12 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     )  # fmt: skip
 
 
-_AFTER_PAUSE = "call_idle_s"  # of the calls of a cell those that its pause precedes
-
-
 def _own(cell: CellResult, metric: str) -> dict[str, str]:
-    """Parameters of a cell of which each pattern has its own: those that are stated, its pattern, call and length."""
+    """Parameters of a cell: those that are stated, its pattern, call and length; its pause is call_idle_s's alone."""
     pattern = cell.parameters.get("pattern", "")
     always = ("pattern", "call", "message_bytes") if pattern == "call" else ("pattern",)
     own = {**stated(cell), **{name: cell.parameters[name] for name in always if name in cell.parameters}}
-    return own if metric == _AFTER_PAUSE else {name: value for name, value in own.items() if name != "idle_s"}
+    return own if metric == "call_idle_s" else {name: value for name, value in own.items() if name != "idle_s"}
 
 
 def _interval(estimate: MetricEstimate) -> tuple[float, float]:

@@ -225,13 +225,16 @@ class Brief:
         )
 
     def lines(self, width: int = 100) -> list[str]:
-        """At most MOST_LINES lines; notes give way first, then actions beyond MOST_ACTIONS."""
+        """At most MOST_LINES lines, unless what is no action has more; notes give way first, then the last actions."""
         head = cut(self.answer, width) + (cut(self.account, width) if self.account else [])
         head += [line for sentence in self.measured for line in cut(sentence, width)]
-        for number, action in enumerate(self.actions[:MOST_ACTIONS], 1):
-            head += cut(action, width, f"  {number}. ")
         tail = cut(self.undecided, width) if self.undecided else []
         tail += [f"Report: {self.report}"] if self.report else []
+        for number, action in enumerate(self.actions[:MOST_ACTIONS], 1):
+            lines = cut(action, width, f"  {number}. ")
+            if number > 1 and len(head) + len(lines) + len(tail) > MOST_LINES:
+                break
+            head += lines
         notes: list[str] = []
         for note in self.notes:
             wrapped = cut(note, width)

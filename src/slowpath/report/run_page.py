@@ -92,7 +92,7 @@ def _page(results: Results, most: int) -> Page:
             *panel_section(results.panel, results.no_reference),
             *(study if answers else []),  # who runs a study asks its question, and what is slow beside it comes second
             *findings,
-            *([] if answers else (dataclasses.replace(one, folded=bool(results.panel)) for one in study)),
+            *([] if answers else (dataclasses.replace(section, folded=bool(results.panel)) for section in study)),
             *of_cells.node_pairs_section(results),
             *(dataclasses.replace(section, folded=bool(answers or findings or results.panel)) for section in details),
         ],

@@ -360,7 +360,7 @@ def prepare(
 def _needs_gpu(campaign: Campaign) -> bool:
     """Whether no cell can run without a GPU, so that its engine need not be built to find that out."""
     memories = [table.parameters.get("memory", "host") for table in campaign.cells]
-    every = [str(one) for given in memories for one in (given if isinstance(given, list | tuple) else [given])]
+    every = [str(kind) for given in memories for kind in (given if isinstance(given, list | tuple) else [given])]
     return bool(every) and all("device" in memory for memory in every)
 
 

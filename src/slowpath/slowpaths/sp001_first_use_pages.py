@@ -261,17 +261,8 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     kind="opportunity",
     probes=PROBES,
-    remedies=(
-        *NO_MAPPING_OF_GPU_MEMORY,
-        PAD_TO_2_MIB,
-        LIBSLOWPATH_PAD_SO,
-        KEEP_BUFFERS,
-    ),
-    program_remedies=(
-        PROGRAM_KEEP_FREED_MEMORY,
-        PROGRAM_PAD,
-        PROGRAM_KEEP_HUGE_PAGES,
-    ),
+    remedies=(*NO_MAPPING_OF_GPU_MEMORY, PAD_TO_2_MIB, LIBSLOWPATH_PAD_SO, KEEP_BUFFERS),
+    program_remedies=(PROGRAM_KEEP_FREED_MEMORY, PROGRAM_PAD, PROGRAM_KEEP_HUGE_PAGES),
     prices=(
         ProgramPrice(
             "fresh GPU memory",

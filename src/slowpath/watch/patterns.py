@@ -373,18 +373,17 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
     return _Saved(tuple((v, low, min(high, calls.span_s)) for v, low, high in ends), None)
 
 
-# Of programs with a fault and a twin without it (docs/results/watch.md). The estimates' own ends hold what a replay
+# Of 32 programs with a fault and a twin without it (docs/results/watch.md). The estimates' own ends hold what a replay
 # knows of, and not what else goes with the calls: cache misses, waits elsewhere, loops that compile better.
-BELOW, ABOVE, MOST_SPAN = 1.5, 1.75, 3.0
+BELOW, ABOVE = 1.5, 1.75
 
 
 def _as_validated(saved: Three, group: Sequence[SeenPattern]) -> Three:
-    """With an interval that has at least the estimates' validated error, and no ends that no twin came to."""
+    """With an interval that has at least the estimates' validated error; wider ends of an estimate's own stay."""
     value, low, high = saved[0], min(saved[:2]), max(saved[0], saved[2])
-    if any(one.sites or one.rows.size for one in group):
-        high = float(np.clip(high, ABOVE * value, MOST_SPAN * value))
-        low = min(low, value / BELOW)
-    return value, max(low, high / MOST_SPAN), high
+    if any(pattern.sites or pattern.rows.size for pattern in group):
+        low, high = min(low, value / BELOW), max(high, ABOVE * value)
+    return value, low, high
 
 
 def _of_all_ranks(order: CallOrder, rank: Ints, replayed: Replayed) -> Floats:

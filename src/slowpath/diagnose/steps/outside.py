@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from slowpath.analyse.deviations import GRANULES, MANY, MOST_FINDINGS, NOT_TRAITS, Shared, findings_outside, shared
+from slowpath.analyse.deviations import GRANULES, MANY, MOST_FINDINGS, Shared, findings_outside, not_traits, shared
 from slowpath.analyse.reference import (
     HealthyRuns,
     Item,
@@ -85,7 +85,7 @@ def _is_refuted(group: Shared, anew: Mapping[Key, Judged]) -> bool:
 
 def _line(item: Item) -> Line:
     """What a cell is but for its length."""
-    others = sorted(f"{k}={v}" for k, v in item.traits.items() if k != "message_bytes" and k not in NOT_TRAITS)
+    others = sorted(f"{k}={v}" for k, v in item.traits.items() if k != "message_bytes" and k not in not_traits())
     return (item.metric, *others)
 
 
@@ -118,7 +118,7 @@ def _sibling(slow: Sequence[Judged], item: Item) -> Judged | None:
 
 
 def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
-    return {name for name in (one.keys() | other.keys()) - NOT_TRAITS if one.get(name) != other.get(name)}
+    return {name for name in (one.keys() | other.keys()) - not_traits() if one.get(name) != other.get(name)}
 
 
 def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Finding]:
@@ -135,7 +135,7 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
             return False  # it came up behind a group that was a disturbance, and was measured once
         if loaded:
             return len(group.cells) >= MANY
-        # One of 6,000 times lies outside in many a healthy run; a call's cost shows in more than one.
+        # One of 6,000 times lay outside in 3 of 9 healthy runs; a call's cost shows in more than one.
         return len({(one.item.cell, one.item.phase, one.item.traits.get("idle_s")) for one in group.slow}) > 1
 
     return findings_outside(survey_of(measured).results, panel, is_sure) if panel else []
@@ -194,7 +194,7 @@ def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]
     uses = min(_USES, int(_SERIES_S / clearest.item.value))
     if cell.parameters.get("pattern") == "call" and uses >= 2 * int(cell.parameters["uses"]):
         yield number, (("uses", uses),)
-    for name in stated(cell).keys() - NOT_TRAITS - _WHAT:
+    for name in stated(cell).keys() - not_traits() - _WHAT:
         yield number, ((name, defaults_of(cell.experiment)[name]),)
 
 

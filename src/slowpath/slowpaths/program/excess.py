@@ -56,7 +56,7 @@ def searching(calls: ProgramCalls) -> list[Search]:
     early = _early(calls)
     deep = early.passed >= DEEP
     alike, _ = grouped(calls.call[early.row], calls.site[early.row])
-    found = []
+    searches = []
     for kind in np.unique(alike[deep]).tolist():
         here = np.flatnonzero(alike == kind)
         base_s = _base_s(calls, early, here)
@@ -68,8 +68,8 @@ def searching(calls: ProgramCalls) -> list[Search]:
             mine = here[early.passed[here] > SHALLOW]
             worst = mine[early.passed[mine].argmax()]
             past = f"past up to {early.passed[worst]:,} earlier ones that waited on rank {early.rank[worst]}"
-            found.append(Search(np.unique(early.row[mine]), base_s, past))
-    return found + _falling(calls, [int(calls.site[search.rows[0]]) for search in found])
+            searches.append(Search(np.unique(early.row[mine]), base_s, past))
+    return searches + _falling(calls, [int(calls.site[search.rows[0]]) for search in searches])
 
 
 BLOCK, BLOCKS = 16, 4  # receives in a row that stand for one time, and such blocks of a row at least
@@ -87,7 +87,7 @@ def _falling(calls: ProgramCalls, known: Sequence[int]) -> list[Search]:
     receives &= _sends_nothing(calls, np.flatnonzero(receives & (calls.target >= 0)))
     early = _early(calls)
     in_order = calls.site[early.row[early.passed == 0]]
-    found = []
+    searches = []
     for place, rows in calls.by_site(np.flatnonzero(receives)):
         if rows.size < LEAST or (in_order == place).sum() >= LEAST:
             continue
@@ -100,8 +100,8 @@ def _falling(calls: ProgramCalls, known: Sequence[int]) -> list[Search]:
         fast_s, slow_s = np.percentile(np.concatenate(medians), [10, 90])
         if slow_s >= RANGE * fast_s:
             base_s = float(np.percentile(calls.own_s[rows], FASTEST))
-            found.append(Search(rows, base_s, "and take less time the fewer are left, as a search of them does"))
-    return found
+            searches.append(Search(rows, base_s, "and take less time the fewer are left, as a search of them does"))
+    return searches
 
 
 def _sends_nothing(calls: ProgramCalls, receives: Ints) -> Bools:
@@ -109,15 +109,15 @@ def _sends_nothing(calls: ProgramCalls, receives: Ints) -> Bools:
     assert calls.target is not None
     sends = np.zeros(len(calls), dtype=bool)
     sends[calls.messages.sent[calls.messages.sent != NONE]] = True
-    found = np.zeros(len(calls), dtype=bool)
+    quiet = np.zeros(len(calls), dtype=bool)
     for source in np.unique(calls.target[receives]).tolist():
         theirs = np.flatnonzero(sends & (calls.rank == source))
         theirs = theirs[np.argsort(calls.start_s[theirs], kind="stable")]
         mine = receives[calls.target[receives] == source]
         last = np.searchsorted(calls.start_s[theirs], calls.end_s[mine]) - 1
         ended_s = np.append(np.maximum.accumulate(calls.end_s[theirs]), -np.inf)
-        found[mine] = ended_s[last] < calls.start_s[mine]
-    return found
+        quiet[mine] = ended_s[last] < calls.start_s[mine]
+    return quiet
 
 
 def grows(own_s: Floats, passed: Ints) -> bool:

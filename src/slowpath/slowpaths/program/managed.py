@@ -111,7 +111,7 @@ KINDS: Final = (
     ),
     _Kind(
         *("preallocated file", ("MPI_File_preallocate",), (), (), 10, 10**9),
-        once="leave MPI_File_preallocate out: writing makes a file longer by itself",
+        once="leave MPI_File_preallocate out where no space need be reserved: writing makes a file longer",
     ),
     _Kind("operation", ("MPI_Op_create",), ("MPI_Op_free",)),
 )

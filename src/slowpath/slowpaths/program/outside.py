@@ -317,11 +317,12 @@ _MOVES: Final = re.compile(r"_i?(read|write)(_|$)|_sync$")
 
 def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of stretches outside MPI; or of calls on files, which are only counted, where these take half of that time."""
-    seen = list(_between_calls(calls))
+    stretches = list(_between_calls(calls))
+    seen = [stretch.pattern for stretch in stretches]
     alone = np.array([name.startswith("MPI_File_") for name in calls.names], dtype=bool)
     alone[calls.call] = False
     counted, counted_s = (each[alone[calls.counted[:, 0]]] for each in (calls.counted, calls.counted_s))
-    asked_s = sum(float((one.sooner_s[:, 2] * calls.weight[one.sooner]).sum()) for one in seen)
+    asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in seen)
     if not seen or counted_s.sum() < OWN * asked_s:
         yield from seen
         return
@@ -329,19 +330,29 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     counted, counted_s = counted[moves], counted_s[moves]
     if not counted_s.any():
         return
-    who, what = seen[0].text.partition(" calls ")[0], seen[0].text.rpartition(": ")[2]
+    call = calls.names[int(counted[counted_s.argmax(), 0])]
     yield replace(
         seen[0],
         name="system calls of MPI-IO",
         sites=most(counted[:, 1], counted_s, 1),
-        count=sum(one.count for one in seen),
-        text=f"{who} calls in {calls.names[int(counted[counted_s.argmax(), 0])]} in {{place}}: {what}",
-        sooner=np.concatenate([one.sooner for one in seen]),
-        sooner_s=np.concatenate([one.sooner_s for one in seen]) * min(1.0, AS_COUNTED * counted_s.sum() / asked_s),
+        count=sum(pattern.count for pattern in seen),
+        text=f"{stretches[0].who} in {call} in {{place}}: {stretches[0].asked}",
+        sooner=np.concatenate([pattern.sooner for pattern in seen]),
+        sooner_s=np.concatenate([pattern.sooner_s for pattern in seen])
+        * min(1.0, AS_COUNTED * counted_s.sum() / asked_s),
     )
 
 
-def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
+@dataclass(frozen=True)
+class _Stretch:
+    """System calls between two places.  who: the ranks, in words.  asked: what of the system."""
+
+    who: str
+    asked: str
+    pattern: SeenPattern
+
+
+def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
     """Files and the like that most ranks read or write; what one does alone is a wait of the others."""
     after = np.flatnonzero(np.isfinite(calls.gap_s) & (calls.gap_s > 0))
     kind, firsts = grouped(calls.site[after - 1], calls.site[after])
@@ -359,13 +370,14 @@ def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
         pieces, length = sum(part.pieces for part in parts), sum(part.length for part in parts)
         where = _between(calls, mine, before == there)
         names = sorted({part.name for part in parts} - {""})
-        what = ", ".join([*names, *([f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}"]
+        asked = ", ".join([*names, *([f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}"]
                                     if pieces else [])])  # fmt: skip
-        yield SeenPattern(
+        who = f"{len(parts)} of {calls.ranks} ranks make system calls"
+        pattern = SeenPattern(
             name="system calls outside MPI",
             sites=(there, *((before,) if before not in (there, NONE) else ())) if there != NONE else (),
             count=calls.stood_for(mine),
-            text=f"{len(parts)} of {calls.ranks} ranks make system calls {where}: {what}",
+            text=f"{who} {where}: {asked}",
             change="read and write less often and in larger pieces (no flush after each line), sync once after several "
             "steps, or do it in the background",
             basis="the time of these system calls by samples, with their part of the queue for a processor; value, low "
@@ -374,6 +386,7 @@ def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
             sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
             outside=True,
         )
+        yield _Stretch(who, asked, pattern)
 
 
 @dataclass(frozen=True)
