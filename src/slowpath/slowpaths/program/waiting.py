@@ -506,10 +506,10 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
             continue
         if not in_mpi and only_in_mpi:
             continue
-        if what is _SENDER and not in_mpi and not _in_turn(calls, here):
+        if what is _SENDER and not in_mpi:
             if _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks:
-                continue
-            what = _UNEVEN
+                continue  # equal ranks are as late as that by chance, this one and then that one
+            what = what if _in_turn(calls, here) else _UNEVEN
         yield _reordered(calls, what, here, in_mpi=in_mpi)
 
 
