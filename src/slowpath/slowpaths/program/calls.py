@@ -264,7 +264,8 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool 
         total = calls.stood_for(rows[closes[rows]])
         size = format_bytes(round(float(calls.bytes[moves].mean())))
         reads = bool(gets[moves].any())
-        computes = np.median(gaps(calls)[moves]) > NO_COMPUTING_S  # an iteration's exchange, and no row
+        between_moves_s = np.diff(np.cumsum(gaps(calls))[moves], prepend=0.0)
+        computes = np.median(between_moves_s) > 3 * NO_COMPUTING_S  # three gaps: an iteration's exchange, and no row
         if is_joint and (computes or calls.bytes[moves].mean() > MOST_JOINT_BYTES):
             continue
         share = mine.gone[ends] * (0.6 if reads else 1.0)

@@ -385,9 +385,12 @@ def infer(seen: Observations) -> NodesVerdict:
         for node, measured in table.explain(nodes):
             slow.setdefault(str(node), []).append(measured)
         row_of = {name: row for row, name in enumerate(table.names)}
+        # What a node sends too slowly holds up its answers to what it receives: no pair of it is fast but for a link.
+        bad = {node for node, measures in slow.items() if any(measured.measure in NETWORK for measured in measures)}
         pairs = [
             _Candidate(between, (a, b), np.array([row]), np.array([row, row_of.get((b, a), row)]))
             for (a, b), row in cast(dict[Link, int], row_of).items()
+            if not {a, b} & bad
         ]
         for pair, measured in table.explain(pairs):
             slow_pairs.setdefault(cast(Link, pair), []).append(measured)
