@@ -571,12 +571,9 @@ def command_line(
     position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == "slowpath-engine"), None)
     if position is None:
         return None
-    words = [*argv[: position + 1], experiment.name, *_options(parameters)]
+    options = [word for name, value in parameters.items() for word in (f"--{name.replace('_', '-')}", value)]
+    words = [*argv[: position + 1], experiment.name, *options]
     return " ".join([*shell_assignments(variables), shlex.join(words)])
-
-
-def _options(parameters: Mapping[str, str]) -> list[str]:
-    return [word for name, value in parameters.items() for word in (f"--{name.replace('_', '-')}", value)]
 
 
 Status = Literal["ok", "partial", "skipped", "failed"]

@@ -46,7 +46,7 @@ _PRICE = 1.0  # of a condition, in times that it has to explain
 _APART = 3.0  # times another: two costs, and not one
 _ALIKE = 1.3  # costs of two groups that are the same cost
 _SAME_LOSS = 0.5  # two calls that explain as much
-_LEAST_SHARE = 0.25  # of the deviating times, that a condition has to hold for
+_LEAST_SHARE = 0.1  # of the deviating times, that a condition has to hold for
 _FEW = 0.2  # of a group's cells that know the slow rank
 _EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
 GRANULES = (64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
@@ -554,8 +554,8 @@ def _of_one(item: Item) -> Iterator[Condition]:
     yield from (Condition("call", "calls", call) for call in calls_of(item))
     if maker := _MAKERS.get(item.traits.get("call", item.traits.get("requests", ""))):
         yield Condition("request", "is", maker)
-    names = item.traits.keys() - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set())
-    yield from (Condition(name, "is", item.traits[name]) for name in names)
+    for name in item.traits.keys() - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set()):
+        yield Condition(name, "is", item.traits[name])
 
 
 def shared(judged: Sequence[Judged]) -> list[Shared]:
@@ -703,6 +703,8 @@ def _reluctance(condition: Condition) -> float:
     if is_default and condition.name not in _LENGTHS:
         return 1.0
     name = {"message_bytes": 0.2, "experiment": 0.6, "pattern": 0.6}.get(condition.name, 0.4)
+    if condition.relation == "multiple of":  # the largest that fits claims least
+        return name + 0.1 - 1e-3 * GRANULES.index(int(condition.value))
     # The longest that was measured stands for longer ones, and the shortest for shorter ones.
     return name + {"from": 0.0, "up to": 0.05, "is": 0.1}.get(condition.relation, 0.1)
 

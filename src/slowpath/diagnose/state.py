@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
-import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -104,7 +103,11 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
     rules, named = set[str](), set[str]()
     for word in words:
         wanted = word.strip().lower()
-        codes = {one.code for one in SLOW_PATHS if wanted == one.name.lower() or _is_code(wanted, one.code)}
+        codes = {
+            one.code
+            for one in SLOW_PATHS
+            if wanted == one.name.lower() or wanted.removeprefix("sp").zfill(3) == one.code.removeprefix("SP")
+        }
         same = {name for name in questions if name.lower() == wanted}
         if not codes and not same:
             known = [*(one.code for one in SLOW_PATHS), *(one.name for one in SLOW_PATHS), *questions]
@@ -133,11 +136,6 @@ def _close(word: str, known: Sequence[str]) -> str:
     near += [one for one in by_lower if word and word in one]
     found = list(dict.fromkeys(by_lower[one] for one in near))[:MOST_CLOSE]
     return f"; close: {', '.join(found)}" if found else ""
-
-
-def _is_code(word: str, code: str) -> bool:
-    found = re.fullmatch(r"(?:sp)?(\d{1,3})", word)
-    return found is not None and code == f"SP{int(found[1]):03d}"
 
 
 def _questions(survey: Campaign) -> dict[str, str]:

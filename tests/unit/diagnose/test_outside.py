@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
+import pytest
 from made_results import cell, results, step
 
 from slowpath.analyse.reference import HealthyRuns, defaults_of, healthy_run, joined
@@ -94,16 +95,19 @@ def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping
     assert any(str(first) in words for words in (finding.text.replace(",", ""), finding.about))
 
 
-def test_a_length_that_is_no_multiple_tells_a_granule_from_a_limit(ping_pong: dict[str, str]) -> None:
+@pytest.mark.parametrize("granule_bytes", [1024, 4096, 16384])
+def test_lengths_that_are_odd_multiples_tell_granules_from_a_limit(
+    ping_pong: dict[str, str], granule_bytes: int
+) -> None:
     def whole_pages(parameters: Mapping[str, str]) -> float:
-        return 40e-6 if int(parameters["message_bytes"]) % 4096 == 0 else 0.0
+        return 40e-6 if int(parameters["message_bytes"]) % granule_bytes == 0 else 0.0
 
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, whole_pages, 15))
     state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
     proposal = next(propose_outside(state))
     lengths = sorted({int(str(table.parameters.get("message_bytes", 8))) for table in proposal.campaign.cells})
     (finding,) = outside([*measured, again(panel(ping_pong, whole_pages, 16, lengths=lengths))], known)
-    assert "whose length is a multiple of 4 KiB" in finding.text
+    assert f"whose length is a multiple of {granule_bytes // 1024} KiB" in finding.text
 
 
 def test_a_mean_over_stalls_that_do_not_come_again_was_a_disturbance(ping_pong: dict[str, str]) -> None:
@@ -187,6 +191,24 @@ def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_po
     from_any = calls(lambda p: 9e-6 if p["source"] == "any" else 0.0, 42, both)
     (wildcard,) = outside([*measured, again(from_any)], known)
     assert wildcard.text.startswith("MPI_Recv from any source takes ")
+
+
+def test_another_call_is_not_held_against_the_reference_of_one_that_is_slow(ping_pong: dict[str, str]) -> None:
+    of = [{"call": call} for call in CALLS]
+    known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 45, of))
+    busy = surveyed(calls(lambda p: 9e-6 if p["call"] == "type_size" else 0.0, 46, of))
+    other = calls(lambda p: 9e-6, 47, [{**of[2]}, {"call": "comm_split", "pauses": "1"}])
+    assert outside(measured, known) == []
+    (only,) = outside([*busy, again(other)], known)
+    assert only.text.startswith("MPI_Type_size takes ")
+
+
+def test_what_many_cells_show_is_a_fault_though_no_time_was_left_to_measure_it_again(
+    ping_pong: dict[str, str],
+) -> None:
+    known = healthy(ping_pong)
+    (sure,) = outside(surveyed(panel(ping_pong, lambda _: 9e-3, 48)), known)
+    assert not sure.needs_cause
 
 
 def test_a_length_that_was_measured_too_rarely_is_no_end_of_a_limit(ping_pong: dict[str, str]) -> None:

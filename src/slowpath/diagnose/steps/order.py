@@ -127,7 +127,8 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     yield from _first_trials(ordered, state)
     yield from propose_witness(state)
     for finding in ordered:
-        yield from _each_for(OF_A_FINDING, finding, state)
+        for propose in OF_A_FINDING:
+            yield from propose(finding, state)
     yield from trial.propose_again(state)
     yield from alternatives.propose(state)
 
@@ -161,11 +162,6 @@ def _of_own_state(state: State, name_only: bool) -> Iterator[Proposal]:
     for finding in () if name_only else first_by_cost(state.findings, state.measured):
         yield from trial.propose_named(finding, state)
         yield from trial.propose(finding, state)
-
-
-def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State) -> Iterator[Proposal]:
-    for propose in proposers:
-        yield from propose(finding, state)
 
 
 def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, bool, tuple[int, float]]:

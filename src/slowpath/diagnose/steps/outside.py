@@ -12,7 +12,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from slowpath.analyse.deviations import GRANULES, MANY, MOST_FINDINGS, Shared, findings_outside, not_traits, shared
+from slowpath.analyse.deviations import (
+    GRANULES,
+    MANY,
+    MOST_FINDINGS,
+    Shared,
+    calls_of,
+    findings_outside,
+    not_traits,
+    shared,
+)
 from slowpath.analyse.reference import (
     HealthyRuns,
     Item,
@@ -109,7 +118,9 @@ def _sibling(slow: Sequence[Judged], item: Item) -> Judged | None:
         if (one.item.metric, one.item.phase) == (item.metric, item.phase)
         and one.ratio > _FAR
         and one.item.length == item.length
-        and len(_differing(one.item.traits, item.traits)) <= 1
+        and len(changed := _differing(one.item.traits, item.traits)) <= 1
+        and not changed & _WHAT  # another call has a cost of its own
+        and calls_of(one.item) == calls_of(item)
     ]
     if not alike:
         return None
@@ -130,11 +141,13 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
     loaded = any(isinstance(one.step.task, StateTask) and one.step.task.others is not None for one in measured)
 
     def is_sure(group: Shared) -> bool:
+        if 2 * len(group.cells) < group.among:
+            return False  # what most such cells do not show is no law of theirs
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
-        if not any(one.item.key in again for one in group.slow):
-            return False  # it came up behind a group that was a disturbance, and was measured once
-        if loaded:
-            return len(group.cells) >= MANY
+        if len(group.cells) >= MANY:
+            return True
+        if loaded or not any(one.item.key in again for one in group.slow):
+            return False  # there was no time to measure it again, or it came up behind what was a disturbance
         # One of 6,000 times lay outside in 3 of 9 healthy runs; a call's cost shows in more than one.
         return len({(one.item.cell, one.item.phase, one.item.traits.get("idle_s")) for one in group.slow}) > 1
 
@@ -211,7 +224,9 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
         room_s = {one.item.key: one.item.interval[1] - one.reference.low for one in line}
         telling = [one for one in line if one in inside or 2 * room_s[one.item.key] < group.cost.at(one)]
         clearest = max(inside, key=lambda one: one.ratio)
-        lengths = _beside(clearest.item.length, telling, inside)
+        length = clearest.item.length
+        lengths = [length + _STEP] if length % GRANULES[0] == 0 else []  # of no granule
+        lengths = [near for near in lengths if all(one.item.length != near for one in telling)]
         for low, high in itertools.pairwise(telling):
             if (low in inside) != (high in inside) and high.item.length > _CLOSE * low.item.length:
                 lengths += _spread(low.item.length, high.item.length)
@@ -220,18 +235,15 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
     return best[1]
 
 
-def _beside(length: int, telling: Sequence[Judged], inside: Sequence[Judged]) -> list[int]:
-    """A length that is a multiple of no granule tells a limit from granules; others tell which granule it is."""
-    near = next((one for one in telling if one.item.length == length + _STEP), None)
-    if near is None:
-        return [length + _STEP] if length % GRANULES[0] == 0 else []
-    return [] if near in inside else [length + granule for granule in GRANULES if granule < length]
-
-
 def _spread(low: int, high: int) -> list[int]:
-    """Lengths between two, at equal ratios, multiples of eight."""
+    """Lengths between two, near equal ratios, each an odd multiple of another granule: they tell granules apart."""
     step = (high / low) ** (1 / (_BETWEEN + 1))
-    lengths = {round(low * step**n / _STEP) * _STEP for n in range(1, _BETWEEN + 1)}
+    granules, lengths = [_STEP, *GRANULES], set[int]()
+    for near in (low * step**n for n in range(_BETWEEN, 0, -1)):
+        while len(granules) > 1 and 2 * granules[-1] > near * (step - 1):
+            granules.pop()
+        granule = granules.pop() if len(granules) > 1 else _STEP
+        lengths.add((2 * int(near / granule / 2) + 1) * granule)
     return sorted(lengths - {low, high})
 
 

@@ -95,7 +95,7 @@ CONTRASTS = (
 
 def of_devices(gpus: int) -> tuple[CellsTable, ...]:
     """Cells of a survey with GPUs. Args: gpus: devices that both ranks can take."""
-    one_way: dict[str, Values] = {"pattern": "one_way", "memory": "device", "device": _devices(gpus)}
+    one_way: dict[str, Values] = {"pattern": "one_way", "memory": "device", "device": ["0", "0:1"] if gpus > 1 else "0"}
     return (
         CellsTable(
             "device allocations",
@@ -121,10 +121,6 @@ def of_devices(gpus: int) -> tuple[CellsTable, ...]:
             },
         ),
     )
-
-
-def _devices(gpus: int) -> Values:
-    return ["0", "0:1"] if gpus > 1 else "0"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from slowpath.diagnose.tune.cells import (
 )
 from slowpath.diagnose.tune.files import export_lines
 from slowpath.diagnose.tune.session import Tuned
-from slowpath.mpi.tuning import Kind, Pick, ranges
+from slowpath.mpi.tuning import Kind, ranges
 
 # What a tuning says: a table of cells, the gain over all of them, the lines to copy.
 
@@ -154,7 +154,13 @@ def promised_table(found: Sequence[Promise], uses: Sequence[Use] = ()) -> list[s
         first = one.seen(AFTER_BARRIER.name) or one.factors[0]
         least = "" if one.pick is None or one.times_faster is None else f"{one.times_faster:.2f}"
         seen = [_seen(one, view) for view in COLUMNS]
-        row = (name_of(one.cell), *_times(first), _by(one.pick), *seen, least)
+        row = (
+            name_of(one.cell),
+            *_times(first),
+            one.pick.name if one.pick else "the library's own choice",
+            *seen,
+            least,
+        )
         if uses:
             use = order.get(one.cell)
             row = (format_time(use.seconds) if use else "", *row, format_time(_saved_s(one, use)) if least else "")
@@ -196,10 +202,6 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _times(one: CellFactor) -> tuple[str, str]:
     return format_time(one.default_s), format_time(one.tuned_s)
-
-
-def _by(pick: Pick | None) -> str:
-    return pick.name if pick else "the library's own choice"
 
 
 def name_of(cell: CollectiveCell) -> str:
