@@ -59,6 +59,9 @@ class PlaceChange(Result, frozen=True, kw_only=True):
     after_s: Annotated[NotNegative, means("of B")]
 
 
+KeptWord = Literal["as promised", "more than promised", "less than promised", "not promised", "not decided"]
+
+
 class PromisedChange(Result, frozen=True, kw_only=True):
     """A finding of the first run of A."""
 
@@ -85,8 +88,7 @@ class WatchComparison(Result, frozen=True, kw_only=True):
     promised_s: Annotated[Number | None, means("by what was changed, together; null: nothing of it was changed")]
     promised_interval: Annotated[Interval | None, means("of promised_s")]
     kept_word: Annotated[
-        Literal["as promised", "more than promised", "less than promised", "not promised"],
-        means("saved_s beside promised_interval"),
+        KeptWord, means("saved_s beside promised_interval; not decided: runs of one side differ as much as the sides")
     ]
     new: Annotated[tuple[Text, ...], means("findings of B that A has not")]
 
@@ -121,7 +123,7 @@ def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, Wat
     saved_s = medians[0] - medians[1]
     promised = _promised(before[0], after[0])
     made = [one for one in promised if one.is_made]
-    total_s, ends = _together(made, promised, before[0])
+    total_s, ends = _together(made, before[0])
     return WatchComparison(
         a=_side(a, medians[0]),
         b=_side(b, medians[1]),
@@ -134,7 +136,7 @@ def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, Wat
         promised=tuple(promised),
         promised_s=total_s,
         promised_interval=ends,
-        kept_word=_kept_word(saved_s, ends),
+        kept_word=_kept_word(saved_s, ends, None if estimate is None else estimate.interval),
         new=tuple(
             f"{finding.name}{_at(_place(finding, after[0]))}"
             for finding in after[0].findings
@@ -145,8 +147,8 @@ def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, Wat
 
 def _side(runs: Sequence[tuple[Path, WatchResults]], span_s: float) -> WatchSide:
     program = runs[0][1].program
-    folders = tuple(str(folder) for folder, _ in runs)
-    return WatchSide(folders=folders, program=program.program, ranks=program.ranks, span_s=span_s)
+    folders = [str(folder) for folder, _ in runs]
+    return WatchSide(folders=tuple(folders), program=program.program, ranks=program.ranks, span_s=span_s)
 
 
 def _differences(a: WatchResults, b: WatchResults) -> tuple[str, ...]:
@@ -242,7 +244,7 @@ def _promised(a: WatchResults, b: WatchResults) -> list[PromisedChange]:
         value_s, interval = _saving(finding)
         after = _same(finding, a, b)
         is_made = after is None or _saving(after)[0] < GONE * value_s
-        if value_s > 0 and finding.status != "no effect":
+        if value_s > 0 and finding.status != "no effect" and _place(finding, a):  # without one: load, no change
             changes.append(
                 PromisedChange(
                     id=finding.id,
@@ -256,26 +258,23 @@ def _promised(a: WatchResults, b: WatchResults) -> list[PromisedChange]:
     return sorted(changes, key=lambda change: -change.promised_s)
 
 
-def _together(
-    made: Sequence[PromisedChange], every: Sequence[PromisedChange], a: WatchResults
-) -> tuple[float | None, Interval | None]:
+def _together(made: Sequence[PromisedChange], a: WatchResults) -> tuple[float | None, Interval | None]:
     """What the changes that were made promised: of all of them as the watch says, else added up."""
     if not made:
         return None, None
-    if len(made) == len(every) and a.saved_s is not None and a.saved_interval is not None:
+    saving = [finding for finding in a.findings if _saving(finding)[0] > 0]
+    if len(made) == len(saving) and a.saved_s is not None and a.saved_interval is not None:
         return a.saved_s, a.saved_interval
-    most_s = run_seconds(a)
-    added = [
-        min(sum(values), most_s) for values in zip(*((one.promised_s, *one.interval) for one in made), strict=True)
-    ]
-    return added[0], (added[1], added[2])
+    promises = zip(*((change.promised_s, *change.interval) for change in made), strict=True)
+    total_s, low_s, high_s = (min(sum(values), run_seconds(a)) for values in promises)
+    return total_s, (low_s, high_s)
 
 
-def _kept_word(
-    saved_s: float, ends: Interval | None
-) -> Literal["as promised", "more than promised", "less than promised", "not promised"]:
+def _kept_word(saved_s: float, ends: Interval | None, ratio: Interval | None) -> KeptWord:
     if ends is None:
         return "not promised"
+    if ratio is not None and ratio[0] <= 1.0 <= ratio[1]:
+        return "not decided"
     if ends[0] <= saved_s <= ends[1]:
         return "as promised"
     return "more than promised" if saved_s > ends[1] else "less than promised"

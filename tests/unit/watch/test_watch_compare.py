@@ -81,6 +81,15 @@ def test_several_runs_have_an_interval() -> None:
     assert found.interval[0] < 0.9 < found.interval[1] < 1
     assert compared(side(*before), side(*after[:2])).interval is None
     assert "3 and 3 runs)" in comparison_lines(found)[0]
+    assert found.kept_word == "as promised"
+    noisy = [a_run(span_s, the_finding()) for span_s in (40.0, 60.0, 20.0)]
+    assert compared(side(*noisy), side(*after)).kept_word == "not decided"
+
+
+def test_load_that_is_gone_is_no_change_that_was_promised() -> None:
+    before = a_run(BEFORE_S, the_finding(), the_finding(id="SP081:b", name="other processes", sites=(), saved_s=30.0),
+                   saved_s=33.0, saved_interval=(20.0, 36.0))  # fmt: skip
+    assert compared(side(before), side(a_run(6.0))).promised_s == PROMISED_S
 
 
 def test_a_screen_is_enough() -> None:
