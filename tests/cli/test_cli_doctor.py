@@ -48,13 +48,13 @@ def test_a_failing_check_spoils_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_what_is_missing_is_impossible_and_says_why() -> None:
     checks = [Check("GPU", None, "missing", "no driver"), Check("CMA", "refused", "warn", "seccomp")]
-    by_what = {ability.what: ability for ability in abilities(checks)}
-    assert [ability.why for ability in by_what.values() if not ability.possible] == [
+    by_task = {ability.task: ability for ability in abilities(checks)}
+    assert [ability.why for ability in by_task.values() if not ability.possible] == [
         "seccomp",
         "no driver",
         "no driver",
     ]
-    text = as_text(checks, list(by_what.values()))
+    text = as_text(checks, list(by_task.values()))
     assert "because: no driver" in text
     assert json.loads(as_json(checks, []))["checks"][0]["value"] is None
 

@@ -105,5 +105,5 @@ def ends_of_cells(events: Sequence[Event]) -> list[Event]:
 
 def described(engine: Engine) -> dict[str, Any]:
     """What the engine says of itself."""
-    found: dict[str, Any] = json.loads(finished([engine.program, "describe", "--json"]).stdout)
-    return found
+    document: dict[str, Any] = json.loads(finished([engine.program, "describe", "--json"]).stdout)
+    return document

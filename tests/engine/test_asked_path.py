@@ -37,8 +37,8 @@ def on_node(ranks: Ranks, folder: Path, variables: Mapping[str, str]) -> list[Me
     read, why = read_variables(folder / CONTROL_VARIABLES)
     assert read is not None, why
     values = {variable.name: variable.value for variable in read.variables}
-    found = paths_of(name, done.stdout + "\n" + done.stderr, values, "default")
-    return [path for path in found if path.scope == "on_node"]
+    paths = paths_of(name, done.stdout + "\n" + done.stderr, values, "default")
+    return [path for path in paths if path.scope == "on_node"]
 
 
 def test_the_library_s_own_way_is_read(ranks: Ranks, tmp_path: Path) -> None:

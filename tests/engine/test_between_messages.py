@@ -64,19 +64,19 @@ def launch(ranks: Ranks, blankless_of_session: Path, tmp_path_factory: pytest.Te
     folder = tmp_path_factory.mktemp("between")
     shim = Path(tempfile.mkdtemp(dir=blankless_of_session)) / "shim.c"
     shim.write_text(SHIM)
-    told = {"LD_PRELOAD": str(ranks.compiled(shim)), "SHIM_OUT": str(folder / "told")}
-    done = ranks.run_plan(folder / "launch", CELLS, of_ranks=told)
+    variables = {"LD_PRELOAD": str(ranks.compiled(shim)), "SHIM_OUT": str(folder / "told")}
+    done = ranks.run_plan(folder / "launch", CELLS, of_ranks=variables)
     assert done.returncode == 0, done.stderr
     return folder / "launch"
 
 
 def addresses(folder: Path, rank: int, cell: int) -> list[int]:
-    found: list[Event] = [one for one in events_in(folder) if one["event"] == "allocation"]
-    here = [one for one in found if one["rank"] == rank and one["cell"] == cell]
-    return [one["address"] for one in sorted(here, key=lambda one: one["index"])]
+    allocations: list[Event] = [event for event in events_in(folder) if event["event"] == "allocation"]
+    here = [event for event in allocations if event["rank"] == rank and event["cell"] == cell]
+    return [event["address"] for event in sorted(here, key=lambda event: event["index"])]
 
 
-def told(folder: Path, rank: int) -> list[tuple[str, int, int]]:
+def printed(folder: Path, rank: int) -> list[tuple[str, int, int]]:
     """Calls of all cells in the order in which they ran: call, length, address."""
     lines = (folder.with_name(f"told-{rank}")).read_text().splitlines()
     return [(call, int(length), int(address)) for call, length, address in map(str.split, lines)]
@@ -85,21 +85,21 @@ def told(folder: Path, rank: int) -> list[tuple[str, int, int]]:
 def calls_of(folder: Path, rank: int, cell: int) -> list[tuple[str, int, int]]:
     """Of one cell, without the exchange before anything counts; each cell makes a number of calls that is known."""
     events = events_in(folder)
-    order = [one["cell"] for one in events if one["event"] == "cell_begin"]
+    order = [event["cell"] for event in events if event["event"] == "cell_begin"]
     first = 0
-    for one in order:
-        live = LIVE if one < 3 else 2 if one == 3 else 1
-        count = 2 + live * (MESSAGES * (2 if one in (3, 4) else 1) + 1)
-        if one == cell:
-            return told(folder, rank)[first + 2 : first + count]
+    for number in order:
+        live = LIVE if number < 3 else 2 if number == 3 else 1
+        count = 2 + live * (MESSAGES * (2 if number in (3, 4) else 1) + 1)
+        if number == cell:
+            return printed(folder, rank)[first + 2 : first + count]
         first += count
     raise LookupError(cell)
 
 
 def test_all_cells_run_and_every_byte_is_right(launch: Path) -> None:
     ends = ends_of_cells(events_in(launch))
-    assert [one["status"] for one in ends] == ["ok"] * len(CELLS)
-    assert all(one["validated_bytes"] > 0 and one["wrong_bytes"] == 0 for one in ends)
+    assert [end["status"] for end in ends] == ["ok"] * len(CELLS)
+    assert all(end["validated_bytes"] > 0 and end["wrong_bytes"] == 0 for end in ends)
 
 
 @pytest.mark.parametrize("cell", [0, 1, 2])
@@ -119,8 +119,8 @@ def test_buffers_are_used_in_the_order_asked_for(launch: Path, cell: int) -> Non
 
 def blocks(folder: Path, cell: int, rank: int, part: int) -> tuple[BlockIndex, list[int]]:
     index = scan(folder / "samples.blk")
-    found = [int(i) for i in index.select(cell=cell, rank=rank, phase="steady")]
-    return index, [i for i in found if index.headers["part"][i] == part]
+    numbers = [int(i) for i in index.select(cell=cell, rank=rank, phase="steady")]
+    return index, [i for i in numbers if index.headers["part"][i] == part]
 
 
 def test_two_lengths_by_turns_from_one_buffer_are_timed_apart(launch: Path) -> None:
@@ -132,8 +132,8 @@ def test_two_lengths_by_turns_from_one_buffer_are_timed_apart(launch: Path) -> N
     assert {address % 4096 for address in there} == {1}
     assert {address % 4096 for _, _, address in calls_of(launch, 1, 3)} == {64}
     for part in (0, 1):
-        index, found = blocks(launch, 3, 0, part)
-        assert [len(read(index, i).duration_ns) for i in found] == [2 * (MESSAGES - 1)]
+        index, numbers = blocks(launch, 3, 0, part)
+        assert [len(read(index, i).duration_ns) for i in numbers] == [2 * (MESSAGES - 1)]
 
 
 def test_the_direction_swaps_who_sends(launch: Path) -> None:
@@ -144,8 +144,8 @@ def test_the_direction_swaps_who_sends(launch: Path) -> None:
 
 def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
     for cell, rank in ((5, 0), (6, 1)):
-        index, found = blocks(launch, cell, rank, 0)
-        begins = read(index, found[0]).start_ns
+        index, numbers = blocks(launch, cell, rank, 0)
+        begins = read(index, numbers[0]).start_ns
         assert begins is not None
         assert np.diff(begins).min() >= IDLE_S * 1e9
 
@@ -169,5 +169,5 @@ def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(ranks: Rank
 
 def _quartile_ns(folder: Path, cell: int) -> float:
     """What other programs add to the least: the lower quartile of a cell's messages."""
-    index, found = blocks(folder, cell, 0, 0)
-    return float(np.quantile(np.concatenate([read(index, i).duration_ns for i in found]), 0.25))
+    index, numbers = blocks(folder, cell, 0, 0)
+    return float(np.quantile(np.concatenate([read(index, i).duration_ns for i in numbers]), 0.25))

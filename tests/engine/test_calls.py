@@ -25,7 +25,7 @@ def cells_of_panel() -> list[str]:
         given = {name: scalars(value) for name, value in group.parameters.items()}
         if group.experiment != "first_use" or given["pattern"] != ["call"]:
             continue
-        lengths = [str(one) for written in given.get("message_bytes", ["8"]) for one in expand_values(written)]
+        lengths = [str(value) for written in given.get("message_bytes", ["8"]) for value in expand_values(written)]
         varied = next((name for name in ("request", "window", "blocks") if name in given), None)
         fixed = {name: values[0] for name, values in given.items() if name not in ("call", varied, "message_bytes")}
         for call in given["call"]:

@@ -168,12 +168,12 @@ def test_the_record_holds_every_interval(cannon: Cannon) -> None:
     ):
         for rank in range(4):
             assert intervals_of(done, cell, rank) == parts
-            [told] = [event for event in done.of("repetitions", cell) if event["rank"] == rank]
-            assert len(told["involuntary_switches"]) == len(told["other_cpu_s"]) == 2
-            assert all(switches >= 0 for switches in told["involuntary_switches"])
-            assert told["clock_from"]
-            assert len(told["clock_hz"]) == 2
-            assert all(hz is None or hz > 0 for hz in told["clock_hz"])
+            [disturbed] = [event for event in done.of("repetitions", cell) if event["rank"] == rank]
+            assert len(disturbed["involuntary_switches"]) == len(disturbed["other_cpu_s"]) == 2
+            assert all(switches >= 0 for switches in disturbed["involuntary_switches"])
+            assert disturbed["clock_from"]
+            assert len(disturbed["clock_hz"]) == 2
+            assert all(hz is None or hz > 0 for hz in disturbed["clock_hz"])
             inside_the_total(done, cell, rank)
 
 

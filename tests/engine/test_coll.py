@@ -24,14 +24,19 @@ def cells_of(size: int, library: str) -> list[str]:
     """Each collective with each start, and what reductions, roots and blocks have besides."""
     # Intel MPI 2021.18: a persistent gather, scatter or allgather delivers what was in the buffers when it was made.
     starts = STARTS[:2] if library == "intelmpi" else STARTS
-    cells = [f"collective={one} start={start} datatype=int message_bytes=40" for one in ALL for start in starts]
-    cells += [f"collective={one} datatype=double in_place=on message_bytes=8" for one in (*MOVING[1:], *REDUCTIONS)]
-    cells += [f"collective={one} root=last message_bytes=0" for one in (*ROOTED, "reduce")]
-    cells += [f"collective={one} shape=one_type message_bytes=24 datatype=double" for one in MOVING]
-    for one in REDUCTIONS:
-        cells.append(f"collective={one} op=user_ordered datatype=byte message_bytes=3")
-        cells.append(f"collective={one} op=user_ordered in_place=on datatype=int message_bytes=2048")
-        cells.append(f"collective={one} op=user shape=one_type datatype=double message_bytes=64")
+    cells = [
+        f"collective={collective} start={start} datatype=int message_bytes=40" for collective in ALL for start in starts
+    ]
+    cells += [
+        f"collective={collective} datatype=double in_place=on message_bytes=8"
+        for collective in (*MOVING[1:], *REDUCTIONS)
+    ]
+    cells += [f"collective={collective} root=last message_bytes=0" for collective in (*ROOTED, "reduce")]
+    cells += [f"collective={collective} shape=one_type message_bytes=24 datatype=double" for collective in MOVING]
+    for collective in REDUCTIONS:
+        cells.append(f"collective={collective} op=user_ordered datatype=byte message_bytes=3")
+        cells.append(f"collective={collective} op=user_ordered in_place=on datatype=int message_bytes=2048")
+        cells.append(f"collective={collective} op=user shape=one_type datatype=double message_bytes=64")
     if size >= 4:
         cells += ["collective=allgather communicator=halves", "collective=alltoall communicator=strided"]
     # Few calls: ranks without a core of their own need a time slice for each.
@@ -56,7 +61,10 @@ def test_calls_in_place_that_ran_out_of_time_are_judged_by_a_result(ranks: Ranks
     """Their buffers were filled anew when the ranks had enough; that was reported as a wrong result of the library."""
     effort = "in_place=on datatype=int message_bytes=64 warmup_s=0 time_limit_s=1e-6"
     cells = [
-        *(f"coll pattern=counted calls=100000 collective={one} {effort}" for one in ("allreduce", "reduce", "scan")),
+        *(
+            f"coll pattern=counted calls=100000 collective={collective} {effort}"
+            for collective in ("allreduce", "reduce", "scan")
+        ),
         f"coll pattern=communicators calls=3 samples=1000 collective=allreduce {effort}",
     ]
     done = ranks.run_plan(tmp_path / "run", cells)
@@ -77,7 +85,7 @@ def test_each_pattern_has_its_blocks(ranks: Ranks, tmp_path: Path) -> None:
         "pattern=after_barrier",
         "pattern=back_to_back",
     ]
-    cells = [f"coll collective=bcast {one} {EFFORT}" for one in patterns]
+    cells = [f"coll collective=bcast {pattern} {EFFORT}" for pattern in patterns]
     done = ranks.run_plan(tmp_path / "run", cells, ranks=4)
     assert done.returncode == 0, done.stderr
     index = scan(tmp_path / "run" / "samples.blk")
@@ -97,10 +105,10 @@ def test_each_pattern_has_its_blocks(ranks: Ranks, tmp_path: Path) -> None:
     assert shapes[2]["steady"] == [(rank, number, 8) for rank in range(4) for number in range(3)]
     assert shapes[3]["steady"] == [(0, 0, 8), (1, 0, 8)], "the others are outside"
     releases = read_events(tmp_path / "run" / "events.jsonl").of(Release)
-    assert [one.by for one in releases] == ["shared memory"] * 7
-    assert [one.together_ns is not None for one in releases] == [False] * 4 + [True] + [False] * 2
+    assert [release.by for release in releases] == ["shared memory"] * 7
+    assert [release.together_ns is not None for release in releases] == [False] * 4 + [True] + [False] * 2
     assert shapes[5] == shapes[6] == shapes[0]
-    assert [one.late_starts is None for one in releases] == [False] * 5 + [True] * 2, "no deadline in a loop"
+    assert [release.late_starts is None for release in releases] == [False] * 5 + [True] * 2, "no deadline in a loop"
     parts = [index.headers["part"][i] for i in index.select(cell=1, phase="first")]
     assert sorted(int(part) for part in parts) == [0] * 4 + [1] * 4, "how late each entry was"
 

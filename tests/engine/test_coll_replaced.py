@@ -115,15 +115,15 @@ def test_what_is_not_replaced_costs_a_look_and_a_bad_table_replaces_nothing(repl
 
 def test_rows_hold_to_their_edges_and_count_large_and_fortran_calls(replaced: Run, ranks: Ranks) -> None:
     done, report = replaced("counted.c", [{**row, "bytes": [64, 128]} for row in rows(0)[1:]])
-    found = dict(word.split(": ") for word in done.stdout.strip().splitlines()[-1].split(", "))
-    assert found["wrong"] == "0", done.stdout
+    by_name = dict(word.split(": ") for word in done.stdout.strip().splitlines()[-1].split(", "))
+    assert by_name["wrong"] == "0", done.stdout
     calls = {row["collective"]: row["calls"] for row in report["rows"]}
-    assert calls["bcast"] == int(found["bcast"])
+    assert calls["bcast"] == int(by_name["bcast"])
     # With counts of MPI_Count each is called once inside of its row, by both ranks.
-    assert (found["_c"] == "1") is (ranks.mpi.name != "openmpi")
+    assert (by_name["_c"] == "1") is (ranks.mpi.name != "openmpi")
     named = [name for name in calls if name not in ("bcast", "reduce_scatter")]
-    assert {calls[name] for name in named} == ({2} if found["_c"] == "1" else {0})
-    assert found["fortran"] == ("1" if ranks.mpi.name == "intelmpi" else "0")
+    assert {calls[name] for name in named} == ({2} if by_name["_c"] == "1" else {0})
+    assert by_name["fortran"] == ("1" if ranks.mpi.name == "intelmpi" else "0")
 
 
 def test_a_table_may_be_the_variable_itself(replaced: Run, ranks: Ranks) -> None:

@@ -24,24 +24,24 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_stub_memory_is_delivered_and_never_taken_for_ipc(mpi: Mpi, engine: Engine, stub: Path) -> None:
-    found = prove_device_path(mpi, engine, {**os.environ, "SLOWPATH_CUDA_DRIVER": str(stub)})
-    assert found.works, found.reason
-    assert found.path != "ipc"
-    assert found.host_bytes_per_s is not None
-    assert found.device_bytes_per_s is not None
+    path = prove_device_path(mpi, engine, {**os.environ, "SLOWPATH_CUDA_DRIVER": str(stub)})
+    assert path.works, path.reason
+    assert path.path != "ipc"
+    assert path.host_bytes_per_s is not None
+    assert path.device_bytes_per_s is not None
 
 
 def test_a_library_that_touches_device_memory_itself_is_no(mpi: Mpi, engine: Engine, stub: Path) -> None:
     environ = {**os.environ, "SLOWPATH_CUDA_DRIVER": str(stub), "SLOWPATH_STUB_CUDA_PROTECT": "1"}
-    found = prove_device_path(mpi, engine, environ)
-    assert (found.works, found.path, found.device_bytes_per_s) == (False, None, None)
-    assert found.reason
+    path = prove_device_path(mpi, engine, environ)
+    assert (path.works, path.path, path.device_bytes_per_s) == (False, None, None)
+    assert path.reason
 
 
 def test_without_a_driver_the_cells_reason_is_told(mpi: Mpi, engine: Engine) -> None:
-    found = prove_device_path(mpi, engine, {**os.environ, "SLOWPATH_CUDA_DRIVER": "no-such-driver.so"})
-    assert not found.works
-    assert "no-such-driver.so" in (found.reason or "")
+    path = prove_device_path(mpi, engine, {**os.environ, "SLOWPATH_CUDA_DRIVER": "no-such-driver.so"})
+    assert not path.works
+    assert "no-such-driver.so" in (path.reason or "")
 
 
 def test_devices_of_the_driver(stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:

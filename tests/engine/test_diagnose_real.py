@@ -120,9 +120,9 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     monkeypatch.setenv("LD_PRELOAD", str(ranks.compiled(blankless / "slow.c")))
     bench, folder = bench_of(mpi, engine), tmp_path / "diagnosis"
     made = begin(bench, BUDGET_S, folder).run()
-    found = next(finding for finding in made.findings if finding.rule == "SP019")
-    proven = next(remedy for remedy in found.remedies if remedy.name == "MPI_Win_allocate")
-    assert found.status == "proven", found.legs.proven
+    first = next(finding for finding in made.findings if finding.rule == "SP019")
+    proven = next(remedy for remedy in first.remedies if remedy.name == "MPI_Win_allocate")
+    assert first.status == "proven", first.legs.proven
     assert proven.removed_ratio.interval[0] > 0.5
     assert made.status == "settled"
 
@@ -152,7 +152,7 @@ def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
     assert [step.task.kind for step in made.steps] == ["survey", "path"]
     assert any(" go by " in line for line in made.paths), made.paths
     results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)
-    ranks = {one.name: one.ranks for one in results.run.placements}
+    ranks = {placement.name: placement.ranks for placement in results.run.placements}
     assert {cell.group: ranks[cell.placement] or 2 for cell in results.cells} == {
         "control": 2,
         "bcast by other calls": 2,
@@ -172,7 +172,7 @@ def test_four_ranks_have_a_launch_of_their_own(
     monkeypatch.setattr("slowpath.diagnose.ranks.parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=None)), BUDGET_S, tmp_path / "diagnosis", name_only=True).run()
     results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)
-    places = {one.name: (one.ranks, len(one.observed)) for one in results.run.placements}
+    places = {placement.name: (placement.ranks, len(placement.observed)) for placement in results.run.placements}
     assert places == {"bound": (2, 2), "4 ranks": (4, 4)}
-    (cell,) = [one for one in results.cells if one.experiment == "coll"]
+    (cell,) = [cell for cell in results.cells if cell.experiment == "coll"]
     assert (cell.placement, cell.status) == ("4 ranks", "ok")

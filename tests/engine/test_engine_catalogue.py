@@ -18,7 +18,7 @@ from slowpath.run.engine.describe import describe
 RECORDED = data_folder("schema") / "engine.json"
 # Measured by no engine: imported logs have times of other programs.
 WITHOUT_ENGINE = ("printed",)
-MEASURED = [one for one in EXPERIMENTS if one.name not in WITHOUT_ENGINE]
+MEASURED = [experiment for experiment in EXPERIMENTS if experiment.name not in WITHOUT_ENGINE]
 ONLY_OURS = {"name", "not_across"}  # of a metric: what it is found by, and the judge's
 Json = dict[str, Any]
 Both = tuple[Experiment, Json]
@@ -27,10 +27,10 @@ Both = tuple[Experiment, Json]
 @pytest.fixture(scope="module")
 def described(engine: Engine) -> dict[str, Json]:
     """The engine's own description of each experiment."""
-    return {one["name"]: one for one in describe(engine, os.environ)["experiments"]}
+    return {experiment["name"]: experiment for experiment in describe(engine, os.environ)["experiments"]}
 
 
-@pytest.fixture(params=MEASURED, ids=lambda one: one.name)
+@pytest.fixture(params=MEASURED, ids=lambda experiment: experiment.name)
 def both(request: pytest.FixtureRequest, described: dict[str, Json]) -> Both:
     """An experiment as Python and as the engine have it."""
     return request.param, described[request.param.name]
@@ -42,7 +42,7 @@ def test_the_recorded_description_is_that_of_the_engine(engine: Engine) -> None:
 
 
 def test_python_knows_every_experiment_of_the_engine(described: dict[str, Json]) -> None:
-    assert set(described) == {one.name for one in MEASURED}
+    assert set(described) == {experiment.name for experiment in MEASURED}
 
 
 def test_roles_are_those_of_the_engine(both: Both) -> None:
@@ -64,11 +64,13 @@ def test_metrics_are_those_of_the_engine(both: Both) -> None:
 def test_patterns_yield_what_the_engine_says(both: Both) -> None:
     ours, theirs = both
     pattern = next(parameter for parameter in theirs["parameters"] if parameter["name"] == "pattern")
-    assert sorted(one.name for one in ours.patterns) == sorted(pattern["choices"])
+    assert sorted(pattern.name for pattern in ours.patterns) == sorted(pattern["choices"])
     assert ours.patterns[0].name == pattern["default"]
-    for one in ours.patterns:
-        yielded = {metric["name"] for metric in theirs["metrics"] if metric["pattern"] == one.name}
-        assert {metric.name for metric in one.metrics} == yielded - {metric.name for metric in (*RATES, *ours.counted)}
+    for own_pattern in ours.patterns:
+        yielded = {metric["name"] for metric in theirs["metrics"] if metric["pattern"] == own_pattern.name}
+        assert {metric.name for metric in own_pattern.metrics} == yielded - {
+            metric.name for metric in (*RATES, *ours.counted)
+        }
 
 
 def test_a_brief_measurement_sets_parameters_that_exist(both: Both) -> None:

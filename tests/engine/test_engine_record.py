@@ -144,10 +144,10 @@ def test_the_last_rank_is_the_peer(recorded: Callable, number: int) -> None:
     assert {a.rank for a in events.allocations(0)} == {0, number - 1}
     assert len(events.ranks) == number
     work = fixed_work(events.of(FixedWork))
-    assert [one.rank for one in work] == list(range(number))
-    for one in work:
-        assert np.bincount(one.visit).tolist() == [300, 300]
-        assert (np.diff(one.begin_ns) >= one.duration_ns[:-1]).all()
+    assert [event.rank for event in work] == list(range(number))
+    for event in work:
+        assert np.bincount(event.visit).tolist() == [300, 300]
+        assert (np.diff(event.begin_ns) >= event.duration_ns[:-1]).all()
 
 
 def test_pairs_store_a_series_for_each_sender(recorded: Callable) -> None:

@@ -70,10 +70,10 @@ def words(pattern: str, folder: Path, sets: int = SETS) -> list[str]:
 def test_each_buffer_is_its_own_allocation(ranks: Ranks, tmp_path: Path, pattern: str) -> None:
     done = ranks.run_engine(*words(pattern, tmp_path))
     assert done.returncode == 0, done.stderr
-    found = allocations(tmp_path)
+    events = allocations(tmp_path)
     roles = {"send", "receive"} if pattern == "ping_pong" else {"send"}
     for rank in (0, 1):
-        here = [a for a in found if a["rank"] == rank]
+        here = [a for a in events if a["rank"] == rank]
         assert [a["index"] for a in here if a["role"] == here[0]["role"]] == list(range(LIVE * SETS))
         assert len(here) == LIVE * SETS * len(roles)
         for number in range(SETS):
@@ -98,16 +98,16 @@ def test_messages_take_the_buffers_in_turn(ranks: Ranks, blankless: Path, tmp_pa
     """Addresses that MPI is given, after the first messages and the one before them: forever 0, 1, 2, 0, 1, 2."""
     (blankless / "shim.c").write_text(SHIM)
     shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
-    told = {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")}
-    done = ranks.run_engine(*words(pattern, out, sets=1), of_ranks=told)
+    variables = {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")}
+    done = ranks.run_engine(*words(pattern, out, sets=1), of_ranks=variables)
     assert done.returncode == 0, done.stderr
     for rank, call in ((0, "send"), (1, "receive")):
         if pattern == "windowed" and call == "receive":
             continue
         here = [a for a in allocations(out) if a["rank"] == rank and a["role"] == call]
         order = [a["address"] for a in sorted(here, key=lambda a: int(str(a["index"])))]
-        told = [line.split() for line in (tmp_path / f"told-{rank}").read_text().splitlines()]
-        used = [int(address) for name, address in told if name == call and int(address) in order]
+        variables = [line.split() for line in (tmp_path / f"told-{rank}").read_text().splitlines()]
+        used = [int(address) for name, address in variables if name == call and int(address) in order]
         each = 2 if pattern == "windowed" else 1
         positions = np.array([order.index(address) for address in used])[::each]
         firsts, later = positions[:LIVE], positions[LIVE:-LIVE]

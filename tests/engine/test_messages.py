@@ -98,7 +98,7 @@ def test_what_the_library_sees_of_late_messages(ranks: Ranks, blankless: Path, t
     assert event(out, "cell_end")["status"] == "ok"
 
 
-def told(ranks: Ranks, blankless: Path, tmp_path: Path, words: list[str]) -> list[list[str]]:
+def printed(ranks: Ranks, blankless: Path, tmp_path: Path, words: list[str]) -> list[list[str]]:
     """The calls with the tag of messages that each rank makes after the exchange before anything counts."""
     (blankless / "shim.c").write_text(SHIM)
     shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
@@ -113,7 +113,7 @@ def test_what_the_library_sees_of_probes(
     ranks: Ranks, blankless: Path, tmp_path: Path, completion: str, calls: list[str]
 ) -> None:
     words = ["--pattern", "one_way", "--completion", completion, "--messages", "3"]
-    sent, received = told(ranks, blankless, tmp_path, words)
+    sent, received = printed(ranks, blankless, tmp_path, words)
     assert sent == 4 * ["send"]
     assert received == [*(3 * calls), "receive"]  # the last one is the check
 
@@ -121,7 +121,7 @@ def test_what_the_library_sees_of_probes(
 def test_a_poll_comes_before_its_message(ranks: Ranks, blankless: Path, tmp_path: Path) -> None:
     """Rank 0 polls, and in each phase receives what it asked for; nothing is sent before."""
     words = ["--pattern", "polling", "--samples", "8", "--warmup-s", "0", "--time-limit-s", "0"]
-    asked, sent = told(ranks, blankless, tmp_path, words)
+    asked, sent = printed(ranks, blankless, tmp_path, words)
     assert set(sent) == {"send"}
     assert len(sent) == asked.count("receive")
     assert asked[0] == "iprobe"

@@ -22,7 +22,9 @@ LINES = "# mine\nbtl_base_verbose = 0\ncoll_base_verbose = 0\n"
 
 
 def plan_with(environments: list[Environment]) -> Plan:
-    launches = [Launch(number, 1, one.name, "free", [], 1) for number, one in enumerate(environments, start=1)]
+    launches = [
+        Launch(number, 1, environment.name, "free", [], 1) for number, environment in enumerate(environments, start=1)
+    ]
     return Plan(1, "own", "Own", 1, 1, 1, 0.03, environments, [Placement("free", "none")], [], [], launches)
 
 
@@ -31,9 +33,11 @@ def test_what_is_taken_away_does_not_reach_the_ranks(mpi: Mpi, tmp_path: Path) -
     (tmp_path / ".openmpi" / "mca-params.conf").write_text(LINES)
     own = {"HOME": str(tmp_path), "UCX_NEW_THING": "7", "FI_LOG_LEVEL": "warn"}
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_MCA_", "UCX_"))} | own
-    settings = [one for one in removable(settings_of(mpi, environ)) if "NEW_THING" in one.name or one.file]
-    assert any(one.name == "UCX_NEW_THING" for one in settings)
-    assert sum(one.file is not None for one in settings) == (2 if mpi.name == "openmpi" else 0)
+    settings = [
+        setting for setting in removable(settings_of(mpi, environ)) if "NEW_THING" in setting.name or setting.file
+    ]
+    assert any(setting.name == "UCX_NEW_THING" for setting in settings)
+    assert sum(setting.file is not None for setting in settings) == (2 if mpi.name == "openmpi" else 0)
     gone: dict[str, list[OwnSetting]] = {"default": [], "bare": list(settings), "one": settings[-1:]}
     environments = []
     for name, some in gone.items():
@@ -51,5 +55,5 @@ def test_what_is_taken_away_does_not_reach_the_ranks(mpi: Mpi, tmp_path: Path) -
         )
         if ran.returncode:
             pytest.fail(ran.stdout + ran.stderr)
-        there = {one.name for one in settings if f"'{one.name}'" in ran.stdout}
-        assert there == {one.name for one in settings} - {one.name for one in gone[launch.environment]}
+        there = {setting.name for setting in settings if f"'{setting.name}'" in ran.stdout}
+        assert there == {setting.name for setting in settings} - {setting.name for setting in gone[launch.environment]}

@@ -41,9 +41,9 @@ def padded(ranks: Ranks, library: Path, stub: Path, tmp_path: Path) -> Callable[
         program = ranks.engine.program.parent / words[0]
         done = ranks.start(str(program), *words[1:], of_ranks=given)
         lines = report.read_text().splitlines() if report.exists() else []
-        found = [match for line in lines if (match := REPORT.fullmatch(line))]
-        assert len(found) == len(lines), lines
-        return done, [{key: int(value) for key, value in match.groupdict().items()} for match in found]
+        reports = [match for line in lines if (match := REPORT.fullmatch(line))]
+        assert len(reports) == len(lines), lines
+        return done, [{key: int(value) for key, value in match.groupdict().items()} for match in reports]
 
     return run
 
@@ -81,8 +81,8 @@ def test_any_program_runs_as_before(library: Path) -> None:
         program = "import ctypes, numpy as np; print(int(np.arange(3e6).sum()), ctypes.CDLL(None).strlen(b'four'))"
         done = run_preloaded(library, [sys.executable, "-c", program], **variables)
         assert (done.returncode, done.stdout) == (0, "4499998500000 4\n")
-        found = REPORT.fullmatch(done.stderr.strip())
-        assert bool(found) == (host == "1"), done.stderr
+        report = REPORT.fullmatch(done.stderr.strip())
+        assert bool(report) == (host == "1"), done.stderr
         # A program finds no CUDA that is not there.
         program = "import ctypes; print(hasattr(ctypes.CDLL(None), 'cudaMalloc'))"
         assert run_preloaded(library, [sys.executable, "-c", program]).stdout == "False\n"

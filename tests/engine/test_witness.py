@@ -66,7 +66,7 @@ def test_one_copy_moves_the_message_and_no_more(mpi: Mpi, start: Start) -> None:
     assert bytes_per_op(events, 1, SINGLE_COPY) == 2 * expected
     assert bytes_per_op(events, 0, SOCKETS) < MESSAGE_BYTES / 100
     for event in events.calls(0):
-        assert {name for name, one in event.counts.items() if one.time_ns is not None} == WAITS
+        assert {name for name, row in event.counts.items() if row.time_ns is not None} == WAITS
         for name in WAITS:
             assert (event.counts[name].calls > 0) == ((event.counts[name].time_ns or 0) > 0)
 
@@ -94,11 +94,11 @@ def check_variables(mpi: Mpi, folder: Path) -> None:
     read, reason = read_variables(folder / CONTROL_VARIABLES)
     assert reason is None
     assert read is not None
-    by_name = {one.name: one for one in read.variables}
+    by_name = {variable.name: variable for variable in read.variables}
     if mpi.name == "mpich":
         assert by_name["MPIR_CVAR_NOLOCAL"].value == 1
     if mpi.name == "openmpi":
         assert by_name["btl"].value == "self,tcp"
         assert isinstance(by_name["btl_tcp_eager_limit"].value, int)
-    assert all(one.reason for one in read.variables if one.value is None), "what is null says why"
+    assert all(variable.reason for variable in read.variables if variable.value is None), "what is null says why"
     assert json.loads((folder / PERFORMANCE_VARIABLES).read_text())["reason"] is None

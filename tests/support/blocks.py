@@ -28,6 +28,8 @@ def every(section: Section | None, kind: type[B]) -> list[B]:
 
 def titled(section: Section | None, kind: type[B], title: str) -> B:
     """The one block of a kind with this title, or with this line that opens it."""
-    found = [one for one in every(section, kind) if title in (getattr(one, "title", ""), getattr(one, "summary", ""))]
-    assert len(found) == 1, [getattr(one, "title", "") for one in every(section, kind)]
-    return found[0]
+    titled = [
+        view for view in every(section, kind) if title in (getattr(view, "title", ""), getattr(view, "summary", ""))
+    ]
+    assert len(titled) == 1, [getattr(view, "title", "") for view in every(section, kind)]
+    return titled[0]

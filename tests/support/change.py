@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 
-def change(one: msgspec.Struct, **fields: Any) -> None:
+def change(struct: msgspec.Struct, **fields: Any) -> None:
     """Sets fields of a frozen struct; a field that does not exist (any more) is an error."""
-    unknown = fields.keys() - set(one.__struct_fields__)
+    unknown = fields.keys() - set(struct.__struct_fields__)
     if unknown:
-        raise AttributeError(f"{type(one).__name__} has no field {', '.join(sorted(unknown))}")
+        raise AttributeError(f"{type(struct).__name__} has no field {', '.join(sorted(unknown))}")
     for name, value in fields.items():
-        msgspec.structs.force_setattr(one, name, value)
+        msgspec.structs.force_setattr(struct, name, value)

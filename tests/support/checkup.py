@@ -109,11 +109,11 @@ def device_cells(start: int) -> list[CellResult]:
 
 def contrasts(cells: list[CellResult]) -> list[ContrastResult]:
     """All contrasts of the check-up."""
-    found: list[ContrastResult] = []
+    made: list[ContrastResult] = []
     fresh = [c for c in cells if c.group == "fresh"]
 
     def add(*given: Any, **more: Any) -> None:
-        found.append(scattered.contrast(cells, len(found), *given, **more))
+        made.append(scattered.contrast(cells, len(made), *given, **more))
 
     for c in fresh[:8]:
         add("first message", "Is the first message of a fresh allocation slower than the later ones?", "phase",
@@ -130,7 +130,7 @@ def contrasts(cells: list[CellResult]) -> list[ContrastResult]:
         add("single copy", "Is the single copy through the kernel faster than two copies through shared memory?",
             "environment", (c.cell, "steady", "default"), (d.cell, "steady", "no single copy"), "one_way_s",
             remedy="export MPIR_CVAR_CH4_CMA_ENABLE=0")  # fmt: skip
-    return found
+    return made
 
 
 def results() -> Results:
@@ -143,11 +143,11 @@ def results() -> Results:
     )
     cells.append(scattered.measure(rng, control, "time_per_message_s", 0.21e-6 + KIB / 11.5e9, spread=0.004))
     cells += device_cells(len(cells))
-    found = contrasts(cells)
-    found.append(
+    made = contrasts(cells)
+    made.append(
         scattered.contrast(
             cells,
-            len(found),
+            len(made),
             "control",
             "Does the tool see a difference where there is none?",
             "copy",
@@ -161,7 +161,7 @@ def results() -> Results:
             interval=(0.992, 1.013),
         )
     )
-    found.append(
+    made.append(
         model.a_contrast(
             "c99",
             None,
@@ -176,9 +176,9 @@ def results() -> Results:
     )
     return model.results(
         cells,
-        found,
+        made,
         run=run(),
-        verdict=verdict(found),
+        verdict=verdict(made),
         skipped=skipped(cells),
         notes=["CPU frequency governor could not be read.", "2 launches overlapped a system load above 2."],
     )
@@ -241,11 +241,11 @@ MACHINE = {
 }
 
 
-def verdict(found: list[ContrastResult]) -> Verdict:
+def verdict(made: list[ContrastResult]) -> Verdict:
     """Headline and lines."""
-    slow = next(c for c in found if c.group == "page kind" and c.b.label == "16 MiB, pages small")
-    first = next(c for c in found if c.group == "first message" and c.verdict == "slower")
-    control = next(c.id for c in found if c.control)
+    slow = next(c for c in made if c.group == "page kind" and c.b.label == "16 MiB, pages small")
+    first = next(c for c in made if c.group == "first message" and c.verdict == "slower")
+    control = next(c.id for c in made if c.control)
     small = "16 MiB from small pages: 3.1 ms, from huge pages 1.2 ms. Huge pages for large buffers remove it."
     fresh = "The first message of a fresh allocation takes about a third longer than the later ones, except from huge"
     aborted = "16 MiB, network path: 3 launches aborted inside MPI_Recv."

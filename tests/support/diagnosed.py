@@ -39,16 +39,16 @@ PANEL = [replace(SLOW, name=f"{USUAL.name}, slow"), SLOW, *([USUAL] * 50)]
 def results() -> Results:
     """The check-up with a panel and three findings: both sides, a law with a limit, one that nothing helps."""
     made = checkup.results()
-    one = slow_pages(made)
+    slowest = slow_pages(made)
     sides = a_finding(
         "SP008",
         title="Messages from small pages are slower than from huge pages",
-        contrasts=[one.id],
-        slow_cells=[one.b.cell],
-        fast_cells=[one.a.cell],
-        ratio=one.ratio,
-        interval=one.interval,
-        metric=one.metric,
+        contrasts=[slowest.id],
+        slow_cells=[slowest.b.cell],
+        fast_cells=[slowest.a.cell],
+        ratio=slowest.ratio,
+        interval=slowest.interval,
+        metric=slowest.metric,
         remedies=[remedy(HUGE, "Use huge pages for buffers of 1 MiB and more.", Snippet(code=CODE))],
     )
     cell_size = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"
@@ -62,7 +62,9 @@ def results() -> Results:
 
 def slow_pages(made: Results) -> ContrastResult:
     """The contrast of page kinds that decided for slower."""
-    return next(one for one in made.contrasts if one.group == "page kind" and one.verdict == "slower")
+    return next(
+        contrast for contrast in made.contrasts if contrast.group == "page kind" and contrast.verdict == "slower"
+    )
 
 
 def remedy(name: str, text: str, snippet: Snippet) -> RemedyResult:
@@ -99,9 +101,9 @@ def diagnosis() -> tuple[Diagnosis, dict[str, Results]]:
     """The diagnosis and the runs of its steps: a survey, a witness, a trial that proved."""
     survey = results()
     first, *others = survey.findings
-    one = slow_pages(survey)
+    slowest = slow_pages(survey)
     proven = _proven(first)
-    trial = TrialTask(finding=first.id, remedy=HUGE, axis="pages", slow="small", remedied="huge", metric=one.metric,
+    trial = TrialTask(finding=first.id, remedy=HUGE, axis="pages", slow="small", remedied="huge", metric=slowest.metric,
                       phase="steady")  # fmt: skip
     tasks: list[Task] = [SurveyTask(), WitnessTask(), trial]
     steps = [_step(number, task) for number, task in enumerate(tasks, 1)]
@@ -109,7 +111,7 @@ def diagnosis() -> tuple[Diagnosis, dict[str, Results]]:
                      started="2026-01-31T12:00:00+00:00", budget_s=60.0, mpi="mpich 5.0.2", status="budget",
                      spent_s=50.0, steps=steps, findings=[proven, *others], next=["try more"],
                      panel=PANEL)  # fmt: skip
-    effect = replace(one, group=EFFECT)
+    effect = replace(slowest, group=EFFECT)
     return made, {"01-survey": survey, steps[2].folder: replace(survey, contrasts=[effect])}
 
 
@@ -118,8 +120,9 @@ def _step(number: int, task: Task) -> DiagnosisStep:
                          task=task, wall_s=5.0 * number, summary="done")  # fmt: skip
 
 
-def _proven(one: Finding) -> Finding:
-    helped = replace(one.remedies[0], verdict="proven", removed_ratio=RemovedRatio(value=1.01, interval=(0.97, 1.04)),
+def _proven(finding: Finding) -> Finding:
+    removed = RemovedRatio(value=1.01, interval=(0.97, 1.04))
+    helped = replace(finding.remedies[0], verdict="proven", removed_ratio=removed,
                      reason="huge pages, toggled alone, removes 101% of the gap")  # fmt: skip
     legs = Legs(observed=a_leg(), explained=a_leg(), proven=a_leg())
-    return replace(one, remedies=[helped], status="proven", legs=legs)
+    return replace(finding, remedies=[helped], status="proven", legs=legs)

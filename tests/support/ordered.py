@@ -105,8 +105,8 @@ class Machine:
     def receive(self, rank: int, step: Receive, call: Call) -> None:
         if not self.sent[step.source, rank]:
             return
-        sender, what = self.sent[step.source, rank].popleft()
-        whole, call.kind = self.message_s[what.kind], what.kind
+        sender, message = self.sent[step.source, rank].popleft()
+        whole, call.kind = self.message_s[message.kind], message.kind
         if sender.end_s is not None:
             call.end_s = max(call.start_s, sender.end_s) + whole / 2
             call.after.append((sender, RETURN))
@@ -118,10 +118,10 @@ class Machine:
     def meet(self, call: Call, step: Meet) -> None:
         self.meeting.append(call)
         if len(self.meeting) == len(self.steps):
-            end_s = max(one.start_s for one in self.meeting) + step.seconds
-            for one in self.meeting:
-                one.end_s = end_s
-                one.after += [(other, ENTRY) for other in self.meeting if other is not one]
+            end_s = max(call.start_s for call in self.meeting) + step.seconds
+            for waiting in self.meeting:
+                waiting.end_s = end_s
+                waiting.after += [(other, ENTRY) for other in self.meeting if other is not waiting]
             self.meeting = []
 
 
@@ -131,7 +131,7 @@ def run(programs: Sequence[Sequence[Step]], message_s: Mapping[int, float]) -> t
     machine.run()
     calls = machine.calls
     number = {id(call): i for i, call in enumerate(calls)}
-    after = [(number[id(call)], number[id(other)], what) for call in calls for other, what in call.after]
+    after = [(number[id(call)], number[id(other)], seconds) for call in calls for other, seconds in call.after]
     done = [(i, call.kind) for i, call in enumerate(calls) if call.kind is not None]
     order = CallOrder(
         np.array([call.rank for call in calls]),

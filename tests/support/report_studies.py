@@ -51,8 +51,8 @@ ONE_LAUNCH = LaunchInstructions(launch=0, calls=16, stepped={}, retired={}, regi
 
 
 def _counts(value: int, most: int | None = None) -> PerCall:
-    one = Distribution(median=float(value), min=value, max=most or value, mean=float(value), counts={str(value): 16})
-    return PerCall(stepped=one, retired=one)
+    count = Distribution(median=float(value), min=value, max=most or value, mean=float(value), counts={str(value): 16})
+    return PerCall(stepped=count, retired=count)
 
 
 def _region(inside: int | None, shares: list[FunctionShare], most: int | None = None) -> InstructionRegion:
@@ -85,7 +85,7 @@ def _put(
              "window": "allocate", "message_bytes": "8", "puts": "1000", "instructions": "16"}  # fmt: skip
     words = ", ".join(f"{name} {value}" for name, value in given.items()) or "design mpi"
     instructions = InstructionCounts(put=_region(inside, shares or [], most), synchronisation=_region(41, []))
-    one = replace(
+    made = replace(
         scattered.cell(len(cells), group, f"{mpi}, {words}", usual | given),
         experiment="put",
         mpi=mpi,
@@ -93,17 +93,17 @@ def _put(
         instructions_reason=None,
     )
     for name, value in (("time_per_put_s", seconds), ("synchronisation_s", 3e-8)):
-        one = scattered.measure(rng, one, name, value)
-        metric = one.metrics[name]
+        made = scattered.measure(rng, made, name, value)
+        metric = made.metrics[name]
         phases = {phase: _with_rate(estimate) for phase, estimate in metric.phases.items()}
-        one = replace(one, metrics={**one.metrics, name: replace(metric, phases=phases)})
-    cells.append(one)
-    return one
+        made = replace(made, metrics={**made.metrics, name: replace(metric, phases=phases)})
+    cells.append(made)
+    return made
 
 
-def _with_rate(one: MetricEstimate) -> MetricEstimate:
-    low, high = one.interval or (one.value, one.value)
-    return replace(one, message_rate_per_s=1 / one.value, message_rate_interval=(1 / high, 1 / low))
+def _with_rate(estimate: MetricEstimate) -> MetricEstimate:
+    low, high = estimate.interval or (estimate.value, estimate.value)
+    return replace(estimate, message_rate_per_s=1 / estimate.value, message_rate_interval=(1 / high, 1 / low))
 
 
 def put_results() -> Results:
@@ -121,7 +121,7 @@ def put_results() -> Results:
         _put(rng, cells, mpi, None, 2e-9, design="complex", call="inlined", checks="off")
         _put(rng, cells, mpi, INSIDE[mpi] + 100, 1e-6, group="window", window="create")
         for a, b in ((by_design["empty_call"], by_design["complex"]), (own, by_design["empty_call"])):
-            sides = [(one.cell, "steady", one.parameters["design"]) for one in (a, b)]
+            sides = [(cell_.cell, "steady", cell_.parameters["design"]) for cell_ in (a, b)]
             contrasts.append(
                 scattered.contrast(cells, len(contrasts), "empty", "How far?", "design", *sides, "time_per_put_s")
             )
@@ -189,19 +189,19 @@ def _timeline(variant: str, n: int, cell: int) -> CannonTimeline:
     """Two steps; rank 3 computes longer in the first one, so that its neighbours 1 and 2 wait for it."""
     step_s, wait_s = _dgemm_s(n) / 2, _exposed_s(variant, n)
     part = "synchronise" if variant in ("put_fence", "shared_direct") else "wait"
-    found = []
+    rank_intervals = []
     for rank in range(4):
         late = wait_s * 0.8 if rank == 3 else 0.0
         ends = (step_s + late, step_s + wait_s, 2 * step_s + wait_s)
-        found += [
+        rank_intervals += [
             ("generate", 0, rank, -1e-4, -0.5e-4),
             ("total", 0, rank, 0.0, ends[2]),
             ("dgemm", 0, rank, 0.0, ends[0]),
         ]
-        found += [(part, 0, rank, ends[0], ends[1])] if wait_s else []
-        found.append(("dgemm", 1, rank, ends[1], ends[2]))
+        rank_intervals += [(part, 0, rank, ends[0], ends[1])] if wait_s else []
+        rank_intervals.append(("dgemm", 1, rank, ends[1], ends[2]))
     intervals = [TimelineInterval(rank=rank, part=name, step=step, begin_s=begin, end_s=end)
-                 for name, step, rank, begin, end in found]  # fmt: skip
+                 for name, step, rank, begin, end in rank_intervals]  # fmt: skip
     return CannonTimeline(
         variant=variant,
         n=n,
@@ -262,10 +262,10 @@ def cannon_results() -> Results:
     for n in ORDERS:
         for variant in VARIANTS:
             parameters = {"pattern": "multiply", "variant": variant, "n": str(n)}
-            one = scattered.cell(len(cells), "variants", f"{variant}, n {n}", parameters)
-            one = replace(one, experiment="cannon", mpi="mpich", repetitions=counts, repetitions_reason=None)
-            cells.append(scattered.measure(rng, one, "multiply_s", _dgemm_s(n) + _exposed_s(variant, n)))
-    numbers = {(one.parameters["variant"], int(one.parameters["n"])): one.cell for one in cells}
+            made = scattered.cell(len(cells), "variants", f"{variant}, n {n}", parameters)
+            made = replace(made, experiment="cannon", mpi="mpich", repetitions=counts, repetitions_reason=None)
+            cells.append(scattered.measure(rng, made, "multiply_s", _dgemm_s(n) + _exposed_s(variant, n)))
+    numbers = {(cell.parameters["variant"], int(cell.parameters["n"])): cell.cell for cell in cells}
     return model.results(
         cells,
         run=replace(checkup.run(), title="Cannon"),

@@ -110,14 +110,14 @@ def measure(
         phases["first"] = estimate(rng, first_s, 2 * spread, launches, 4)
     if name != "send_barrier_s":
         size = int(target.parameters.get("message_bytes", 0))
-        phases = {phase: _with_bandwidth(one, size) for phase, one in phases.items()}
+        phases = {phase: _with_bandwidth(estimate, size) for phase, estimate in phases.items()}
     return replace(target, metrics={**target.metrics, name: model.a_metric(phases=phases)})
 
 
-def _with_bandwidth(one: MetricEstimate, size_bytes: int) -> MetricEstimate:
-    low, high = one.interval or (None, None)
+def _with_bandwidth(estimate: MetricEstimate, size_bytes: int) -> MetricEstimate:
+    low, high = estimate.interval or (None, None)
     turned = (size_bytes / high, size_bytes / low) if low and high else None
-    return replace(one, bandwidth_bytes_per_s=size_bytes / one.value, bandwidth_interval=turned)
+    return replace(estimate, bandwidth_bytes_per_s=size_bytes / estimate.value, bandwidth_interval=turned)
 
 
 def common(a: str, b: str) -> str:
@@ -145,7 +145,7 @@ def contrast(
     beyond = (ratio > 1.03 and low > 1) or (ratio < 0.97 and high < 1)
     verdict = ("slower" if ratio > 1 else "faster") if beyond else "same" if low > 0.97 and high < 1.03 else "undecided"
     sides = [model.a_side(s[0], s[2], s[1], by[s[0]].label) for s in (a, b)]
-    one = model.a_contrast(
+    made = model.a_contrast(
         f"c{number:02d}",
         ratio,
         group=group,
@@ -172,4 +172,4 @@ def contrast(
         more_pairs=11 if verdict == "undecided" else None,
         reproduce=Reproduce(a=by[a[0]].reproduce, b=by[b[0]].reproduce),
     )
-    return replace(one, **more)
+    return replace(made, **more)

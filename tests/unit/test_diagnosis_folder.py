@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_report_writes_its_files_and_those_of_its_steps(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["report", str(folder)]) == 0
     assert capfd.readouterr().out.startswith("Diagnosis of mpich 5.0.2")
-    assert {one.parent.name for one in folder.rglob("report.html")} == {folder.name, "01-survey", "02-witness"}
+    assert {report.parent.name for report in folder.rglob("report.html")} == {folder.name, "01-survey", "02-witness"}
     assert exit_code(["report", str(folder), "--panel"]) == 0
     assert "No kind of call was compared with healthy runs." in capfd.readouterr().out
     assert exit_code(["report", str(folder), "--panel", "--format", "csv"]) == 2

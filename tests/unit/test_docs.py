@@ -34,7 +34,11 @@ def check() -> ModuleType:
 def test_each_mark_has_its_table_and_each_table_its_mark() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     assert sorted(docs_pages.MARK.findall(pages)) == sorted(docs_pages.BLOCKS)
-    toggled = [one for one in docs_pages.REMEDIES if not one.unset and (one.variables or one.parameter or one.bind)]
+    toggled = [
+        remedy
+        for remedy in docs_pages.REMEDIES
+        if not remedy.unset and (remedy.variables or remedy.parameter or remedy.bind)
+    ]
     assert docs_pages.filled("<!-- generated: remedies -->").count(" | ") == 3 * (len(toggled) + 1)
 
 
@@ -55,9 +59,9 @@ def test_a_source_that_names_a_page_that_is_not_there_is_a_fault(check: ModuleTy
     ],
 )
 def test_a_link_of_the_readme_leads_somewhere(check: ModuleType, link: str, fault: str | None) -> None:
-    found = check.broken_links("README.md", f"[text]({link})")
-    assert bool(found) == bool(fault)
-    assert not fault or fault in found[0]
+    broken = check.broken_links("README.md", f"[text]({link})")
+    assert bool(broken) == bool(fault)
+    assert not fault or fault in broken[0]
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -77,7 +77,7 @@ def test_what_a_watch_says_of_the_place_comes_first(suite: ModuleType, tmp_path:
     }
     (tmp_path / "results.json").write_bytes(msgspec.json.encode(results))
     said = suite.said_by_watch(tmp_path)
-    assert [(one.rule, one.text) for one in said] == [
+    assert [(finding.rule, finding.text) for finding in said] == [
         (None, "A copy is refused. Allow process_vm_readv."),
         ("SP061", "threads"),
     ]

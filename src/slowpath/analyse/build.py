@@ -77,7 +77,7 @@ Groups = Mapping[str, Sequence[frozenset[int]]]
 def groups_of(machine: Mapping[str, Any]) -> Groups:
     """Processor groups by level, from run.json's machine; empty where they were not found."""
     reported = machine.get("processor_groups") or {}
-    return {level: [parse_cpu_list(one) for one in each] for level, each in reported.items()}
+    return {level: [parse_cpu_list(cpus) for cpus in each] for level, each in reported.items()}
 
 
 def differences(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
@@ -112,15 +112,15 @@ def _nodes(placement: Placement, ranks: Sequence[Rank]) -> list[str]:
     by_host: dict[str, int] = {}
     for rank in ranks:
         by_host[rank.host] = by_host.get(rank.host, 0) + 1
-    found, where = [], ", ".join(by_host)
+    differences, where = [], ", ".join(by_host)
     if placement.nodes is not None and len(by_host) != placement.nodes:
-        found.append(f"{placement.nodes} nodes were asked for, and the ranks are on {len(by_host)} ({where})")
+        differences.append(f"{placement.nodes} nodes were asked for, and the ranks are on {len(by_host)} ({where})")
     elif placement.ranks_per_node is not None and set(by_host.values()) != {placement.ranks_per_node}:
         counts = ", ".join(f"{count} on {host}" for host, count in by_host.items())
-        found.append(f"{placement.ranks_per_node} ranks on each node were asked for, and there are {counts}")
+        differences.append(f"{placement.ranks_per_node} ranks on each node were asked for, and there are {counts}")
     if placement.hosts and {_short(host) for host in placement.hosts} != {_short(host) for host in by_host}:
-        found.append(f"the nodes {', '.join(placement.hosts)} were asked for, and the ranks are on {where}")
-    return found
+        differences.append(f"the nodes {', '.join(placement.hosts)} were asked for, and the ranks are on {where}")
+    return differences
 
 
 def _short(host: str) -> str:
@@ -129,17 +129,17 @@ def _short(host: str) -> str:
 
 def _binding(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
     known = frozenset().union(*groups.get("core", ()))
-    found: list[str] = []
+    differences: list[str] = []
     for rank in ranks:
         mine = parse_cpu_list(rank.cpus_allowed)
         if not mine or not mine <= known:
             continue
         if placement.bind == "none":
             if mine != known:
-                found.append(f"no binding was asked for, and rank {rank.rank} may only use {rank.cpus_allowed}")
+                differences.append(f"no binding was asked for, and rank {rank.rank} may only use {rank.cpus_allowed}")
         elif placement.bind in groups and not any(mine <= group for group in groups[placement.bind]):
-            found.append(f"a {placement.bind} was asked for, and rank {rank.rank} may use {rank.cpus_allowed}")
-    return [*found, *_shared_cores(placement, ranks, groups)]
+            differences.append(f"a {placement.bind} was asked for, and rank {rank.rank} may use {rank.cpus_allowed}")
+    return [*differences, *_shared_cores(placement, ranks, groups)]
 
 
 def _shared_cores(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
@@ -149,13 +149,13 @@ def _shared_cores(placement: Placement, ranks: Sequence[Rank], groups: Groups) -
     by_host: dict[str, list[Rank]] = {}
     for rank in ranks:
         by_host.setdefault(rank.host, []).append(rank)
-    found = []
+    differences = []
     for host, there in by_host.items():
         places = [_place(rank, groups, "core") for rank in there]
         reported = [place for place in places if place is not None]
         if len(reported) == len(there) <= len(groups["core"]) and len(set(reported)) < len(reported):
-            found.append(f"a core for each rank was asked for, and ranks of {host} share one")
-    return found
+            differences.append(f"a core for each rank was asked for, and ranks of {host} share one")
+    return differences
 
 
 def _spread(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
@@ -224,14 +224,12 @@ def _unused(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> di
 
 
 def _paths(launch: LaunchRecord, library: str) -> list[MessagePath]:
-    """What carries the messages of a witnessed launch."""
     read, _ = read_variables(launch.folder / CONTROL_VARIABLES)
     values = {variable.name: variable.value for variable in read.variables} if read else {}
     return paths_of(library, _output(launch), values, launch.info.environment)
 
 
 def _output(launch: LaunchRecord) -> str:
-    """What its processes and the launcher printed."""
     return read_logs(launch.folder / name for name in ("stdout", "stderr"))
 
 
@@ -250,8 +248,8 @@ def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[Librar
             known = rows.setdefault(variable.name, _row(variable))
             if known.value != variable.value:
                 elsewhere.setdefault(variable.name, {})[launch.info.environment] = variable.value
-    found = [msgspec.structs.replace(row, by_environment=elsewhere.get(name)) for name, row in rows.items()]
-    return (found, None) if found else ([] if reason else None, reason)
+    variables = [msgspec.structs.replace(row, by_environment=elsewhere.get(name)) for name, row in rows.items()]
+    return (variables, None) if variables else ([] if reason else None, reason)
 
 
 def _row(variable: Variable) -> LibraryVariable:
@@ -266,7 +264,6 @@ def _row(variable: Variable) -> LibraryVariable:
 
 
 def _protocols(launch: LaunchRecord) -> list[UcxProtocol]:
-    """UCX's rows, each once; its ranks print the same."""
     rows = dict.fromkeys(protocols(read_logs(launch.folder.glob(UCX_LOGS))))
     return [
         UcxProtocol(
@@ -344,7 +341,7 @@ def _mpis(recorded: Recorded) -> list[MpiResult]:
     plan, launches = recorded.plan, recorded.launches
     names = launch_mpis(plan, launches)
     planned: dict[str | None, str | None] = {mpi.name: mpi.unavailable for mpi in plan.mpis} or {None: None}
-    found = []
+    mpis_here = []
     for name, unavailable in planned.items():
         begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]
         begin = next((begin for begin in begins if begin), None)
@@ -361,8 +358,8 @@ def _mpis(recorded: Recorded) -> list[MpiResult]:
             standard=begin.mpi_standard if begin else None,
             **reported._asdict(),
         )
-        found.append(msgspec.structs.replace(mpi, **known_facts))
-    return found
+        mpis_here.append(msgspec.structs.replace(mpi, **known_facts))
+    return mpis_here
 
 
 def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: Groups) -> PlacementResult:
@@ -415,14 +412,13 @@ def wrong_place(run: RunResult, ranks: int | None = None) -> list[PlaceFault]:
     nodes = allocation.get("nodes") if isinstance(allocation, dict) else None
     count = (place.ranks or 0) if ranks is None else ranks
     on_one = -(-count // (nodes if isinstance(nodes, int) and nodes > 0 else 1))
-    found = faults(place, PlaceJob(on_one, run.mpi.name, run.machine.get("variables") or {}))
-    shared = [] if any(one.check == "allowed processors" for one in found) else crowded(run.placements)[:1]
-    return [*found, *(_shared_core(placement) for placement in shared)]
+    place_faults = faults(place, PlaceJob(on_one, run.mpi.name, run.machine.get("variables") or {}))
+    shared = [] if any(fault.check == "allowed processors" for fault in place_faults) else crowded(run.placements)[:1]
+    return [*place_faults, *(_shared_core(placement) for placement in shared)]
 
 
 def _shared_core(placement: PlacementResult) -> PlaceFault:
-    """Of ranks that were to have a core each."""
-    ranks = ", ".join(f"rank {one.rank} on {one.cpus_allowed} of {one.host}" for one in placement.observed)
+    ranks = ", ".join(f"rank {rank.rank} on {rank.cpus_allowed} of {rank.host}" for rank in placement.observed)
     return PlaceFault(
         check="allowed processors",
         text=f"each rank should have its own core, but they share one ({ranks}) and take turns, so no time of "
@@ -441,13 +437,13 @@ def place_of(run: RunResult) -> str | None:
 
 def absent_notes(results: Results) -> list[str]:
     """One line for each MPI that the campaign asks for and that is not here."""
-    found = []
+    notes = []
     for mpi in results.run.mpis:
         left_out = sum(cell.mpi == mpi.mpi for cell in results.cells)
         if mpi.unavailable:
             cells = f"; {left_out} cell{'' if left_out == 1 else 's'} left out" if left_out else ""
-            found.append(f"{mpi.mpi} is not here: {mpi.unavailable}{cells}")
-    return found
+            notes.append(f"{mpi.mpi} is not here: {mpi.unavailable}{cells}")
+    return notes
 
 
 LAST_LINES = 12
@@ -515,7 +511,7 @@ def declined_cells(launches: Sequence[LaunchRecord]) -> dict[int, str]:
             else:
                 otherwise.add(number)
         otherwise |= {failed.cell for failed in launch.info.failed_cells if failed.cell not in ends}
-    return {cell: "; ".join(found) for cell, found in reasons.items() if cell not in otherwise}
+    return {cell: "; ".join(whys) for cell, whys in reasons.items() if cell not in otherwise}
 
 
 def _last_words(launch: LaunchRecord, run: Path) -> tuple[str | None, str | None]:
@@ -570,17 +566,17 @@ def _doubled(launches: Sequence[LaunchRecord]) -> list[str]:
 def _at_once(infos: Sequence[LaunchInfo]) -> list[str]:
     """Launches of one turn began in the very same moment; all others follow each other."""
     spans = sorted((begin, end, info.launch) for info in infos for begin, end in _spans(info))
-    found: set[int] = set()
+    launches: set[int] = set()
     latest: tuple[float, float, int] | None = None  # that ends last, of those before
     for span in spans:
         if latest is not None and span[0] < latest[1] and span[0] != latest[0]:
-            found |= {latest[2], span[2]}
+            launches |= {latest[2], span[2]}
         if latest is None or span[1] > latest[1]:
             latest = span
-    if not found:
+    if not launches:
         return []
     return [
-        f"launches {_named(sorted(found))} ran at the same time, so two processes measured into this folder: their "
+        f"launches {_named(sorted(launches))} ran at the same time, so two processes measured into this folder: their "
         "times include waiting for each other; measure again"
     ]
 
@@ -613,18 +609,18 @@ def _planned(mpi: MpiResult) -> str:
 
 
 def _differs(mpi: MpiResult) -> bool:
-    found, planned = named_in(mpi.library or ""), library_named(mpi.name or "")
-    if found is None or planned is None:
+    loaded, planned = named_in(mpi.library or ""), library_named(mpi.name or "")
+    if loaded is None or planned is None:
         return False
-    library, version = found
+    library, version = loaded
     if library.name != planned.name:
         # The first line of a library that was made from another may be that one's.
         return library.name != planned.base
-    one, other = version_tuple(version), version_tuple(mpi.version)
-    if one is None or other is None:
+    loaded_numbers, other = version_tuple(version), version_tuple(mpi.version)
+    if loaded_numbers is None or other is None:
         return False
-    known = min(len(one), len(other))
-    return one[:known] != other[:known]
+    known = min(len(loaded_numbers), len(other))
+    return loaded_numbers[:known] != other[:known]
 
 
 def build_results(run: Path) -> Results:
@@ -678,28 +674,28 @@ def build_results(run: Path) -> Results:
         ],
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
-    found = findings(results, ROLES)
+    seen = findings(results, ROLES)
     if about.campaign in CHECKS and not info.imported:
         panel = judged(results, load_references())
-        found = with_outside(found, findings_outside(results, panel, lambda group: len(group.cells) >= MANY))
+        seen = with_outside(seen, findings_outside(results, panel, lambda group: len(group.cells) >= MANY))
         no_reference = without_reference(items(results.cells), panel)
         results = msgspec.structs.replace(results, panel=panel_rows(panel), no_reference=no_reference)
     by_number = {cell.cell: cell for cell in cells}
-    concluded = conclude(contrasts, found, run_facts(results), cells=by_number, offers=offers(plan), more=more)
-    return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)
+    concluded = conclude(contrasts, seen, run_facts(results), cells=by_number, offers=offers(plan), more=more)
+    return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=seen)
 
 
 def _suspects(launches: Sequence[LaunchRecord]) -> dict[int, list[str]]:
     """Cell -> notes on doubtful values, as the importer or the engine flagged them."""
-    found: dict[int, list[str]] = {}
+    by_cell: dict[int, list[str]] = {}
     for launch in launches:
         if launch.blocks is None:
             continue
         flagged = {int(cell) for cell in launch.blocks.headers["cell"][launch.blocks.flag("suspect")]}
         for note in launch.events.of(Note):
             if note.cell in flagged:
-                found.setdefault(note.cell, []).append(note.text)
-    return found
+                by_cell.setdefault(note.cell, []).append(note.text)
+    return by_cell
 
 
 def _sampled(launches: Sequence[LaunchRecord]) -> list[str]:

@@ -81,9 +81,9 @@ def witnesses(
     """
     result: dict[Phase, dict[Role, RoleWitness | None]] = {}
     for phase in PHASES:
-        found = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in roles.items()}
-        if any(found.values()):
-            result[phase] = found
+        by_role = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in roles.items()}
+        if any(by_role.values()):
+            result[phase] = by_role
     return result or None
 
 
@@ -162,7 +162,7 @@ def instructions(
     regions: dict[str, InstructionRegion | None] = {}
     reasons: list[str] = []
     for region in REGIONS:
-        said = [(launch, event) for launch, found in events if (event := _last(found, region))]
+        said = [(launch, event) for launch, of_launch in events if (event := _last(of_launch, region))]
         counted = [(launch, event) for launch, event in said if event.counted]
         regions[region] = _region(counted) if counted else None
         if not counted:
@@ -174,9 +174,9 @@ def instructions(
     return InstructionCounts(**regions), f"{lacking}: {reasons[0]}" if lacking else None
 
 
-def _last(found: Sequence[Instructions], region: str) -> Instructions | None:
+def _last(counted: Sequence[Instructions], region: str) -> Instructions | None:
     """The region's event of the lowest rank, the origin; its last word counts."""
-    mine = [event for event in found if event.region == region]
+    mine = [event for event in counted if event.region == region]
     lowest = min((event.rank for event in mine), default=None)
     return next((event for event in reversed(mine) if event.rank == lowest), None)
 
@@ -219,7 +219,6 @@ def _region(counted: Counted) -> InstructionRegion:
 
 
 def _times(counts: Sequence[int]) -> dict[str, int]:
-    """Count of instructions -> how many calls took it, ascending."""
     return {str(value): times for value, times in sorted(Counter(counts).items())}
 
 
@@ -246,7 +245,6 @@ def _loop(events: Sequence[Instructions]) -> float | None:
 
 
 def _shares(events: Sequence[Instructions], calls: int) -> list[FunctionShare]:
-    """Where the stepped instructions of a call are spent on average, largest first."""
     totals: Counter[tuple[str, str]] = Counter()
     for event in events:
         for share in event.shares:
@@ -295,8 +293,8 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
     records = {launch.info.launch: launch for launch in launches}
     numbers, values = [], []
     for number in sorted(first.keys() & later.keys()):
-        launch, one = first[number]
-        times = _by_use(one.kept_s, later[number][1].kept_s, shape)
+        launch, reduced = first[number]
+        times = _by_use(reduced.kept_s, later[number][1].kept_s, shape)
         if times is not None and launch in records:
             numbers.append(launch)
             values.append(_centres(times, _quiet(records[launch], cell.cell, shape)))
@@ -307,11 +305,11 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
 
 def _first_uses(first: Rounds, later: Rounds) -> ByRepetition | None:
     """Of an experiment whose samples are single uses: the first of them and then the others in their order."""
-    kept = {number: one for number, one in later.items() if one[1].samples <= KEPT_WHOLE}
+    kept = {number: entry for number, entry in later.items() if entry[1].samples <= KEPT_WHOLE}
     return _one_by_one(
         {
-            launch: [*one.kept_s.tolist(), *kept[number][1].kept_s.tolist()]
-            for number, (launch, one) in first.items()
+            launch: [*reduced.kept_s.tolist(), *kept[number][1].kept_s.tolist()]
+            for number, (launch, reduced) in first.items()
             if number in kept
         }
     )
@@ -325,7 +323,11 @@ def _of_collective(
     phase = {"counted": first, "communicators": later}.get(p.get("pattern", ""), {})
     measured = {launch.info.launch for launch in launches}
     return _one_by_one(
-        {launch: one.ordered.times_s.tolist() for launch, one in phase.values() if one.ordered and launch in measured}
+        {
+            launch: reduced.ordered.times_s.tolist()
+            for launch, reduced in phase.values()
+            if reduced.ordered and launch in measured
+        }
     )
 
 
@@ -375,7 +377,6 @@ def _quiet(launch: LaunchRecord, cell: int, shape: tuple[int, int, int]) -> NDAr
 
 
 def _centres(times: NDArray[np.float64], quiet: NDArray[np.bool_]) -> list[float]:
-    """Of each use."""
     if quiet.all():
         return [float(value) for value in np.median(times, axis=0)]
     low = np.sort(times, axis=0)[math.ceil(len(times) / 4) - 1]
@@ -435,8 +436,7 @@ _MOST_RANKS = 16  # whose times are listed one by one
 
 
 def _by_rank(launches: Sequence[Reduced]) -> list[float] | None:
-    """Median over launches of each rank's time."""
-    rows = [one.by_rank_s for one in launches if one.by_rank_s is not None]
+    rows = [launch.by_rank_s for launch in launches if launch.by_rank_s is not None]
     if len(rows) < len(launches) or len({len(row) for row in rows}) > 1 or not 1 < len(rows[0]) <= _MOST_RANKS:
         return None
     return [float(time_s) for time_s in np.median(np.array(rows), axis=0)]
@@ -447,7 +447,9 @@ FEWEST_NUMBERED = 20  # samples of a launch
 
 def _numbers(launches: Sequence[Reduced]) -> SampleNumbers | None:
     """Of launches whose samples are single operations, all kept, and enough."""
-    kept = [one.kept_s for one in launches if one.batch == 1 and FEWEST_NUMBERED <= one.kept_s.size < KEPT_WHOLE]
+    kept = [
+        launch.kept_s for launch in launches if launch.batch == 1 and FEWEST_NUMBERED <= launch.kept_s.size < KEPT_WHOLE
+    ]
     if len(kept) < len(launches):
         return None
     return SampleNumbers(**vars(distribution_of(kept)))
@@ -483,12 +485,12 @@ def _quantile_within(launch: Reduced, lag: int) -> Estimate:
     good as independent and keep the distribution.
     """
     p, size = launch.location, launch.kept_s.size
-    found = quantile_interval(launch.kept_s[::lag], p)
-    if found is None:
+    quantile = quantile_interval(launch.kept_s[::lag], p)
+    if quantile is None:
         kind = f"one launch, {size} samples < {minimal_n(p) * lag}, no interval"
         return Estimate(launch.centre_s, None, None, kind, None, size)
     kind = f"order statistics of the {100 * p:g} % quantile within one launch"
-    return Estimate(launch.centre_s, found.low, found.high, kind, found.level, size)
+    return Estimate(launch.centre_s, quantile.low, quantile.high, kind, quantile.level, size)
 
 
 def _typical(quantiles: Sequence[float | None]) -> float | None:
@@ -521,15 +523,17 @@ def with_calls(
     measured = [(number, launch) for number in sources for launch in launches_of.get(number, ())]
     if not measured:
         return witness, _NO_LAUNCH
-    found: Witness = {phase: dict(both) for phase, both in (witness or {}).items()}
+    by_phase: Witness = {phase: dict(both) for phase, both in (witness or {}).items()}
     for phase in PHASES:
         for role, rank in roles.items():
             events = [event for number, launch in measured for event in _events(launch, number, phase, rank)]
             if events:
-                both = found.setdefault(phase, dict.fromkeys(roles))
+                both = by_phase.setdefault(phase, dict.fromkeys(roles))
                 both[role] = msgspec.structs.replace(both[role] or _NOT_STORED, calls=per_operation(events))
-    if any(one and one.calls is not None for both in found.values() for one in both.values()):
-        return found, None
+    if any(
+        role_witness and role_witness.calls is not None for both in by_phase.values() for role_witness in both.values()
+    ):
+        return by_phase, None
     counting = any(launch.events.begin and launch.events.begin.witnessed for _, launch in measured)
     return witness, _NO_EVENTS if counting else _NOT_COUNTED
 
@@ -650,17 +654,17 @@ def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRe
     number = cell.cell
     for name, phase, rounds in measurements.series_of.get(number, ()):
         metric = METRICS[name]
-        found = estimate([reduced for _, reduced in rounds.values()], max(quanta) if quanta else None)
-        turned = rates(metric, cell.parameters, found.value, found.interval)
-        found = msgspec.structs.replace(found, **turned._asdict())
+        estimated = estimate([reduced for _, reduced in rounds.values()], max(quanta) if quanta else None)
+        turned = rates(metric, cell.parameters, estimated.value, estimated.interval)
+        estimated = msgspec.structs.replace(estimated, **turned._asdict())
         if name in result:
-            result[name].phases[phase] = found
+            result[name].phases[phase] = estimated
             continue
-        first, later = (measurements.by_series.get((number, name, one), {}) for one in PHASES)
+        first, later = (measurements.by_series.get((number, name, phase), {}) for phase in PHASES)
         result[name] = MetricResult(
             unit=metric.unit,
             better=metric.better,
-            phases={phase: found},
+            phases={phase: estimated},
             by_repetition=by_repetition(cell, launches, first, later),
         )
     return result
@@ -672,8 +676,8 @@ def _witness(
     experiment = experiment_named(cell.experiment)
     sender, receiver = experiment.ends(cell.parameters)
     roles: dict[Role, int | None] = {"send": sender, "receive": receiver}
-    found = witnesses(launches, cell.cell, experiment.synchronisation, roles)
-    return with_calls(found, cell.cell, measurements.twins, measurements.launches_of, roles)
+    by_phase = witnesses(launches, cell.cell, experiment.synchronisation, roles)
+    return with_calls(by_phase, cell.cell, measurements.twins, measurements.launches_of, roles)
 
 
 def _instructions(cell: Cell, launches: Sequence[LaunchRecord]) -> tuple[InstructionCounts | None, str | None]:
@@ -685,13 +689,13 @@ def _instructions(cell: Cell, launches: Sequence[LaunchRecord]) -> tuple[Instruc
 
 def _who_pays(cell: Cell, measurements: Measurements) -> tuple[dict[Phase, WhoPays] | None, str | None]:
     """By phase, where both the split and one_way_s were measured."""
-    found: dict[Phase, WhoPays] = {}
+    payers: dict[Phase, WhoPays] = {}
     for phase in PHASES:
         shares = measurements.splits.get((cell.cell, phase))
         one_way = measurements.by_series.get((cell.cell, "one_way_s", phase))
         if shares and one_way:
             centre = _centre([reduced for _, reduced in one_way.values()]).value
-            found[phase] = statement(shares, centre)
-    if found:
-        return found, None
+            payers[phase] = statement(shares, centre)
+    if payers:
+        return payers, None
     return None, measurements.no_split.get(cell.cell, "no launch measured the cell")

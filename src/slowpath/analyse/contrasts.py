@@ -76,25 +76,24 @@ def _compare(
     if not rounds:
         empty = [side for side, values in ((contrast.a, a), (contrast.b, b)) if not values]
         return _why_empty(empty, cells) if empty else "both sides were measured, but never in the same round"
-    one, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
+    first, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
     if len(rounds) == 1 and not interleaved:
-        noise_ratio = max(one[0].repeats_ratio, other[0].repeats_ratio)
-        found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect, noise_ratio=noise_ratio)
+        noise_ratio = max(first[0].repeats_ratio, other[0].repeats_ratio)
+        estimate = within_launch(first[0].kept_s, other[0].kept_s, minimum_effect, noise_ratio=noise_ratio)
     else:
-        found = paired([x.centre_s for x in one], [x.centre_s for x in other], minimum_effect)
+        estimate = paired([x.centre_s for x in first], [x.centre_s for x in other], minimum_effect)
     return _Paired(
         contrast,
         family,
-        found,
-        estimate_over_launches([x.centre_s for x in one]).value,
+        estimate,
+        estimate_over_launches([x.centre_s for x in first]).value,
         estimate_over_launches([x.centre_s for x in other]).value,
-        tuple((x.centre_s, y.centre_s) for x, y in zip(one, other, strict=True)),
+        tuple((x.centre_s, y.centre_s) for x, y in zip(first, other, strict=True)),
         all(a[r][0] == b[r][0] for r in rounds),
     )
 
 
 def _why_empty(sides: Sequence[Side], cells: Mapping[int, Cell]) -> str:
-    """`'small' was not measured: mpi openmpi is not available: ...`."""
     reasons = list(dict.fromkeys(cells[side.cell].skip or "no samples in this run" for side in sides))
     names = " and ".join(dict.fromkeys(f"'{side.value}'" for side in sides))
     who = "neither side was measured" if len(sides) > 1 else f"{names} was not measured"
@@ -184,18 +183,18 @@ def _entry(
     return with_estimate(measured, result.estimate, p_adjusted)
 
 
-def with_estimate(contrast: ContrastResult, found: ContrastEstimate, p_adjusted: float | None) -> ContrastResult:
+def with_estimate(contrast: ContrastResult, estimate: ContrastEstimate, p_adjusted: float | None) -> ContrastResult:
     """The contrast, judged."""
-    verdict = judge(found, p_adjusted)
+    verdict = judge(estimate, p_adjusted)
     return msgspec.structs.replace(
         contrast,
-        ratio=found.ratio,
-        interval=found.interval,
-        interval_kind=found.kind,
-        level=found.level,
+        ratio=estimate.ratio,
+        interval=estimate.interval,
+        interval_kind=estimate.kind,
+        level=estimate.level,
         verdict=verdict.word,
         reason=verdict.reason,
-        p=found.p,
+        p=estimate.p,
         p_adjusted=p_adjusted,
         more_pairs=verdict.more_pairs,
     )
@@ -206,7 +205,6 @@ def _side(side: Side, cells: Mapping[int, Cell]) -> ContrastSide:
 
 
 def _where(contrast: Contrast, cells: Mapping[int, Cell]) -> str:
-    """What both sides have in common, in words: the labels' common parts."""
     a, b = (cells[side.cell].label.split(", ") for side in (contrast.a, contrast.b))
     return ", ".join(part for part in a if part in b)
 
@@ -297,13 +295,13 @@ def _failed_nodes(matrix: NodePairs, reasons: Mapping[int, str]) -> list[FailedN
     seen = {node for pair in matrix.pairs if pair.launches for node in (pair.a, pair.b)}
     if not seen:
         return []
-    found = []
+    failed = []
     for node in matrix.nodes:
         own = [pair for pair in matrix.pairs if node in (pair.a, pair.b)]
         if node not in seen and len(own) >= FEWEST_OTHERS:
             why = next((reasons[pair.cell] for pair in own if pair.cell in reasons), "no launch with it was tried")
-            found.append(FailedNode(node=node, pairs=len(own), reason=why))
-    return found
+            failed.append(FailedNode(node=node, pairs=len(own), reason=why))
+    return failed
 
 
 def _matrix(
@@ -315,12 +313,12 @@ def _matrix(
 ) -> NodePairs:
     metric = next((m for cell in cells for c, m, phase in measured if c == cell.cell and phase == PHASE), None)
     by_round = {cell.cell: _rounds(measured, cell.cell, metric) for cell in cells}
-    found = {cell.cell: _against_others(cell.cell, by_round, plan.minimum_effect) for cell in cells}
-    judged = [cell for cell, one in found.items() if one is not None and one.p is not None]
-    p_values = [one.p for cell in judged if (one := found[cell]) is not None and one.p is not None]
+    estimates = {cell.cell: _against_others(cell.cell, by_round, plan.minimum_effect) for cell in cells}
+    judged = [cell for cell, estimate in estimates.items() if estimate is not None and estimate.p is not None]
+    p_values = [estimate.p for cell in judged if (estimate := estimates[cell]) is not None and estimate.p is not None]
     adjusted = dict(zip(judged, map(float, benjamini_hochberg(p_values)) if judged else (), strict=True))
     rows = [
-        _row(cell, placements[cell.placement].hosts, by_round[cell.cell], found[cell.cell], adjusted.get(cell.cell))
+        _row(cell, placements[cell.placement].hosts, by_round[cell.cell], estimates[cell.cell], adjusted.get(cell.cell))
         for cell in cells
     ]
     common = [part for part in labels[cells[0].cell].split(", ") if part not in (cells[0].placement, "copy 1")]
@@ -354,11 +352,11 @@ def _against_others(
 
 
 def _row(
-    cell: Cell, hosts: Sequence[str], rounds: Mapping[int, float], found: ContrastEstimate | None, p: float | None
+    cell: Cell, hosts: Sequence[str], rounds: Mapping[int, float], estimate: ContrastEstimate | None, p: float | None
 ) -> NodePair:
     value = estimate_over_launches([rounds[n] for n in sorted(rounds)]) if rounds else None
     fewer = f"there are fewer than {FEWEST_OTHERS} other pairs to compare with"
-    verdict = judge(found, p) if found is not None else None
+    verdict = judge(estimate, p) if estimate is not None else None
     return NodePair(
         a=hosts[0],
         b=hosts[1],
@@ -366,9 +364,9 @@ def _row(
         launches=len(rounds),
         value_s=value.value if value else None,
         interval=value.interval if value else None,
-        ratio=found.ratio if found else None,
-        ratio_interval=found.interval if found else None,
-        interval_kind=found.kind if found else None,
+        ratio=estimate.ratio if estimate else None,
+        ratio_interval=estimate.interval if estimate else None,
+        interval_kind=estimate.kind if estimate else None,
         verdict=verdict.word if verdict else None,
         reason=verdict.reason if verdict else (fewer if rounds else "not measured"),
     )

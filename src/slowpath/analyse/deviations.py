@@ -284,22 +284,22 @@ class Shared:
     @property
     def is_of_this_kind(self) -> bool:
         """Whether healthy runs on this kind of machine say so: another kind may simply be slower at some calls."""
-        return all(one.reference.source == THIS_KIND for one in self.slow)
+        return all(time.reference.source == THIS_KIND for time in self.slow)
 
     @property
     def cells(self) -> frozenset[int]:
         """Their numbers."""
-        return frozenset(one.item.cell for one in self.slow)
+        return frozenset(time.item.cell for time in self.slow)
 
     @property
     def ratio(self) -> float:
         """Median over its cells."""
-        return statistics.median(one.ratio for one in self.slow)
+        return statistics.median(time.ratio for time in self.slow)
 
     @property
     def clearness(self) -> float:
         """How far its clearest time lies outside: low end over limit."""
-        return max(one.item.interval[0] / one.limit for one in self.slow)
+        return max(time.item.interval[0] / time.limit for time in self.slow)
 
     @property
     def subject(self) -> str:
@@ -319,7 +319,7 @@ class Shared:
         among, rest = max(self.among, cells), max(self.total - max(self.among, cells), self.others)
         such = f"{cells} of {among} such cells" if cells < among else f"all {among} such cells"
         counted = f"{'the only such cell' if among == 1 else such}, {self.others or 'none'} of {rest} others."
-        if all(one.item.kind == MEAN for one in self.slow):
+        if all(time.item.kind == MEAN for time in self.slow):
             return f"{self._stalls}: {counted}"
         takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
         if self.cost.form == "in proportion":
@@ -332,8 +332,8 @@ class Shared:
     @property
     def _stalls(self) -> str:
         """`One in 64 operations of MPI_Send, regularly, takes 900 us longer`."""
-        ((period, agreeing),) = Counter(one.item.period or 1 for one in self.slow).most_common(1)
-        mean_s = statistics.median(one.extra_s for one in self.slow)
+        ((period, agreeing),) = Counter(time.item.period or 1 for time in self.slow).most_common(1)
+        mean_s = statistics.median(time.extra_s for time in self.slow)
         if 2 * agreeing <= len(self.slow):
             return f"Some operations of {self.subject} take longer, {format_time(mean_s)} as a mean over all"
         return f"One in {period} operations of {self.subject}, regularly, takes {format_time(mean_s * period)} longer"
@@ -344,7 +344,9 @@ def slow_rank(slow: Sequence[Judged]) -> int | None:
 
     In a collective the others may wait for the slow one: there it need be in half of the cells.
     """
-    ranks = [(one.item.traits["experiment"] == "coll", rank) for one in slow if (rank := _slow_rank(one)) is not None]
+    ranks = [
+        (time.item.traits["experiment"] == "coll", rank) for time in slow if (rank := _slow_rank(time)) is not None
+    ]
     if not ranks:
         return None
     (most, count), *_ = Counter(rank for _, rank in ranks).most_common(1)
@@ -367,9 +369,9 @@ _PLURALS = ("Messages", "Collectives", "Calls", "One-sided")
 
 
 def _subject(slow: Sequence[Judged]) -> str:
-    if common := frozenset[str].intersection(*(calls_of(one.item) for one in slow)):
+    if common := frozenset[str].intersection(*(calls_of(time.item) for time in slow)):
         return listed(sorted(common, key=lambda call: (place_of(call), call))[:_MOST_CALLS], "or")
-    experiments = {one.item.traits["experiment"] for one in slow}
+    experiments = {time.item.traits["experiment"] for time in slow}
     words = {"p2p": "Messages", "put": "One-sided calls", "coll": "Collectives", "first_use": "Calls"}
     return words.get(next(iter(experiments)), "Calls") if len(experiments) == 1 else "Calls"
 
@@ -390,14 +392,14 @@ def _units(judged: Judged, form: Form) -> float:
 
 def _cost(slow: Sequence[Judged], form: Form) -> Cost:
     """Median over cells, with 95 % by resampling them; of fewer than five, the cells' own ends."""
-    units = [_units(one, form) for one in slow]
-    each = [one.extra_s / count for one, count in zip(slow, units, strict=True)]
+    units = [_units(time, form) for time in slow]
+    each = [time.extra_s / count for time, count in zip(slow, units, strict=True)]
     return Cost(form, statistics.median(each), _interval_of(slow, units, each))
 
 
 def _interval_of(slow: Sequence[Judged], units: Sequence[float], each: Sequence[float]) -> Interval:
-    lows = [(one.item.interval[0] - one.reference.high) / n for one, n in zip(slow, units, strict=True)]
-    highs = [(one.item.interval[1] - one.reference.low) / n for one, n in zip(slow, units, strict=True)]
+    lows = [(time.item.interval[0] - time.reference.high) / n for time, n in zip(slow, units, strict=True)]
+    highs = [(time.item.interval[1] - time.reference.low) / n for time, n in zip(slow, units, strict=True)]
     if len(slow) < 5:
         return statistics.median(lows), statistics.median(highs)
     draws = np.random.default_rng(1).choice(np.array(each), (400, len(each)))
@@ -430,7 +432,9 @@ def with_outside(findings: Sequence[Finding], outside: Sequence[Finding]) -> lis
         if finding.rule == OUTSIDE.code:
             continue
         cells = set(finding.slow_cells)
-        target = next((n for n, one in enumerate(fresh) if 2 * len(cells & set(one.slow_cells)) > len(cells)), None)
+        target = next(
+            (n for n, finding in enumerate(fresh) if 2 * len(cells & set(finding.slow_cells)) > len(cells)), None
+        )
         if target is None or finding.status == "proven" or finding.lead is not None:
             kept.append(finding)
             continue
@@ -442,11 +446,11 @@ def with_outside(findings: Sequence[Finding], outside: Sequence[Finding]) -> lis
 
 
 def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure: bool) -> Finding:
-    worst = max(group.slow, key=lambda one: one.item.interval[0] / one.reference.high)
+    worst = max(group.slow, key=lambda time: time.item.interval[0] / time.reference.high)
     about = group.subject
-    cells = [number for number in dict.fromkeys(one.item.cell for one in group.slow) if number in survey_cells]
-    low = statistics.median(one.item.interval[0] / one.reference.high for one in group.slow)
-    high = statistics.median(one.item.interval[1] / one.reference.low for one in group.slow)
+    cells = [number for number in dict.fromkeys(time.item.cell for time in group.slow) if number in survey_cells]
+    low = statistics.median(time.item.interval[0] / time.reference.high for time in group.slow)
+    high = statistics.median(time.item.interval[1] / time.reference.low for time in group.slow)
     seen = Leg(state="shown", text="outside of what healthy runs show", evidence=[group.text])
     missing = Leg(state="missing", text="the cause is not known", evidence=[])
     untried = Leg(state="missing", text="no remedy is known", evidence=[], untried=True)
@@ -464,7 +468,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
         affects_default=True,
         ratio=group.ratio,
         interval=(low, high),
-        excess_s=statistics.median(one.extra_s for one in group.slow),
+        excess_s=statistics.median(time.extra_s for time in group.slow),
         metric=worst.item.metric,
         phase=worst.item.phase,
         law=None,
@@ -493,12 +497,12 @@ class _Table:
 
     def __init__(self, judged: Sequence[Judged]) -> None:
         self.judged = judged
-        self.slow = np.array([one.side == "slower" for one in judged])
-        self.is_mean = np.array([one.item.kind == MEAN for one in judged])
-        self.is_series = np.array([one.item.is_series for one in judged])
-        self.extra_s = np.array([one.extra_s for one in judged])
-        self.room_s = np.array([one.item.interval[1] - one.reference.low for one in judged])
-        self.units = {form: np.array([_units(one, form) for one in judged]) for form in FORMS}
+        self.slow = np.array([time.side == "slower" for time in judged])
+        self.is_mean = np.array([time.item.kind == MEAN for time in judged])
+        self.is_series = np.array([time.item.is_series for time in judged])
+        self.extra_s = np.array([time.extra_s for time in judged])
+        self.room_s = np.array([time.item.interval[1] - time.reference.low for time in judged])
+        self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
         self.holds = _conditions(judged)
 
     def cost(self, hits: Mask) -> tuple[Form, float]:
@@ -534,13 +538,12 @@ class _Table:
 
 
 def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
-    """Every condition that some times fulfil and others do not."""
     holds: dict[Condition, Mask] = {}
-    for index, one in enumerate(judged):
-        for condition in _of_one(one.item):
+    for index, time in enumerate(judged):
+        for condition in _of_one(time.item):
             holds.setdefault(condition, np.zeros(len(judged), dtype=bool))[index] = True
     for name in _LENGTHS:
-        numbers = np.array([whole_number(one.item.traits.get(name, "")) or -1 for one in judged])
+        numbers = np.array([whole_number(time.item.traits.get(name, "")) or -1 for time in judged])
         known = numbers[numbers > 0]
         for limit in np.unique(known):
             holds[Condition(name, "from", str(limit))] = numbers >= limit
@@ -582,7 +585,7 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
 
 
 def _is_part(group: Shared, first: Shared) -> bool:
-    calls = [frozenset[str]().union(*(calls_of(one.item) for one in part.slow)) for part in (group, first)]
+    calls = [frozenset[str]().union(*(calls_of(time.item) for time in part.slow)) for part in (group, first)]
     own, other = group.cost, first.cost
     alike = own.form == other.form and 1 / _ALIKE < own.coefficient_s / other.coefficient_s < _ALIKE
     return bool(calls[0] & calls[1]) and alike
@@ -642,7 +645,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
             slow=tuple(hits),
             among=len(_cells(table, best.where & (covered | best.against))),
             others=0,
-            total=len({one.item.cell for one in table.judged}),
+            total=len({time.item.cell for time in table.judged}),
             cost=_cost(hits, form),
             rivals=rivals[:3],
             calls=_inseparable(table, left, best),
@@ -656,7 +659,7 @@ def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Conditi
     if condition.relation not in ("from", "up to"):
         return condition
     sign = 1 if condition.relation == "from" else -1
-    numbers = sign * np.array([whole_number(one.item.traits.get(condition.name, "")) or 0 for one in table.judged])
+    numbers = sign * np.array([whole_number(time.item.traits.get(condition.name, "")) or 0 for time in table.judged])
     limit = int(numbers[best.explained].min())
     form, coefficient_s = table.cost(best.explained)
     healthy = (

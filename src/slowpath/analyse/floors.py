@@ -138,10 +138,10 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
     measured = [launch for launch in launches if launch.yardsticks]
     if not measured:
         return CellFloors(reason=OLD)
-    found = [floor for way in message.ways() if (floor := _floor(way, message, measured)) is not None]
+    of_ways = [floor for way in message.ways() if (floor := _floor(way, message, measured)) is not None]
     over = _over(cell.cell, message, measured, measurements)
     return CellFloors(
-        found,
+        of_ways,
         over if isinstance(over, OverFloor) else None,
         over if isinstance(over, str) else None,
     )
@@ -157,14 +157,13 @@ def _time_s(launch: LaunchRecord, way: ByteWay, message: TimedMessage) -> float 
     sender, receiver = (last if rank is None else rank for rank in (message.sender, message.receiver))
     if message.ends == ("host", "host"):  # the engine measures one direction for both
         sender, receiver = sorted((sender, receiver))
-    one = launch.yardsticks.get((sender, receiver, way.name, length))
-    if one is None or not one.samples_ns:
+    yardstick = launch.yardsticks.get((sender, receiver, way.name, length))
+    if yardstick is None or not yardstick.samples_ns:
         return None
-    return min(one.samples_ns) * 1e-9 / one.operations or None
+    return min(yardstick.samples_ns) * 1e-9 / yardstick.operations or None
 
 
 def _reason(launch: LaunchRecord, way: ByteWay) -> str | None:
-    """Why the way could not be measured for any length."""
     return next(
         (
             yardstick.reason
@@ -183,12 +182,12 @@ def _floor(way: ByteWay, message: TimedMessage, launches: Sequence[LaunchRecord]
         if reason is None:
             return None
         return Floor(name=way.name, text=way.words, time_s=None, interval=None, launches=0, reason=reason)
-    found = estimate_over_launches(times)
+    estimate = estimate_over_launches(times)
     return Floor(
         name=way.name,
         text=way.words,
-        time_s=found.value,
-        interval=found.interval,
+        time_s=estimate.value,
+        interval=estimate.interval,
         launches=len(times),
         reason=None,
     )
@@ -224,9 +223,9 @@ def _over(
         return f"{message.metric} was not measured"
     taken = dict(series.values())
     pairs = [
-        (taken[launch.info.launch], *found, _is_calm(launch))
+        (taken[launch.info.launch], *best, _is_calm(launch))
         for launch in launches
-        if launch.info.launch in taken and (found := lowest(message, launch))
+        if launch.info.launch in taken and (best := lowest(message, launch))
     ]
     if not pairs:
         flags = (why for launch in launches for way in message.ways() if (why := _reason(launch, way)))
@@ -262,15 +261,15 @@ def floor_lines(cells: Sequence[CellResult]) -> list[Line]:
 
 
 def _words(place: tuple[str | None, str, str], group: list[tuple[int, CellResult]]) -> str:
-    ping_pong = [one for one in group if one[1].parameters.get("pattern") == "ping_pong"] or group
+    ping_pong = [member for member in group if member[1].parameters.get("pattern") == "ping_pong"] or group
     ends = dict.fromkeys((min(ping_pong, key=_length)[1].cell, max(ping_pong, key=_length)[1].cell))
     shown = [_over_words(length, cell) for length, cell in ping_pong if cell.cell in ends]
     where = ", ".join(part for part in place if part)
     return f"floor ({where}): {'; '.join(shown)}"
 
 
-def _length(one: tuple[int, CellResult]) -> int:
-    return one[0]
+def _length(member: tuple[int, CellResult]) -> int:
+    return member[0]
 
 
 def _over_words(length: int, cell: CellResult) -> str:

@@ -141,7 +141,7 @@ def scale_class(traits: Mapping[str, str]) -> tuple[str, str]:
 @cache
 def defaults_of(experiment: str) -> Mapping[str, str]:
     """Parameters of an experiment as they are where nothing is stated."""
-    known = next((one for one in recorded().experiments if one.name == experiment), None)
+    known = next((entry for entry in recorded().experiments if entry.name == experiment), None)
     return known.defaults() if known else {}
 
 
@@ -205,7 +205,6 @@ def _own(cell: CellResult, metric: str) -> dict[str, str]:
 
 
 def _interval(estimate: MetricEstimate) -> tuple[float, float]:
-    """Of the value; without one the range over launches."""
     if estimate.interval is not None:
         return estimate.interval
     return min(estimate.launch_values), max(estimate.launch_values)
@@ -314,8 +313,8 @@ def judged(results: Results, healthy: HealthyRuns) -> list[Judged]:
 
 def decided(every: Sequence[Judged]) -> list[Judged]:
     """Of median and mean the one that is slow; where the median is, so is the mean."""
-    slow = {one.item.of_median: one.item.kind for one in reversed(every) if one.side == "slower"}
-    return [one for one in every if one.item.kind == slow.get(one.item.of_median, MEDIAN)]
+    slow = {time.item.of_median: time.item.kind for time in reversed(every) if time.side == "slower"}
+    return [time for time in every if time.item.kind == slow.get(time.item.of_median, MEDIAN)]
 
 
 def between(line: Sequence[Judged], item: Item) -> Judged | None:
@@ -323,8 +322,8 @@ def between(line: Sequence[Judged], item: Item) -> Judged | None:
 
     Args: line: times that differ from it in their length alone, by length.
     """
-    below = next((one for one in reversed(line) if one.item.length <= item.length), None)
-    above = next((one for one in line if one.item.length >= item.length), below)
+    below = next((time for time in reversed(line) if time.item.length <= item.length), None)
+    above = next((time for time in line if time.item.length >= item.length), below)
     if below is None or above is None or item.length > 2 * above.item.length:
         return None
     a, b, first = below.reference, above.reference, below.item.length

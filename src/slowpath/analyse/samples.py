@@ -47,11 +47,13 @@ def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Lin
 
     by_series: as Measurements has it; the samples of phase `first` are one for each allocation, in order.
     """
-    judged = [one for cell in cells for metric in _METRICS if (one := _judge(cell, by_series, metric)) is not None]
-    apart = [one for one in judged if isinstance(one, _Apart)]
+    judged = [
+        judgement for cell in cells for metric in _METRICS if (judgement := _judge(cell, by_series, metric)) is not None
+    ]
+    apart = [judgement for judgement in judged if isinstance(judgement, _Apart)]
     if not apart:
         return []
-    top = max(apart, key=lambda one: abs(np.log(one.ratio)))
+    top = max(apart, key=lambda side: abs(np.log(side.ratio)))
     low, high = (format_time(end) for end in top.later_s)
     text = (
         f"first allocation: its first message is unlike those of later allocations in {len(apart)} of {len(judged)} "
@@ -67,26 +69,26 @@ def without_first_allocation(by_series: ReducedSeries) -> ReducedSeries:
     than ENOUGH_LATER allocations would be left, all are counted.
     """
     return {
-        key: {number: (launch, _later(one)) for number, (launch, one) in rounds.items()}
+        key: {number: (launch, _later(reduced)) for number, (launch, reduced) in rounds.items()}
         if key[2] == "first"
         else rounds
         for key, rounds in by_series.items()
     }
 
 
-def _later(one: Reduced) -> Reduced:
-    if one.samples != one.kept_s.size or one.samples <= ENOUGH_LATER:
-        return one
-    kept_s = one.kept_s[1:]
+def _later(reduced: Reduced) -> Reduced:
+    if reduced.samples != reduced.kept_s.size or reduced.samples <= ENOUGH_LATER:
+        return reduced
+    kept_s = reduced.kept_s[1:]
     return replace(
-        one,
-        centre_s=float(quantiles(kept_s, [one.location])[0]),
+        reduced,
+        centre_s=float(quantiles(kept_s, [reduced.location])[0]),
         total_s=float(kept_s.sum()),
         samples=kept_s.size,
         kept_s=kept_s,
         tails=tails(kept_s),
         within_ratio=within(kept_s),
-        repeats_ratio=float(one.kept_s.max() / one.kept_s.min()),
+        repeats_ratio=float(reduced.kept_s.max() / reduced.kept_s.min()),
     )
 
 
@@ -95,7 +97,7 @@ def _judge(cell: Cell, by_series: Series, metric: str) -> _Apart | bool | None:
     if cell.parameters.get("live_buffers", "1") != "1":
         return None
     launches = by_series.get((cell.cell, metric, "first"), {})
-    samples = [one.kept_s for _, one in launches.values() if one.samples == one.kept_s.size >= FEWEST]
+    samples = [reduced.kept_s for _, reduced in launches.values() if reduced.samples == reduced.kept_s.size >= FEWEST]
     if not samples:
         return None
     below = sum(bool(sample[0] * CLEAR_RATIO < sample[1:].min()) for sample in samples)

@@ -45,23 +45,22 @@ def of_one_machine(info: RunInfo, launches: Sequence[LaunchRecord]) -> OneMachin
         return OneMachine(msgspec.structs.replace(info, machine=_facts(first)), list(launches), [], [])
     counts = {kind: sum(group[n] == kind for n in number) for kind in sorted({group[n] for n in used})}
     chosen = max(counts, key=lambda kind: (counts[kind], -kind))
-    kept = [one for one, n in zip(launches, number, strict=True) if group[n] == chosen]
+    kept = [launch for launch, n in zip(launches, number, strict=True) if group[n] == chosen]
     here = [n for n in used if group[n] == chosen]
     speaks = machines[here[0]]
     lines = [_left_out(counts[chosen], speaks, counts[kind], machines[kind]) for kind in counts if kind != chosen]
     notes = [
-        f"{sum(one == n for one in number)} launches ran on {host_of(machines[n])}, a machine of the same kind as "
-        f"{host_of(speaks)}"
+        f"{number.count(n)} launches ran on {host_of(machines[n])}, a machine of the same kind as {host_of(speaks)}"
         for n in here[1:]
     ]
     return OneMachine(msgspec.structs.replace(info, machine=_facts(speaks)), kept, lines, notes)
 
 
 def _left_out(used: int, speaks: Machine, unused: int, other: Machine) -> Line:
-    what = ", ".join(one.what for one in differing(speaks, other))
+    facts = ", ".join(difference.fact for difference in differing(speaks, other))
     text = (
-        f"Measured on machines that differ in {what}: only the {used} launches on {in_words(speaks)} are used, not the "
-        f"{unused} on {in_words(other)}."
+        f"The machines differ in {facts}: only the {used} launches on {in_words(speaks)} are used, not the {unused} on "
+        f"{in_words(other)}."
     )
     return Line(level="warning", text=text, contrast=None)
 
@@ -96,8 +95,8 @@ def read_recorded(run: Path) -> Recorded:
     except ValueError as error:
         raise RecordError(f"{run}: is damaged: {error} in plan.json; restore the folder from a copy") from error
     mpis = {str(facts.get("short_name")): facts for facts in info.mpis}
-    one = of_one_machine(info, launches)
-    return Recorded(one.info, plan, one.launches, mpis, not info.imported, one.lines, one.notes)
+    recorded = of_one_machine(info, launches)
+    return Recorded(recorded.info, plan, recorded.launches, mpis, not info.imported, recorded.lines, recorded.notes)
 
 
 # results.json of whoever wrote it: typed, held to the limits, and whole in itself.
@@ -150,6 +149,6 @@ def _require_shapes(cell: CellResult) -> None:
 
 
 def _require_known(cells: Iterable[int], asked: Iterable[int], who: str) -> None:
-    unknown = next((one for one in asked if one not in cells), None)
+    unknown = next((cell for cell in asked if cell not in cells), None)
     if unknown is not None:
         raise ValueError(f"{who} is about cell {unknown}, which is not there")

@@ -66,21 +66,21 @@ def compare_command(
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
-    found = compare(read_source(a), read_source(b), minimum_effect, metrics, phases_of(phase), by_parts=True)
+    comparison = compare(read_source(a), read_source(b), minimum_effect, metrics, phases_of(phase), by_parts=True)
     if as_json or format == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=1).decode())
     else:
         from slowpath.compare.views import render_comparison, render_comparison_brief
 
-        click.echo((render_comparison if full else render_comparison_brief)(found).rstrip("\n"))
+        click.echo((render_comparison if full else render_comparison_brief)(comparison).rstrip("\n"))
     return 0
 
 
 def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
     from slowpath.watch.compare import compared, comparison_json, comparison_lines, read_side
 
-    found = compared(read_side(a), read_side(b))
-    for line in [comparison_json(found)] if as_json else comparison_lines(found, full):
+    comparison = compared(read_side(a), read_side(b))
+    for line in [comparison_json(comparison)] if as_json else comparison_lines(comparison, full):
         click.echo(line)
     return 0
 
@@ -139,14 +139,14 @@ def gate_command(
 
     format = "json" if as_json else format
     accepted = _kinds(accept)
-    found = gate(read_source(run), read_source(baseline), minimum_effect, metrics, phases_of(phase), accepted)
+    judged = gate(read_source(run), read_source(baseline), minimum_effect, metrics, phases_of(phase), accepted)
     if junit is not None:
-        write_atomically(junit, render_junit(found, undecided))
+        write_atomically(junit, render_junit(judged, undecided))
     if format == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        click.echo(msgspec.json.format(msgspec.json.encode(judged), indent=1).decode())
     else:
-        click.echo(render_gate(found).rstrip("\n"))
-    return final_exit_code(found.outcome, undecided)
+        click.echo(render_gate(judged).rstrip("\n"))
+    return final_exit_code(judged.outcome, undecided)
 
 
 def _kinds(words: tuple[str, ...]) -> list[str]:

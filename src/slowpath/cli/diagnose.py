@@ -153,10 +153,10 @@ def _program(watch: Path) -> ProgramUse:
     from slowpath.watch.messages import program_use
     from slowpath.watch.results import read_watch_results
 
-    found = program_use(read_watch_results(watch))
-    if not found.spent:
-        raise UsageError(f"--for {watch}: no message and no collective of {found.name} was recorded; watch it again")
-    return found
+    program = program_use(read_watch_results(watch))
+    if not program.spent:
+        raise UsageError(f"--for {watch}: no message and no collective of {program.name} was recorded; watch it again")
+    return program
 
 
 def _job(ranks: int | None) -> Job:

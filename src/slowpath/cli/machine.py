@@ -88,11 +88,11 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
     from slowpath.mpi.find import find_mpi
     from slowpath.run.engine.build import engine_for, engine_of_standard
 
-    found = find_mpi(mpi)
+    chosen = find_mpi(mpi)
     if abi:
-        engine = engine_of_standard(found, tell=teller(), rebuild=force)
+        engine = engine_of_standard(chosen, tell=teller(), rebuild=force)
     else:
-        engine = engine_for(found, tell=teller(), rebuild=force)
+        engine = engine_for(chosen, tell=teller(), rebuild=force)
     click.echo(engine.program)
     return 0
 

@@ -74,22 +74,22 @@ def nodes_command(
         raise UsageError("--nodes is for --dry-run; a run uses the nodes of the allocation")
     environ = dict(os.environ)
     tell = teller(quiet)
-    found, names = (count, ()) if count is not None else measure.nodes_here(environ)
+    nodes, names = (count, ()) if count is not None else measure.nodes_here(environ)
     words = ["slowpath", *sys.argv[1:]]
     limits = RunLimits(cell_timeout)
     bench = NodeBench(
         environ, tell, limits, lambda: choose(quiet), words, names, mpi, Terms(mpi), parse_bytes(message_bytes)
     )
     if dry_run:
-        for line in measure.cost_lines(bench, found):
+        for line in measure.cost_lines(bench, nodes):
             click.echo(line)
         return 0
     folder = out or measure.fresh_folder(DEFAULT_PARENT)
     measure.require_folder(folder)
     tell(f"folder: {folder}")
-    for line in measure.cost_lines(bench, found):
+    for line in measure.cost_lines(bench, nodes):
         tell(line)
-    verdict = measure.measure_nodes(folder, bench, found)
+    verdict = measure.measure_nodes(folder, bench, nodes)
     if as_json:
         click.echo((folder / measure.VERDICT).read_text(encoding="utf-8").rstrip("\n"))
     else:

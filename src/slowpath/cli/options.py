@@ -39,10 +39,10 @@ class DurationType(FloatParameter):
         """Return the time in seconds, above zero."""
         if isinstance(value, int | float):
             return float(value)
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", str(value).strip())
-        if found is None or float(found[1]) == 0:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", str(value).strip())
+        if match is None or float(match[1]) == 0:
             self.fail(f"'{value}' is not a time; write for example 90s, 10m or 1h", param, ctx)
-        return float(found[1]) * UNITS_S[found[2] or ""]
+        return float(match[1]) * UNITS_S[match[2] or ""]
 
 
 DURATION = DurationType()
@@ -57,8 +57,8 @@ class EffectType(FloatParameter):
         """Return the share, above 0 and below 1."""
         if isinstance(value, float):
             return value
-        found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", str(value).strip())
-        ratio = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+        match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", str(value).strip())
+        ratio = float(match[1]) / (100 if match[2] else 1) if match else 0.0
         if not 0.0 < ratio < 1.0:
             self.fail(f"'{value}' is not a share above 0 and below 1; write for example 5% or 0.05", param, ctx)
         return ratio
@@ -102,10 +102,10 @@ def grouped(name: str, kind: type[Any], *options: Decorator) -> Decorator:
             fields = {field.name: given.pop(field.name) for field in dataclasses.fields(kind)}
             return callback(*arguments, **given, **{name: kind(**fields)})
 
-        found: Callback = with_group
+        command: Callback = with_group
         for option in reversed(options):
-            found = option(found)
-        return found
+            command = option(command)
+        return command
 
     return decorate
 

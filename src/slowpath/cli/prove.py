@@ -72,7 +72,7 @@ class RerunOptions:
 @click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
 @quiet_option()
 def prove_command(
-    watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, full: bool, as_json: bool, quiet: bool
+    watch: Path, chosen: RemedyOptions, how: RerunOptions, dry_run: bool, full: bool, as_json: bool, quiet: bool
 ) -> int:
     """Rerun a watched program to prove which remedies help.
 
@@ -99,7 +99,7 @@ def prove_command(
     given = Path(info.stdin) if info.stdin is not None else None
     started = Started(Path(info.working_folder), given, compared, how.limit or limit_of(info.wall_s))
     mpi = mpi_of(info, results, os.environ)
-    candidates = _candidates(what, watch, info, results, mpi, tell)
+    candidates = _candidates(chosen, watch, info, results, mpi, tell)
     if changed := changed_since(info, os.environ):
         tell(f"note: set differently than when it was watched: {', '.join(changed)}")
     if dry_run:
@@ -140,7 +140,7 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
 
 
 def _candidates(
-    what: RemedyOptions,
+    asked: RemedyOptions,
     watch: Path,
     info: WatchInfo,
     results: WatchResults | None,
@@ -153,12 +153,12 @@ def _candidates(
     from slowpath.watch.prove.session import findings_of
     from slowpath.watch.start.library import library_folders
 
-    own = what.settings or what.unset
-    if own and what.remedy:
+    own = asked.settings or asked.unset
+    if own and asked.remedy:
         raise UsageError("--remedy, and --try with --unset, exclude each other")
     if own:
-        return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
-    wanted = by_name(what.remedy, findings_of(results))
+        return [of_user(asked.settings, asked.unset, info.command, mpi, os.environ)]
+    wanted = by_name(asked.remedy, findings_of(results))
     identity = f"{mpi.name} {mpi.version}" if mpi.name else None
     folders = library_folders(os.environ, identity) if any(candidate.preload for candidate in wanted) else []
     chosen = ready(wanted, info.command, mpi, os.environ, folders)

@@ -132,7 +132,7 @@ def run_command(
     measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
     show(run, results, "json" if as_json else "text", full)
-    return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
+    return exit_code_of(results) or int(any(_is_there(condition, results) for condition in fail_on))
 
 
 def _require_fitting(resumed: Path | None, for_new_runs: Sequence[object], for_resume: bool) -> None:
@@ -185,8 +185,8 @@ def _some(values: Sequence[str]) -> str:
     return f"{', '.join(values[: MOST_VALUES - 2])}, ... {values[-1]} ({len(values)} values)"
 
 
-def _is_there(what: str, results: Results) -> bool:
-    if what == "bad-node":
+def _is_there(condition: str, results: Results) -> bool:
+    if condition == "bad-node":
         return any(matrix.failed_nodes for matrix in results.node_pairs)
     return any(pair.verdict == "slower" for matrix in results.node_pairs for pair in matrix.pairs)
 

@@ -140,9 +140,9 @@ def print_script(
     The script runs the campaign in its allocation, and continues it when the batch system restarts the job. Modules
     that are loaded now are also loaded in the job.
     """
-    found = campaign_named(campaign)
+    resolved = campaign_named(campaign)
     if limit_s is None:
-        limit_s, why = _time_for(campaign, nodes or most_nodes(found.placements), mpi, ranks, budget_s)
+        limit_s, why = _time_for(campaign, nodes or most_nodes(resolved.placements), mpi, ranks, budget_s)
         click.echo(why, err=True)
     asked = ScriptRequest(
         campaign=str(Path(campaign).absolute()) if Path(campaign).is_file() else campaign,
@@ -154,9 +154,9 @@ def print_script(
         options=["--budget", f"{budget_s:g}s"] if budget_s else [],
         modules=[name for name in os.environ.get("LOADEDMODULES", "").split(":") if name],
     )
-    if nodes and (note := too_few_nodes(found, nodes)):
+    if nodes and (note := too_few_nodes(resolved, nodes)):
         click.echo(note, err=True)
-    click.echo(job_script(found, script_for(scheduler), asked), nl=False)
+    click.echo(job_script(resolved, script_for(scheduler), asked), nl=False)
     return 0
 
 

@@ -69,21 +69,21 @@ def tune_command(
 
     tell = teller(quiet)
     request = load(resumed) if resumed is not None else None
-    found = find_mpi(request.mpi if request else mpi)
+    chosen = find_mpi(request.mpi if request else mpi)
     if request is None:
         if watch is None:
-            request = _request(found, mpi, ranks, collectives, lengths, rounds)
+            request = _request(chosen, mpi, ranks, collectives, lengths, rounds)
         else:
-            request = _for_program(watch, found, mpi, rounds, tell, others=(ranks, collectives, lengths))
+            request = _for_program(watch, chosen, mpi, rounds, tell, others=(ranks, collectives, lengths))
     cores, busy_before = len(os.sched_getaffinity(0)), os.getloadavg()[0]  # before an engine is compiled
     words = ["slowpath", *sys.argv[1:]]
     if dry_run:
-        return _dry(Session(Path(), request, found, os.environ, tell, quiet, words, cores), tell)
+        return _dry(Session(Path(), request, chosen, os.environ, tell, quiet, words, cores), tell)
     folder = (resumed or new_folder("tune", out)).absolute()
     if resumed is None:
         save(folder, request)
     tell(f"folder: {folder}")
-    session = Session(folder, request, found, os.environ, tell, quiet, words, cores, cell_timeout, Shares(budget))
+    session = Session(folder, request, chosen, os.environ, tell, quiet, words, cores, cell_timeout, Shares(budget))
     if busy := crowded(busy_before, cores, max(request.ranks)):
         tell(busy)
     for line in session.costs():
@@ -97,7 +97,7 @@ def tune_command(
 
 
 def _request(
-    found: Mpi,
+    chosen: Mpi,
     mpi: str | None,
     ranks: tuple[int, ...] | None,
     collectives: str | None,
@@ -111,8 +111,8 @@ def _request(
     names = collectives.replace(" ", "").split(",") if collectives else DEFAULT_COLLECTIVES
     sizes = expand_values(lengths) if lengths else DEFAULT_BYTES
     made = TuneRequest(
-        library=found.name,
-        identity=f"{found.name}-{found.version or 'unknown'}",
+        library=chosen.name,
+        identity=f"{chosen.name}-{chosen.version or 'unknown'}",
         mpi=mpi,
         collectives=tuple(dict.fromkeys(names)),
         ranks=tuple(sorted(set(ranks or (2,)))),
@@ -124,7 +124,7 @@ def _request(
 
 
 def _for_program(
-    watch: Path, found: Mpi, mpi: str | None, rounds: int, tell: Tell, others: tuple[object, ...]
+    watch: Path, chosen: Mpi, mpi: str | None, rounds: int, tell: Tell, others: tuple[object, ...]
 ) -> TuneRequest:
     """Return what the program of a watch uses.  Raises: RecordError.  UsageError: nothing that can be tuned."""
     from slowpath.core.errors import UsageError
@@ -133,20 +133,20 @@ def _for_program(
     from slowpath.watch.messages import collective_uses
     from slowpath.watch.results import read_watch_results
 
-    if any(one is not None for one in others):
+    if any(option is not None for option in others):
         raise UsageError("--for takes collectives, lengths and ranks from the program: omit the other options")
     results = read_watch_results(watch)
-    uses, left = collective_uses(results, found.name)
+    uses, left = collective_uses(results, chosen.name)
     for call, seconds in left.items():
-        tell(f"{call}: {format_time(seconds)} of a rank, can't be tuned under {found.name}")
+        tell(f"{call}: {format_time(seconds)} of a rank, can't be tuned under {chosen.name}")
     kept = most_of(uses)
     if not kept:
         raise UsageError(f"--for {watch}: no blocking collective that can be tuned was recorded; watch it again")
     if len(kept) < len(uses):
         tell(f"{len(kept)} of {len(uses)} kinds of calls, in which the program works most")
     return TuneRequest(
-        library=found.name,
-        identity=f"{found.name}-{found.version or 'unknown'}",
+        library=chosen.name,
+        identity=f"{chosen.name}-{chosen.version or 'unknown'}",
         mpi=mpi,
         collectives=tuple(dict.fromkeys(use.collective for use in kept)),
         ranks=tuple(dict.fromkeys(use.ranks for use in kept)),

@@ -535,7 +535,7 @@ def _hardware(a: RunResult, b: RunResult) -> Iterator[Doubt]:
         yield Doubt("hardware", f"{words} (processor, processors, memory)")
         return
     for fact in unlike(a.machine, b.machine):
-        yield Doubt("hardware", f"{fact.what}: {fact.a} in A, {fact.b} in B")
+        yield Doubt("hardware", f"{fact.fact}: {fact.a} in A, {fact.b} in B")
     in_a, in_b = gpus(a.machine), gpus(b.machine)
     if (in_a is None) != (in_b is None) and "none" not in (in_a, in_b):
         yield Doubt("hardware", f"GPUs: {in_a or 'not stated'} in A, {in_b or 'not stated'} in B")

@@ -336,5 +336,5 @@ class CellResult(Result, frozen=True, kw_only=True):
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
         """Return the estimate of a metric and phase; None if the cell has none."""
-        found = self.metrics.get(metric)
-        return found.phases.get(phase) if found else None
+        by_phase = self.metrics.get(metric)
+        return by_phase.phases.get(phase) if by_phase else None

@@ -210,7 +210,7 @@ def why_not_trusted(status: os.stat_result, environ: Mapping[str, str]) -> str |
     return "everybody can write there" if status.st_mode & stat.S_IWOTH and not sticky else None
 
 
-def require_place(folder: Path, what: str, elsewhere: str, environ: Mapping[str, str]) -> None:
+def require_place(folder: Path, contents: str, elsewhere: str, environ: Mapping[str, str]) -> None:
     """Raise EnvironmentFailure if others could change what is run from `folder`, which need not be there.
 
     Args: what: is kept there.  elsewhere: the variable that names another place.
@@ -224,7 +224,7 @@ def require_place(folder: Path, what: str, elsewhere: str, environ: Mapping[str,
             ours = status.st_uid in trusted_owners(environ)
             mend = f"chmod go-w {place}" if ours else f"if you trust that user, name it in {VARIABLE}"
             raise EnvironmentFailure(
-                f"{what} in {place} are not run, because {reason}: {mend}, or use another folder with {elsewhere}"
+                f"{contents} in {place} are not run, because {reason}: {mend}, or use another folder with {elsewhere}"
             )
 
 
@@ -351,7 +351,7 @@ def step_folders(folder: Path) -> list[Path]:
     """
     steps = [inside(folder, step.folder) for step in read_info(folder).steps]
     steps.sort(key=lambda step: not step.name.endswith(_SURVEY))  # a step before it may be about the user's own state
-    found = [step for step in steps if (step / "run.json").is_file()]
-    if not found:
+    measured = [step for step in steps if (step / "run.json").is_file()]
+    if not measured:
         raise RecordError(f"{folder}: no step of this diagnosis exists; its survey was not measured, or was moved")
-    return found
+    return measured

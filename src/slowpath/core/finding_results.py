@@ -324,8 +324,12 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
         A trial that could not decide is no reason to do anything, but where it removed a part of the gap for sure.
         """
         order = ("proven", "not tried", "partial")
-        able = [one for one in self.remedies if one.verdict in order and (one.verdict != "partial" or _removes(one))]
-        return min(able, key=lambda one: order.index(one.verdict), default=None)
+        able = [
+            remedy
+            for remedy in self.remedies
+            if remedy.verdict in order and (remedy.verdict != "partial" or _removes(remedy))
+        ]
+        return min(able, key=lambda remedy: order.index(remedy.verdict), default=None)
 
 
 def _removes(remedy: RemedyResult) -> bool:

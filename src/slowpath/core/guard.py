@@ -124,5 +124,5 @@ def shell_assignments(variables: Mapping[str, str]) -> list[str]:
     return [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

@@ -45,13 +45,13 @@ def count_cpus(text: str | None) -> int | None:
 
 def _ranges(text: str | None) -> list[range]:
     """Empty where a part can't be read."""
-    found = []
+    ranges = []
     for part in (text or "").split(","):
         first, dash, last = part.strip().partition("-")
         if not (_NUMBER.fullmatch(first) and _NUMBER.fullmatch(last if dash else first)):
             return []
-        found.append(range(int(first), int(last if dash else first) + 1))
-    return found
+        ranges.append(range(int(first), int(last if dash else first) + 1))
+    return ranges
 
 
 def format_cpu_list(numbers: Sequence[int]) -> str:
@@ -306,7 +306,7 @@ Machine = Mapping[str, Any]  # of the shape slowpath.core.machine.MachineFacts, 
 class Unlike(NamedTuple):
     """One thing that two machines do not share, as each states it."""
 
-    what: str
+    fact: str
     a: str
     b: str
 
@@ -345,10 +345,10 @@ def allowed(machine: Machine) -> int | None:
 
 def unlike(a: Machine, b: Machine) -> list[Unlike]:
     """Return what both state and do not share. Empty for machines that state nothing: see `is_stated`."""
-    facts = [(what, fact(a), fact(b)) for what, fact in _FACTS]
-    found = [Unlike(what, fact, other) for what, fact, other in facts if fact and other and fact != other]
-    one, other = memory(a), memory(b)
-    return found + ([Unlike("memory", one, other)] if one and other and _memory_differs(a, b) else [])
+    facts = [(name, fact(a), fact(b)) for name, fact in _FACTS]
+    differences = [Unlike(name, fact, other) for name, fact, other in facts if fact and other and fact != other]
+    here, other = memory(a), memory(b)
+    return differences + ([Unlike("memory", here, other)] if here and other and _memory_differs(a, b) else [])
 
 
 def is_stated(machine: Machine) -> bool:
@@ -370,8 +370,8 @@ _FACTS: tuple[tuple[str, Callable[[Machine], str | None]], ...] = (
 
 
 def _memory_differs(a: Machine, b: Machine) -> bool:
-    one, other = a["memory_bytes"], b["memory_bytes"]
-    return bool(abs(one - other) > max(MEMORY_BYTES, MEMORY_RATIO * max(one, other)))
+    first, other = a["memory_bytes"], b["memory_bytes"]
+    return bool(abs(first - other) > max(MEMORY_BYTES, MEMORY_RATIO * max(first, other)))
 
 
 def _words(value: int | None) -> str | None:
@@ -384,7 +384,7 @@ UNKNOWN = "unknown"
 class Differs(NamedTuple):
     """One thing in which two machines differ, as each states it."""
 
-    what: str
+    fact: str
     there: str
     here: str
 
@@ -415,12 +415,12 @@ def kind_of(machine: Machine) -> tuple[str, ...]:
 
 def differing(there: Machine, here: Machine) -> list[Differs]:
     """Return the differences between the kinds of two machines; empty: times of both may be compared."""
-    one, other = _facts(there), _facts(here)
-    hardware = [Differs(each.what, each.a, each.b) for each in unlike(there, here)]
+    facts, other = _facts(there), _facts(here)
+    hardware = [Differs(each.fact, each.a, each.b) for each in unlike(there, here)]
     return hardware + [
-        Differs(what, one[what], other[what])
-        for what in one
-        if UNKNOWN not in (one[what], other[what]) and one[what] != other[what]
+        Differs(fact, facts[fact], other[fact])
+        for fact in facts
+        if UNKNOWN not in (facts[fact], other[fact]) and facts[fact] != other[fact]
     ]
 
 

@@ -264,6 +264,6 @@ def twins_of(plan: Plan) -> Twins:
         else:
             timed.append(cell)
     counted_by = {
-        cell.cell: tuple(found) for cell in timed if (found := counting.get((cell.key, cell.placement))) is not None
+        cell.cell: tuple(twins) for cell in timed if (twins := counting.get((cell.key, cell.placement))) is not None
     }
     return Twins(frozenset(number for numbers in counting.values() for number in numbers), counted_by)

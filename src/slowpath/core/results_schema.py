@@ -75,34 +75,34 @@ def schema_of(
 
     Args: conditions: what holds besides, by struct.
     """
-    found = msgspec.json.schema(root)
+    schema = msgspec.json.schema(root)
     structs = {struct.__name__: struct for struct in Result.__subclasses__()}
     definitions = {
         name: _closed(structs[name], definition, conditions.get(structs[name], ()))
-        for name, definition in found["$defs"].items()
+        for name, definition in schema["$defs"].items()
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
         "description": about,
-        "$ref": found["$ref"],
+        "$ref": schema["$ref"],
         "$defs": _simple(definitions),
     }
 
 
-def _closed(struct: type[Result], found: Schema, besides: Sequence[Schema]) -> Schema:
+def _closed(struct: type[Result], written: Schema, besides: Sequence[Schema]) -> Schema:
     """A struct's object: nothing else in it, all required that is always written, its conditions."""
     omits = struct.__struct_config__.omit_defaults
     fields = msgspec.structs.fields(struct)
     absent = {field.encode_name for field in fields if omits and _has_default(field)}
     properties = {
         name: _present(schema) if name in absent else {key: value for key, value in schema.items() if key != "default"}
-        for name, schema in found["properties"].items()
+        for name, schema in written["properties"].items()
     }
     reasons = [reason_where(f"{name}_reason", has(name, NULL)) for name in properties if f"{name}_reason" in properties]
     conditions = [*reasons, *besides]
     return {
-        "description": cleandoc(found["description"]),  # msgspec cleans it from 0.23.0 on
+        "description": cleandoc(written["description"]),  # msgspec cleans it from 0.23.0 on
         "type": "object",
         "required": [name for name in properties if name not in absent],
         "additionalProperties": False,
@@ -129,16 +129,16 @@ def _simple(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     words = _WORDS.fullmatch(node["pattern"]) if isinstance(node.get("pattern"), str) else None
-    found = {key: _simple(value) for key, value in node.items() if not (words and key in ("pattern", "type"))}
+    simple = {key: _simple(value) for key, value in node.items() if not (words and key in ("pattern", "type"))}
     if words:
-        found["enum"] = words[1].split("|")
-    found = _without_limits(found)
-    match found.get("anyOf"):
+        simple["enum"] = words[1].split("|")
+    simple = _without_limits(simple)
+    match simple.get("anyOf"):
         case [{"type": str(kind), **rest}, {"type": "null"}]:
-            return _without_choice(found) | {"type": [kind, "null"], **rest}
+            return _without_choice(simple) | {"type": [kind, "null"], **rest}
         case [{"enum": list(choices), **rest}, {"type": "null"}]:
-            return _without_choice(found) | {"enum": [*choices, None], **rest}
-    return found
+            return _without_choice(simple) | {"enum": [*choices, None], **rest}
+    return simple
 
 
 def _without_limits(node: Schema) -> Schema:

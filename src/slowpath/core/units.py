@@ -209,9 +209,9 @@ def _scaled(value: float, half_width: float | None, scales: list[tuple[float, st
     raise ValueError("no units given")
 
 
-def _finite(value: float, what: str) -> float:
+def _finite(value: float, name: str) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{what} must be finite, not {value}; a missing value is None and is shown with its reason")
+        raise ValueError(f"{name} must be finite, not {value}; a missing value is None and is shown with its reason")
     return value
 
 

@@ -144,10 +144,10 @@ class Bench:
         """
         named = msgspec.structs.replace(campaign, source=f"{kind} campaign", text=None)
         prepared = prepare_campaign(named, self.built, self.description, self.environ)
-        found = [] if self.trust else choosing_code(prepared.plan.environments, {})
-        found = [one for one in found if one.name != PRELOAD or one.value != str(self.preload)]
-        if found:
-            raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
+        settings = [] if self.trust else choosing_code(prepared.plan.environments, {})
+        settings = [setting for setting in settings if setting.name != PRELOAD or setting.value != str(self.preload)]
+        if settings:
+            raise UsageError(f"{kind} campaign: sets {settings[0].words}; look at it, then add --trust")
         return replace(prepared, launch_s=self.launch_s, pace=self.pace)
 
     def less(self, names: Collection[str]) -> Bench:
@@ -202,9 +202,9 @@ class Bench:
 def known_patterns(description: Mapping[str, Any]) -> frozenset[str]:
     """`coll counted` and so on: experiments of the engine with each of their patterns."""
     return frozenset(
-        f"{one['name']} {pattern}"
-        for one in description["experiments"]
-        for parameter in one["parameters"]
+        f"{experiment['name']} {pattern}"
+        for experiment in description["experiments"]
+        for parameter in experiment["parameters"]
         if parameter["name"] == "pattern"
         for pattern in parameter["choices"] or ()
     )

@@ -46,23 +46,22 @@ def suspects(
     """Variables whose value lies at the limit: those of the table, whose effect is known, then any others that the
     library has; each nearest first.  Args: control_variables: MPI_T's numbers, name -> value.
     """
-    found: dict[str, SuspectVariable] = {}
+    by_name: dict[str, SuspectVariable] = {}
     known = {switch.control_variable or switch.variable: switch for switch in switches}
     for name, value in control_variables.items():
         own = SwitchVariable(variable_named(name, library), AppliesTo(library), "a limit of the library", name)
         switch = known.get(name, own)
-        found[switch.variable] = SuspectVariable(switch, round(value), "MPI_T")
+        by_name[switch.variable] = SuspectVariable(switch, round(value), "MPI_T")
     for switch in switches:
         stated = switch.value(environ)
-        if stated is not None and switch.variable not in found:
+        if stated is not None and switch.variable not in by_name:
             source = "your environment" if switch.variable in environ else f"not read; {switch.documented}"
-            found[switch.variable] = SuspectVariable(switch, stated, source)
-    near = [one for one in found.values() if _holds(limit, one.value_bytes)]
-    return sorted(near, key=lambda one: (one.switch not in switches, abs(one.value_bytes - limit.above)))
+            by_name[switch.variable] = SuspectVariable(switch, stated, source)
+    near = [suspect for suspect in by_name.values() if _holds(limit, suspect.value_bytes)]
+    return sorted(near, key=lambda suspect: (suspect.switch not in switches, abs(suspect.value_bytes - limit.above)))
 
 
 def _holds(limit: LimitBracket, value: int) -> bool:
-    """Whether a variable of this value may set the limit."""
     return limit.above - MOST_HEADER_BYTES <= value <= limit.up_to + MOST_HEADER_BYTES
 
 
@@ -108,10 +107,10 @@ def remedies_of(finding: Finding, state: State, seen: Sides) -> Iterator[tuple[R
     rising = int(sides.slow.parameters[LENGTH]) > limit.above
     library = state.library
     near = suspects(library.switches, limit, state.environ, state.control_variables, library.name)[:MOST_SUSPECTS]
-    moved = {one.switch.variable: _moved(limit, rising, one.switch.multiple_bytes) for one in near}
-    sets = [[one] for one in near] + ([near] if len(near) > 1 else [])
+    moved = {suspect.switch.variable: _moved(limit, rising, suspect.switch.multiple_bytes) for suspect in near}
+    sets = [[suspect] for suspect in near] + ([near] if len(near) > 1 else [])
     for some in sets:
-        variables = {one.switch.variable: moved[one.switch.variable] for one in some}
+        variables = {suspect.switch.variable: moved[suspect.switch.variable] for suspect in some}
         remedy = Remedy(
             name=f"set {AND.join(variables)}",
             text=f"Set {AND.join(f'{name}={value}' for name, value in variables.items())}: {some[0].switch.does}.",

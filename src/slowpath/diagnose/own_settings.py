@@ -40,7 +40,7 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
     aside = task.aside if isinstance(task, SurveyTask) else []
     unused = survey_of(measured).results.run.mpi.unused_variables or {}
     known = _control_variables(measured)
-    said = [helps for one in measured if isinstance(one.step.task, StateTask) for helps in _helps(one.results)]
+    said = [helps for done in measured if isinstance(done.step.task, StateTask) for helps in _helps(done.results)]
     kept = list[str]()
     for setting in settings:
         # What the library reads back was asked without those that were set aside.
@@ -59,7 +59,7 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
 
 def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
     """MPI_T's, of the first run that read any; their values where that was under the user's environment."""
-    run = next((one.results.run for one in measured if one.results.run.mpi.control_variables), None)
+    run = next((done.results.run for done in measured if done.results.run.mpi.control_variables), None)
     if run is None:
         return {}
     rows = run.mpi.control_variables or ()
@@ -71,9 +71,9 @@ def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
 def _helps(results: Results) -> Iterator[str]:
     """Where calls are faster with the settings, the clearest contrast."""
     faster = [
-        (one.interval[1], one.ratio, one)
-        for one in results.contrasts
-        if one.verdict == "faster" and one.interval and one.ratio and one.axis == "environment"
+        (contrast.interval[1], contrast.ratio, contrast)
+        for contrast in results.contrasts
+        if contrast.verdict == "faster" and contrast.interval and contrast.ratio and contrast.axis == "environment"
     ]
     high, ratio, best = min(faster, key=lambda row: row[0], default=(1.0, 1.0, None))
     if best is not None and high < 1 / _HELPS_FROM:
@@ -98,12 +98,11 @@ def is_about_settings(finding: Finding) -> bool:
 def suspected(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
     """A finding with all settings that it may be about."""
     more = f"{AND}{len(settings) - MOST_SUSPECTS} more" if len(settings) > MOST_SUSPECTS else ""
-    names = ", ".join(one.name for one in settings[:MOST_SUSPECTS])
+    names = ", ".join(setting.name for setting in settings[:MOST_SUSPECTS])
     return _about(finding, f"your settings ({names}{more})")
 
 
 def _about(finding: Finding, words: str) -> Finding:
-    """The finding with these words in place of those for the user's settings."""
     return replace(finding, text=_SETTINGS.sub(lambda _: words, finding.text, count=1))
 
 
@@ -117,7 +116,7 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
 
     Args: sets: of responsible settings.  evidence: what showed it.  own_id: False: one of several made of a finding.
     """
-    words = AND.join(one.words for some in sets for one in some)
+    words = AND.join(setting.words for some in sets for setting in some)
     digest = hashlib.sha256(f"{finding.id}\n{words}".encode()).hexdigest()[:8]
     shown = Leg(state="shown", text="taking settings away leaves it alone", evidence=list(evidence))
     cause = f"{words} {'make' if sum(map(len, sets)) > 1 else 'makes'} messages slower{_how(sets)}."
@@ -141,8 +140,11 @@ def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
     names = [setting.name for setting in settings if not setting.file]
     of_files = [setting for setting in settings if setting.file is not None]
     text = [f"Unset {', '.join(names)}"] if names else []
-    text += [f"Delete line {one.line} of {one.file} ({one.name})" for one in of_files]
-    shell = [shell_lines({}, names), *(f"sed -i '{one.line}s/^/# /' {shlex.quote(one.file or '')}" for one in of_files)]
+    text += [f"Delete line {setting.line} of {setting.file} ({setting.name})" for setting in of_files]
+    shell = [
+        shell_lines({}, names),
+        *(f"sed -i '{setting.line}s/^/# /' {shlex.quote(setting.file or '')}" for setting in of_files),
+    ]
     return RemedyResult(
         name="unset " + AND.join(setting.name for setting in settings),
         text=f"{'; '.join(text)}.",
@@ -220,7 +222,7 @@ def search(count: int, seen: Seen) -> Responsible | ToTry:
     every = frozenset(range(count))
     known: dict[Set, Outcome] = {**seen, every: "gone", frozenset(): "stays"}
     try:
-        return Responsible(tuple(tuple(sorted(one)) for one in _found(every, known)))
+        return Responsible(tuple(tuple(sorted(positions)) for positions in _found(every, known)))
     except _Missing as missing:
         return missing.to_try
 
@@ -231,7 +233,7 @@ def _found(current: Set, known: Seen, most: int = MOST_PARTS) -> list[Set]:
         return [current]
     parts = [frozenset(sorted(current)[number::most]) for number in range(min(len(current), most))]
     if gone := _gone(parts, known):
-        return [one for part in gone for one in _found(part, known)]
+        return [position for part in gone for position in _found(part, known)]
     if idle := [current - less for less in _gone([current - part for part in parts], known)]:
         left = current.difference(*idle)
         return _found(left if left and _gone([left], known) else current - idle[0], known)
@@ -240,11 +242,11 @@ def _found(current: Set, known: Seen, most: int = MOST_PARTS) -> list[Set]:
 
 def _gone(wanted: Sequence[Set], known: Seen) -> list[Set]:
     """Those without which it is fast.  Raises: _Missing: some are not known, or unclear."""
-    if unknown := [one for one in wanted if one not in known]:
+    if unknown := [positions for positions in wanted if positions not in known]:
         raise _Missing(unknown, again=False)
-    if unclear := [one for one in wanted if known[one] == "unclear"]:
+    if unclear := [positions for positions in wanted if known[positions] == "unclear"]:
         raise _Missing(unclear, again=True)
-    return [one for one in wanted if known[one] == "gone"]
+    return [positions for positions in wanted if known[positions] == "gone"]
 
 
 # What launches without some of the user's settings show: whether a slowdown is there again, and how much of it goes.
@@ -326,11 +328,11 @@ def again(every: Floats, contrasts: int) -> Again:
           of which any may be named: p is multiplied by their number and by the looks at them (Bonferroni; all share
           their launches, and a second step is looked at together with the first).
     """
-    found = paired(every[:, 0], every[:, 1], LEAST_EFFECT)
-    word = judge(found, None if found.p is None else min(1.0, MOST_TRIES * contrasts * found.p)).word
-    beyond = found.low is not None and found.low > 1 + LEAST_EFFECT
+    estimate = paired(every[:, 0], every[:, 1], LEAST_EFFECT)
+    word = judge(estimate, None if estimate.p is None else min(1.0, MOST_TRIES * contrasts * estimate.p)).word
+    beyond = estimate.low is not None and estimate.low > 1 + LEAST_EFFECT
     seen: dict[str, SeenShare] = {"slower": "shown" if beyond else "open", "same": "gone", "faster": "gone"}
-    return Again(found, seen.get(word, "open"))
+    return Again(estimate, seen.get(word, "open"))
 
 
 def rounds_for(ratio: float) -> int:
@@ -362,7 +364,7 @@ def is_by_far(finding: Finding) -> bool:
 
 def of_own_state(findings: Iterable[Finding], measured: Sequence[MeasuredStep]) -> list[Finding]:
     """Findings that the step about the user's own state made."""
-    folders = {one.step.folder for one in measured if isinstance(one.step.task, StateTask)}
+    folders = {done.step.folder for done in measured if isinstance(done.step.task, StateTask)}
     return [finding for finding in findings if finding.run in folders]
 
 
@@ -379,24 +381,24 @@ def set_aside(findings: Iterable[Finding], measured: Sequence[MeasuredStep]) -> 
 
     Under such a setting one launch of the survey may take minutes, and would say of each cell what is known already.
     """
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     settings = removable(settings_of(measured))
-    for one in of_own_state(findings, measured):
-        if is_by_far(one) and one.legs.proven.state != "refuted":
-            names = responsible(one)
-            if is_about_settings(one) and one.ratio is None and not names:
+    for finding in of_own_state(findings, measured):
+        if is_by_far(finding) and finding.legs.proven.state != "refuted":
+            names = responsible(finding)
+            if is_about_settings(finding) and finding.ratio is None and not names:
                 names = {setting.name for setting in settings}
-            found |= dict.fromkeys(sorted(names))
+            ordered |= dict.fromkeys(sorted(names))
     files = {setting.name for setting in settings if setting.file}
-    return tuple(name for name in found if name not in files)
+    return tuple(name for name in ordered if name not in files)
 
 
-def folded(first: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:
+def folded(first: Sequence[Finding], later: Sequence[Finding]) -> list[Finding]:
     """Findings of the own state and of a survey: what the survey says of the same cause, by the same rule in one phase,
     is folded into the former.
     """
     kept, speaking = list[Finding](), list(first)
-    for finding in found:
+    for finding in later:
         about = finding.rule, finding.phase, finding.axis
         place = next((n for n, own in enumerate(speaking) if (own.rule, own.phase, own.axis) == about), None)
         if place is None:

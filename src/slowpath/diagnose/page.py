@@ -61,7 +61,7 @@ from slowpath.report.write import rebuild as rebuild_run
 def limit_words(limit: LimitBracket) -> str:
     """`message_bytes: limit between 8 KiB and 12 KiB`."""
     name = limit.covariate
-    low, high = (_value(name, one) for one in (limit.above, limit.up_to))
+    low, high = (_value(name, bound) for bound in (limit.above, limit.up_to))
     exact = limit.up_to - limit.above <= 1
     return f"{name}: limit {f'exactly at {low}' if exact else f'between {low} and {high}'}"
 
@@ -84,7 +84,6 @@ def leg_words(leg: Leg, status: str) -> str:
 
 
 def _findings(diagnosis: Diagnosis) -> list[Finding]:
-    """With the reason why one has no trial."""
     return [with_proven(finding, leg_words(finding.legs.proven, diagnosis.status)) for finding in diagnosis.findings]
 
 
@@ -169,7 +168,6 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
 
 
 def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
-    """What the screening of the library's own choices showed."""
     yield (
         f"Library defaults: {outcome.rows} other choices measured; {len(outcome.left_out)} others have no effect here"
     )
@@ -244,13 +242,11 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
 
 
 def _place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
-    """Return where, when, and whether it is over."""
     where = place(survey) if survey else [diagnosis.mpi or "an MPI", fmt.date(diagnosis.started) or ""]
     return [*filter(None, where), _STATUS[diagnosis.status]]
 
 
 def _numbers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    """Return the few numbers under the headline."""
     counts = [
         (str(sum(finding.status == word for finding in diagnosis.findings)), word) for word in ("proven", "explained")
     ]
@@ -276,7 +272,6 @@ def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Runs) -> l
 
 
 def _trial_rows(task: TrialTask, results: Results) -> tuple[list[Row], str]:
-    """Return the rows, and their metric; [] where the trial has no pairs."""
     cells = {cell.cell: cell for cell in results.cells}
     effect, fast = _named(results, EFFECT), _named(results, FAST)
     if effect is None:
@@ -297,7 +292,6 @@ def _named(results: Results, group: str) -> ContrastResult | None:
 
 
 def _trials_section(diagnosis: Diagnosis) -> list[Section]:
-    """Return what each remedy that was tried removed of its gap."""
     rows, table = [], []
     for finding in diagnosis.findings:
         for remedy in finding.remedies:
@@ -323,7 +317,6 @@ def _trials_section(diagnosis: Diagnosis) -> list[Section]:
 
 
 def _steps_section(diagnosis: Diagnosis) -> Section:
-    """Return the steps on one axis of time, each a link to its report, and what each asked and found."""
     begin_s, rows, asked = 0.0, [], []
     for step in diagnosis.steps:
         wall_s = step.wall_s or 0.0
@@ -365,12 +358,11 @@ def _runs(folder: Path, diagnosis: Diagnosis) -> dict[str, Results]:
     """Results of the steps that pictures are drawn from, where they can be read."""
     shown = {finding.run for finding in diagnosis.findings}
     wanted = [step for step in diagnosis.steps if step.number == 1 or step.task.kind == "trial" or step.folder in shown]
-    found = {one.folder: _results(inside(folder, one.folder)) for one in wanted}
-    return {name: results for name, results in found.items() if results is not None}
+    by_folder = {step.folder: _results(inside(folder, step.folder)) for step in wanted}
+    return {name: results for name, results in by_folder.items() if results is not None}
 
 
 def _results(folder: Path) -> Results | None:
-    """As the step has written them, else analysed anew; None where its record is damaged or missing."""
     with contextlib.suppress(RecordError):
         return read_results(folder / "results.json")
     try:

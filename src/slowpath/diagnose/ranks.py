@@ -63,14 +63,14 @@ def _places(ranks: int, job: Job) -> dict[str, LaunchPlace]:
     if job.nodes > 1:
         fitting = [count for count in range(1, job.nodes + 1) if ranks % count == 0 and _holds(job, ranks // count)]
         over = {count: LaunchPlace("core", ranks, count, ranks // count) for count in (*fitting[-1:], *fitting[:1])}
-        return {f"{name}, {count} node{'s' * (count > 1)}": one for count, one in over.items()} or {
+        return {f"{name}, {count} node{'s' * (count > 1)}": place for count, place in over.items()} or {
             name: LaunchPlace("core", ranks)
         }
-    found = {name: LaunchPlace("core", ranks)}
+    places = {name: LaunchPlace("core", ranks)}
     if job.spreads and ranks > PAIR and _holds(job, ranks + 1):
         widest = job.spreads[-1]
-        found[f"{name}, over {widest.replace('_', ' ')}s"] = LaunchPlace("core", ranks, spread=widest)
-    return found
+        places[f"{name}, over {widest.replace('_', ' ')}s"] = LaunchPlace("core", ranks, spread=widest)
+    return places
 
 
 def _holds(job: Job, each: int) -> bool:
@@ -168,7 +168,7 @@ WINDOWS = Part(
 
 def parts(shipped: Sequence[Part] = ()) -> list[Part]:
     """All of them, the most valuable first.  Args: shipped: of campaigns/coll.toml."""
-    held = [part for one in COMPARED if (part := held_against(one)) is not None]
+    held = [part for collective in COMPARED if (part := held_against(collective)) is not None]
     return [*held[:4], WINDOWS, *shipped, *held[4:]]
 
 
@@ -280,10 +280,10 @@ def within(
         else:
             high = middle - 1
     chosen = every[:low]
-    for one in every[low + 1 :]:  # a dear group does not keep cheap ones out
-        if estimate(with_ranks(pairs, job, [*chosen, one])) <= budget_s:
-            chosen.append(one)
-    return Kept(with_ranks(pairs, job, chosen), tuple(one.name for one in every if one not in chosen))
+    for group in every[low + 1 :]:  # a dear group does not keep cheap ones out
+        if estimate(with_ranks(pairs, job, [*chosen, group])) <= budget_s:
+            chosen.append(group)
+    return Kept(with_ranks(pairs, job, chosen), tuple(group.name for group in every if group not in chosen))
 
 
 def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
@@ -314,13 +314,11 @@ def _cells(part: Part, job: Job, of_pairs: Sequence[str]) -> CellsTable:
 
 
 def _survey_places(part: Part, job: Job) -> Mapping[str, LaunchPlace]:
-    """Where it is measured: where a job of so many would run."""
     timed = {BOUND: LaunchPlace("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
     return dict(list(timed.items())[:1])
 
 
 def _named(pairs: Campaign) -> list[CellsTable]:
-    """The cells of pairs with their own environments and placements in place of all that there are."""
     environments = [environment.name for environment in pairs.environments]
     placements = [placement.name for placement in pairs.placements]
     return [
@@ -334,7 +332,6 @@ def _named(pairs: Campaign) -> list[CellsTable]:
 
 
 def _contrasts(part: Part) -> list[ContrastTable]:
-    """The collective against each of its other ways."""
     collective = str(part.parameters.get("collective"))
     return [
         ContrastTable(
@@ -360,4 +357,4 @@ def shortened(part: Part, ranks: int) -> Part:
     kept = [length for length in lengths if length <= most] or [min(lengths)]
     if len(kept) == len(lengths):
         return part
-    return replace(part, parameters={**part.parameters, "message_bytes": [str(one) for one in kept]})
+    return replace(part, parameters={**part.parameters, "message_bytes": [str(length) for length in kept]})

@@ -150,8 +150,8 @@ class Session:
             if step.wall_s is not None:
                 self._measured.append(MeasuredStep(step, build_results(inside(self.folder, step.folder))))
         self._conclude_anew()
-        for one in list(self._measured):
-            self._keep_pace(one.step)
+        for done in list(self._measured):
+            self._keep_pace(done.step)
         for step in self.diagnosis.steps:
             if step.wall_s is None:
                 kind = kind_of(step.task)
@@ -214,7 +214,7 @@ class Session:
     @property
     def results(self) -> list[Results]:
         """Of the steps that were measured, the survey first."""
-        return [one.results for one in self._measured]
+        return [done.results for done in self._measured]
 
     def _next(self) -> tuple[Proposal, PreparedRun] | None:
         """The most valuable run that fits what is left of the budget; a required one whatever is left."""
@@ -238,13 +238,13 @@ class Session:
         yield from itertools.islice(proposed, 1)
         others = list(proposed)
         if others:
-            self._bench_for().judge_ahead([one.campaign for one in others])
+            self._bench_for().judge_ahead([step.campaign for step in others])
         yield from others
 
     def _needed_s(self, proposal: Proposal, prepared: PreparedRun) -> float:
         """That has to be left for a step.  The first trial is begun where those of its pairs fit that a proof takes."""
         cost_s, task = prepared.cost.wall_s, proposal.task
-        tried = any(isinstance(one.step.task, TrialTask) for one in self._measured)
+        tried = any(isinstance(done.step.task, TrialTask) for done in self._measured)
         if isinstance(task, TrialTask) and not tried and proposal.campaign.rounds:
             return cost_s * min(1.0, FEWEST_PAIRS / proposal.campaign.rounds)
         return cost_s
@@ -253,7 +253,6 @@ class Session:
         return self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s, len(prepared.plan.cells))
 
     def _take(self, proposal: Proposal, prepared: PreparedRun) -> None:
-        """Measure one campaign into its folder and conclude from it."""
         number, kind = len(self.diagnosis.steps) + 1, kind_of(proposal.task)
         estimate_s = prepared.cost.wall_s
         folder = f"{number:02d}-{proposal.task.kind}"
@@ -285,40 +284,40 @@ class Session:
 
         Args: task: of the step; None: one that follows those that are over.
         """
-        surveyed = any(isinstance(one.step.task, SurveyTask) for one in self._measured)
+        surveyed = any(isinstance(done.step.task, SurveyTask) for done in self._measured)
         names = set_aside(self.diagnosis.findings, self._measured)
         return self._bench.less(names) if names and (surveyed or isinstance(task, SurveyTask)) else self._bench
 
     def _limit_s(self, kind: StepKind[Any], prepared: PreparedRun) -> float:
-        """Wall time after which none of its launches is started, seconds."""
         least_s = _LEAST_OF_SURVEY * (self.diagnosis.budget_s - self._clock.spent_s) if kind.required else 0.0
         left_s = max(0.0, least_s, self._left_s(prepared))
         return left_s if kind.most_s is None else min(left_s, kind.most_s)
 
     def _conclude(self, step: DiagnosisStep) -> None:
-        """Take in a step that is over."""
         begun_s = self._clock.now()
         kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings)
         done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
-        found = self._bench.results(inside(self.folder, step.folder))
-        done = replace(done, launches_left_out=_left_out(found) if kind.required else 0)
-        self._measured.append(MeasuredStep(done, found))
+        results = self._bench.results(inside(self.folder, step.folder))
+        done = replace(done, launches_left_out=_left_out(results) if kind.required else 0)
+        self._measured.append(MeasuredStep(done, results))
         after = advance(before, self._measured, self._bench.healthy)
         acted = replaced_words(inside(self.folder, step.folder))
         words = (kind.summary(step.task, before, after), kind.numbers(self._measured[-1].results), acted)
         done = replace(done, summary="; ".join(filter(None, words)))
-        steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
+        steps = [done if earlier.number == step.number else earlier for earlier in self.diagnosis.steps]
         if isinstance(step.task, StateTask):  # the verdict is a survey away
-            faults = (one for one in first_by_cost(after.findings, self._measured) if group_of(one) == "fault")
+            faults = (
+                finding for finding in first_by_cost(after.findings, self._measured) if group_of(finding) == "fault"
+            )
             for fault in faults:
                 self._bench.tell(f"Fault: {fault.text}")
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
         self._write(steps=steps, spent_s=spent_s, **self._conclusions(after))
         not_tried = list(cannot_help(self._state().for_what_was_asked))
-        for one in not_tried:
-            if one not in self.diagnosis.not_tried:
-                self._bench.tell(f"not tried: '{one.remedy}' against {one.rule}: {one.why}")
+        for untried in not_tried:
+            if untried not in self.diagnosis.not_tried:
+                self._bench.tell(f"not tried: '{untried.remedy}' against {untried.rule}: {untried.why}")
         self._write(not_tried=not_tried)
         self._keep_pace(done)
         self._clock.concluded(begun_s, len(self._measured[-1].results.cells))
@@ -338,19 +337,18 @@ class Session:
             return
         slowed = of_own_state(self.diagnosis.findings, self._measured)
         kinds = SurveyTask if slowed else (StateTask, SurveyTask)
-        runs = [inside(self.folder, one.step.folder) for one in self._measured if isinstance(one.step.task, kinds)]
+        runs = [inside(self.folder, done.step.folder) for done in self._measured if isinstance(done.step.task, kinds)]
         self._bench = self._bench.paced_by(runs)
 
     def _priced(self, findings: Sequence[Finding]) -> list[Finding]:
         """With what the program that the diagnosis is for could save by each."""
-        program, of_step = self.diagnosis.program, {one.step.folder: one.results for one in self._measured}
+        program, of_step = self.diagnosis.program, {done.step.folder: done.results for done in self._measured}
         if program is None:
             return list(findings)
         survey = survey_of(self._measured).results
         return [priced(finding, program, of_step.get(finding.run or "", survey)) for finding in findings]
 
     def _left(self, name_only: bool = False) -> list[str]:
-        """What would still be measured, were there time."""
         proposed = dict.fromkeys(proposal.why for proposal in proposals(self._state(), name_only))
         return [why for why in proposed if why not in self._refused]
 
@@ -364,7 +362,6 @@ class Session:
 
 
 def _left_out(results: Results) -> int:
-    """Launches of a step that its share of the budget left out."""
     launches = results.run.launches
     return max(0, launches.planned - launches.done - launches.failed)
 
@@ -386,7 +383,7 @@ def behind_place(wrong: Sequence[PlaceFault]) -> Iterator[None]:
     except EnvironmentFailure as error:
         if not wrong or type(error) is not EnvironmentFailure:
             raise
-        said = [f"{one.sentence} {one.action}" for one in wrong]
+        said = [f"{fault.sentence} {fault.action}" for fault in wrong]
         raise EnvironmentFailure(" ".join([*said, str(error)])) from error
 
 
@@ -436,10 +433,10 @@ def for_program(bench: Bench) -> Bench:
     """
     if bench.program is None:
         return bench
-    found = with_groups(bench.program, bench.prepare(whole_survey(bench.state([], [])), "survey").plan.cells)
-    if not found.groups:
-        raise UsageError(f"--for: diagnose has no question about what {found.name} does with MPI; see slowpath watch")
-    return dataclasses.replace(bench, program=found)
+    program = with_groups(bench.program, bench.prepare(whole_survey(bench.state([], [])), "survey").plan.cells)
+    if not program.groups:
+        raise UsageError(f"--for: diagnose has no question about what {program.name} does with MPI; see slowpath watch")
+    return dataclasses.replace(bench, program=program)
 
 
 def require_resumable(folder: Path) -> None:
@@ -496,7 +493,6 @@ def _clock(begun_s: float | None, before_s: float = 0.0) -> BudgetClock:
 
 
 def _budget_s(diagnosis: Diagnosis, added_s: float | None, usual_s: float) -> float:
-    """In all, with what was spent before."""
     if added_s is None and diagnosis.status in ("settled", "budget"):
         added_s = usual_s
     return diagnosis.budget_s if added_s is None else diagnosis.spent_s + added_s
@@ -553,8 +549,8 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     bench = for_program(bench)
     asked = asked_for(only, whole_survey(bench.state([], [])))
     planned = list(proposals(bench.state([], [], asked)))
-    first = [f"first: {one.why}" for one in planned if isinstance(one.task, StateTask)]
-    survey = next(one for one in planned if isinstance(one.task, SurveyTask))
+    first = [f"first: {step.why}" for step in planned if isinstance(step.task, StateTask)]
+    survey = next(step for step in planned if isinstance(step.task, SurveyTask))
     prepared = bench.prepare(survey.campaign, survey.task.kind)
     plan, cost = prepared.plan, prepared.cost
     cells = sum(cell.skip is None for cell in plan.cells)

@@ -93,7 +93,7 @@ def sides_of(finding: Finding, results: Results) -> Sides | None:
     chosen = [c for c in results.contrasts if c.id in set(finding.contrasts) and c.interval and c.ratio]
     across = [c for c in chosen if c.axis != "phase"]
     if across or chosen:
-        return _of_contrast(max(across or chosen, key=lambda one: (_is_own(one), _clear(one))), results)
+        return _of_contrast(max(across or chosen, key=lambda contrast: (_is_own(contrast), _clear(contrast))), results)
     return _of_cells(finding, results)
 
 
@@ -103,7 +103,6 @@ def _is_own(contrast: ContrastResult) -> bool:
 
 
 def _clear(contrast: ContrastResult) -> float:
-    """How far the interval's near end lies from 1, either way."""
     low, high = contrast.interval or (0.0, float("inf"))
     return max(low, 1 / high)
 
@@ -145,8 +144,8 @@ def _message(cell: CellResult) -> str | None:
     return cell.parameters.get("message_bytes")
 
 
-def _only_difference(one: Mapping[str, str], other: Mapping[str, str]) -> str | None:
-    names = [name for name in one if one[name] != other.get(name)]
+def _only_difference(first: Mapping[str, str], other: Mapping[str, str]) -> str | None:
+    names = [name for name in first if first[name] != other.get(name)]
     return names[0] if len(names) == 1 else None
 
 

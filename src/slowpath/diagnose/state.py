@@ -63,7 +63,7 @@ class Asked:
         """
         if not self or finding.rule in self.rules:
             return True
-        if any(one.partition(":")[0] in self.rules for one in finding.merged):
+        if any(merged.partition(":")[0] in self.rules for merged in finding.merged):
             return True
         return any(
             contrast.group in self.questions for contrast in seen_in.contrasts if contrast.id in finding.contrasts
@@ -104,13 +104,18 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
     for word in words:
         wanted = word.strip().lower()
         codes = {
-            one.code
-            for one in SLOW_PATHS
-            if wanted == one.name.lower() or wanted.removeprefix("sp").zfill(3) == one.code.removeprefix("SP")
+            slow_path.code
+            for slow_path in SLOW_PATHS
+            if wanted == slow_path.name.lower()
+            or wanted.removeprefix("sp").zfill(3) == slow_path.code.removeprefix("SP")
         }
         same = {name for name in questions if name.lower() == wanted}
         if not codes and not same:
-            known = [*(one.code for one in SLOW_PATHS), *(one.name for one in SLOW_PATHS), *questions]
+            known = [
+                *(slow_path.code for slow_path in SLOW_PATHS),
+                *(slow_path.name for slow_path in SLOW_PATHS),
+                *questions,
+            ]
             said = word if len(word) <= MOST_OF_WORD else f"{word[:MOST_OF_WORD]}..."
             raise UsageError(
                 f"--only '{said}': is neither a rule (slowpath explain) nor a question of the "
@@ -131,11 +136,11 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
 
 def _close(word: str, known: Sequence[str]) -> str:
     """`; close: page kind, short pages`: a few names that are spelt nearly so or hold the word, or none."""
-    by_lower = {one.lower(): one for one in known}
+    by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word, by_lower, n=MOST_CLOSE, cutoff=0.6)
-    near += [one for one in by_lower if word and word in one]
-    found = list(dict.fromkeys(by_lower[one] for one in near))[:MOST_CLOSE]
-    return f"; close: {', '.join(found)}" if found else ""
+    near += [name for name in by_lower if word and word in name]
+    close = list(dict.fromkeys(by_lower[name] for name in near))[:MOST_CLOSE]
+    return f"; close: {', '.join(close)}" if close else ""
 
 
 def _questions(survey: Campaign) -> dict[str, str]:
@@ -220,12 +225,12 @@ class MeasuredStep:
 
 def survey_of(measured: Sequence[MeasuredStep]) -> MeasuredStep:
     """The survey; the first step where there is none.  Raises: IndexError: nothing was measured yet."""
-    return next((one for one in measured if isinstance(one.step.task, SurveyTask)), measured[0])
+    return next((done for done in measured if isinstance(done.step.task, SurveyTask)), measured[0])
 
 
 def settings_of(measured: Sequence[MeasuredStep]) -> Sequence[OwnSetting]:
     """The user's settings as the first step that looked at them recorded them."""
-    tasks = (one.step.task for one in measured)
+    tasks = (done.step.task for done in measured)
     return next((task.settings for task in tasks if isinstance(task, StateTask | SurveyTask)), ())
 
 
@@ -296,7 +301,9 @@ class State:
         """The same where the user had not set these variables."""
         environ = {name: value for name, value in self.environ.items() if name not in names}
         return dataclasses.replace(
-            self, environ=environ, settings=[one for one in self.settings if one.file or one.name not in names]
+            self,
+            environ=environ,
+            settings=[setting for setting in self.settings if setting.file or setting.name not in names],
         )
 
     @property
@@ -317,16 +324,16 @@ class State:
     @cached_property
     def results_of_step(self) -> Mapping[str, Results]:
         """By the folder of a step."""
-        return {one.step.folder: one.results for one in self.measured}
+        return {done.step.folder: done.results for done in self.measured}
 
     def tasks(self, kind: type[T]) -> list[T]:
         """Tasks of the steps of a kind, in the order in which they were made."""
-        return [one.step.task for one in self.measured if isinstance(one.step.task, kind)]
+        return [done.step.task for done in self.measured if isinstance(done.step.task, kind)]
 
     @cached_property
     def control_variables(self) -> Mapping[str, float]:
         """Positive numbers among MPI_T's control variables, name -> value, of the last run that read any."""
-        for one in reversed(self.measured):
-            if found := control_variables(one.results.run):
-                return {c.name: c.number for c in found if c.number is not None and c.number > 0}
+        for done in reversed(self.measured):
+            if variables := control_variables(done.results.run):
+                return {c.name: c.number for c in variables if c.number is not None and c.number > 0}
         return {}

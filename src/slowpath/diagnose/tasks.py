@@ -214,20 +214,20 @@ def with_groups(program: ProgramUse, cells: Iterable[Point]) -> ProgramUse:
     groups = dict[str, list[Point]]()
     for cell in cells:
         groups.setdefault(cell.group, []).append(cell)
-    found = {
+    spent_s = {
         name: sum(part.seconds for part in program.spent if _is_about(part, cells_of, False, is_exact=False))
         for name, cells_of in groups.items()
     }
-    return replace(program, groups={name: seconds for name, seconds in found.items() if seconds > 0})
+    return replace(program, groups={name: seconds for name, seconds in spent_s.items() if seconds > 0})
 
 
 def with_program(program: ProgramUse | None, own: Iterable[PlaceFault]) -> list[PlaceFault]:
     """Return what is wrong with the place of the program's ranks, and of the diagnosis's own where that is another
     thing: ranks of a program may each be in a container that a diagnosis never enters.
     """
-    found = list(program.place) if program is not None else []
-    known = {one.check for one in found}
-    return [*found, *(one for one in own if one.check not in known)]
+    faults = list(program.place) if program is not None else []
+    known = {fault.check for fault in faults}
+    return [*faults, *(fault for fault in own if fault.check not in known)]
 
 
 def priced(finding: Finding, program: ProgramUse, seen_in: Results) -> Finding:

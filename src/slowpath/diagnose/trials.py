@@ -157,7 +157,9 @@ def design(
         title=f"Trial: {remedy.name}"[:80],
         ranks=[ranks],
         rounds=ROUNDS,
-        environments=list({one.name: one for one in (*toggle.environments, *fast.environments)}.values()),
+        environments=list(
+            {environment.name: environment for environment in (*toggle.environments, *fast.environments)}.values()
+        ),
         placements=named_places({**fast.placements, **toggle.placements}),
         cells=[group for part in parts for group in part.groups],
         contrasts=[contrast for part in parts for contrast in part.contrasts],
@@ -225,7 +227,7 @@ def _fast_side(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[
         group = CellsTable(FAST, cell.experiment, dict(cell.parameters), [here.name], [under.placement], copies=2)
         alike = ContrastTable(FAST, _HOW_FAST, FAST, "copy", "1", "2", *of, explains=True)
         return "unchanged", _Part((group,), (alike,), (here,), {under.placement: under.place})
-    renamed = {one.name: _own_name(one, toggle.environments) for one in there.environments}
+    renamed = {environment.name: _own_name(environment, toggle.environments) for environment in there.environments}
     there = replace(there, environments=tuple(renamed.values()))
     if there.axis == "environment":
         there = replace(there, slow=renamed[there.slow].name, remedied=renamed[there.remedied].name)
@@ -234,13 +236,14 @@ def _fast_side(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[
     return "toggled", _Part((group,), pairs, there.environments, there.placements)
 
 
-def _own_name(one: EnvironmentTable, taken: Sequence[EnvironmentTable]) -> EnvironmentTable:
+def _own_name(environment: EnvironmentTable, taken: Sequence[EnvironmentTable]) -> EnvironmentTable:
     """Equal environments share a name, others never do."""
     for other in taken:
-        if (dict(one.variables), set(one.unset)) == (dict(other.variables), set(other.unset)):
+        if (dict(environment.variables), set(environment.unset)) == (dict(other.variables), set(other.unset)):
             return other
     names = {other.name for other in taken}
-    return replace(one, name=f"{one.name[:70]} (fast side)") if one.name in names else one
+    own = f"{environment.name[:70]} (fast side)" if environment.name in names else environment.name
+    return replace(environment, name=own)
 
 
 def _control(sides: Sides, toggle: Toggle, control: Control | None) -> _Part:
@@ -303,17 +306,17 @@ class Gap:
 
         None where slow is not slower than fast in nearly every resample: there is no gap then.
         """
-        found = removed(self.slow, self.remedied, self.fast, self.fast_remedied)
-        return None if found is None else removed_ratio(found.value, found.interval, found.excess_s)
+        share = removed(self.slow, self.remedied, self.fast, self.fast_remedied)
+        return None if share is None else removed_ratio(share.value, share.interval, share.excess_s)
 
     @property
     def again(self) -> Again:
         """Whether the trial's own pairs show the gap that the finding is about: beyond the least gain, surely within
         it, or neither.
         """
-        found = paired(self.fast, self.slow, _LEAST_GAIN)
+        estimate = paired(self.fast, self.slow, _LEAST_GAIN)
         words: Mapping[Word, Again] = {"slower": "shown", "faster": "gone", "same": "gone", "undecided": "open"}
-        return words[judge(found, found.p).word]
+        return words[judge(estimate, estimate.p).word]
 
     @property
     def excess_s(self) -> float:
@@ -323,13 +326,13 @@ class Gap:
     @property
     def fast_gains(self) -> bool:
         """Whether the remedy speeds up the fast side, too: its interval lies beyond the least gain."""
-        found = paired(self.fast_remedied, self.fast, _LEAST_GAIN)
-        return found.level is not None and found.low is not None and found.low > 1 + _LEAST_GAIN
+        estimate = paired(self.fast_remedied, self.fast, _LEAST_GAIN)
+        return estimate.level is not None and estimate.low is not None and estimate.low > 1 + _LEAST_GAIN
 
     @property
     def fast_words(self) -> str:
         """`the fast side takes 18.9 ns in place of 36.5 ns`."""
-        fast, there = (format_time(float(np.median(one))) for one in (self.fast, self.fast_remedied))
+        fast, there = (format_time(float(np.median(times_s))) for times_s in (self.fast, self.fast_remedied))
         return f"the fast side takes {there} in place of {fast}"
 
 
@@ -391,9 +394,9 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
     """The outcome.  Args: results: of the trial's run, or of it pooled with earlier ones."""
     by = {contrast.group: contrast for contrast in reversed(results.contrasts)}
     side_effects = [
-        SideEffect(where=one.where, ratio=one.ratio, interval=one.interval, verdict=one.verdict)
-        for one in results.contrasts
-        if one.group == SIDE and one.verdict in ("faster", "slower") and one.ratio is not None
+        SideEffect(where=contrast.where, ratio=contrast.ratio, interval=contrast.interval, verdict=contrast.verdict)
+        for contrast in results.contrasts
+        if contrast.group == SIDE and contrast.verdict in ("faster", "slower") and contrast.ratio is not None
     ]
     effect, copies = _effect(by)
     if effect is None or effect.ratio is None:
@@ -434,7 +437,6 @@ def _verdict(
     control: ContrastResult | None,
     alike: ContrastResult | None,
 ) -> tuple[TrialVerdict, LegState, str]:
-    """The remedy's verdict, the state of the leg, and why."""
     low, high = effect.interval or (0.0, float("inf"))
     if effect.verdict == "faster" and high < 1 / (1 + effect.minimum_effect):
         return "worse", "refuted", f"{task.remedy} makes it slower"
@@ -455,7 +457,6 @@ def _verdict(
 
 
 def _share(gap: Gap | None) -> tuple[float, float, float] | None:
-    """Of the gap that is removed, and its interval; None: not known."""
     removed = gap.removed if gap else None
     return (removed.value, *removed.interval) if removed is not None and removed.interval is not None else None
 
@@ -567,7 +568,7 @@ def judged_by(contrast: ContrastResult, pairs_s: Floats) -> ContrastResult:
 
     Args: pairs_s: of a and b, shape (pairs, 2), seconds, at least one.
     """
-    found = paired(pairs_s[:, 0], pairs_s[:, 1], contrast.minimum_effect)
+    estimate = paired(pairs_s[:, 0], pairs_s[:, 1], contrast.minimum_effect)
     measured = msgspec.structs.replace(
         contrast,
         pairs=tuple((float(a_s), float(b_s)) for a_s, b_s in pairs_s),
@@ -577,7 +578,7 @@ def judged_by(contrast: ContrastResult, pairs_s: Floats) -> ContrastResult:
         family=contrast.id,
         family_size=1,
     )
-    return with_estimate(measured, found, found.p)
+    return with_estimate(measured, estimate, estimate.p)
 
 
 # A remedy that changes nothing is evidence against the cause that it removes.
@@ -589,7 +590,7 @@ def removes_cause(finding: Finding, remedy: str) -> bool:
     Args: remedy: its name.
     """
     path = known(finding.rule)
-    return path is not None and any(one.name == remedy for one in path.removes_cause)
+    return path is not None and any(removing.name == remedy for removing in path.removes_cause)
 
 
 def was_applied(task: TrialTask, results: Results) -> bool:
@@ -600,8 +601,8 @@ def was_applied(task: TrialTask, results: Results) -> bool:
         return True
     effect = [contrast for contrast in results.contrasts if contrast.group == EFFECT]
     remedied = {contrast.a.cell for contrast in effect}
-    found = [cell for cell in results.cells if cell.cell in remedied]
-    return bool(found) and all(pages_seen(cell, (task.remedied,)) is True for cell in found)
+    remedied_cells = [cell for cell in results.cells if cell.cell in remedied]
+    return bool(remedied_cells) and all(pages_seen(cell, (task.remedied,)) is True for cell in remedied_cells)
 
 
 def without_cause(finding: Finding, why: str, state: LegState = "refuted") -> Finding:

@@ -14,7 +14,7 @@ import msgspec
 class Ability(msgspec.Struct, frozen=True):
     """One thing to measure, whether it can be here, and why not."""
 
-    what: str
+    task: str
     possible: bool
     why: str | None = None
 
@@ -33,7 +33,7 @@ NEEDS = (
 def abilities(checks: Sequence[Check]) -> list[Ability]:
     """Return what NEEDS states for these checks."""
     by_name = {check.name: check for check in checks}
-    return [Ability(what, *_possible([by_name[name] for name in names if name in by_name])) for what, names in NEEDS]
+    return [Ability(task, *_possible([by_name[name] for name in names if name in by_name])) for task, names in NEEDS]
 
 
 def _possible(needed: list[Check]) -> tuple[bool, str | None]:

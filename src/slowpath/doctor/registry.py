@@ -167,16 +167,16 @@ _USED = "slowpath run uses this allocation; it never submits a job itself"
 def allocation(environ: Mapping[str, str] | None = None) -> Check:
     """Batch system, job and number of nodes."""
     try:
-        found = find_allocation(os.environ if environ is None else environ)
+        batch_job = find_allocation(os.environ if environ is None else environ)
     except EnvironmentFailure as error:
         return Check(
             "allocation", None, "warn", str(error), "start slowpath on one of the job's nodes, or leave the job"
         )
-    if found is None:
+    if batch_job is None:
         return Check("allocation", "none", "ok", "not inside a batch job: ranks run on this machine")
-    job = f" job {found.job}" if found.job else ""
-    value = f"{found.title}{job}, {found.nodes} node{'s' if found.nodes > 1 else ''}"
-    return Check("allocation", value, "ok", _USED if found.scheduler != HOST_FILE else "launchers use these nodes")
+    job = f" job {batch_job.job}" if batch_job.job else ""
+    value = f"{batch_job.title}{job}, {batch_job.nodes} node{'s' if batch_job.nodes > 1 else ''}"
+    return Check("allocation", value, "ok", _USED if batch_job.scheduler != HOST_FILE else "launchers use these nodes")
 
 
 # The user's own settings: what reaches the MPI in use, and what is another library's.
@@ -195,7 +195,9 @@ def own_settings() -> Check:
 
 def own_settings_check(settings: Sequence[OwnSetting], library: str) -> Check:
     """Return what is said of these settings under this library."""
-    reported = [one for one in settings if one.left_in is None or of_another(one.name, library) is not None]
+    reported = [
+        setting for setting in settings if setting.left_in is None or of_another(setting.name, library) is not None
+    ]
     if not reported:
         return Check(OWN_SETTINGS, "none", "ok", "none of your variables or parameter files reaches the MPI library")
     ignored = [
@@ -347,9 +349,9 @@ def numa_balancing() -> Check:
 
 def virtual_machine() -> Check:
     """Whether a hypervisor stands below. It is noted and no reason to warn: many machines are such."""
-    found = judges.virtual_machine(place_here(), PlaceJob(RANKS))
+    fault = judges.virtual_machine(place_here(), PlaceJob(RANKS))
     return Check(
-        "virtual machine", "yes" if found else "not seen", "ok", found.text if found else "no hypervisor shows itself"
+        "virtual machine", "yes" if fault else "not seen", "ok", fault.text if fault else "no hypervisor shows itself"
     )
 
 
@@ -369,10 +371,10 @@ def _size(count: int) -> str:
 
 
 def _check(check: PlaceCheck, place: PlaceFacts, name: str, value: str | None, fine: str) -> Check:
-    found = check(place, PlaceJob(RANKS, _library(), os.environ))
-    if found is None:
+    fault = check(place, PlaceJob(RANKS, _library(), os.environ))
+    if fault is None:
         return Check(name, value, "ok", fine)
-    return Check(name, value, "warn", found.text, found.do)
+    return Check(name, value, "warn", fault.text, fault.do)
 
 
 def _library() -> str | None:
@@ -445,15 +447,15 @@ def blas() -> Check:
     return unbuilt(blas_in_sight(os.environ), steered)
 
 
-def blas_check(found: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Check:
+def blas_check(blas: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Check:
     """Judge the BLAS that the engine has.
 
     Args: found: its name, the processor type of its code, its file; the first two may be empty. None: it can't be
           loaded.
     """
-    if found is None:
+    if blas is None:
         return Check(BLAS, None, "missing", "the engine can't load its BLAS", "slowpath mpi build --force")
-    name, core, file = found
+    name, core, file = blas
     value = ", ".join([name or Path(file).name, *([f"core {core}"] if core else []), file])
     if not name and Path(file).resolve().parent.name in ("blas", "atlas-reference"):
         means = "the reference BLAS is about ten times slower than a tuned one and hides the cost of communication"
@@ -555,10 +557,10 @@ def other_mpis() -> Check:
 def compiler() -> Check:
     """The C++20 compiler for the engine."""
     try:
-        found = find_compiler(os.environ, _compiler_of_mpi())
+        cxx = find_compiler(os.environ, _compiler_of_mpi())
     except SlowpathError as error:
         return Check("C++20 compiler", None, "missing", str(error), "install GCC 10 or later, or set CXX")
-    return Check("C++20 compiler", f"{shlex.join(found.command)}: {found.line}", "ok", "compiles the engine")
+    return Check("C++20 compiler", f"{shlex.join(cxx.command)}: {cxx.line}", "ok", "compiles the engine")
 
 
 def _compiler_of_mpi() -> Path | None:
@@ -573,10 +575,10 @@ def _compiler_of_mpi() -> Path | None:
 def cmake() -> Check:
     """The CMake for the engine."""
     try:
-        found = find_cmake(os.environ)
+        program = find_cmake(os.environ)
     except SlowpathError as error:
         return Check("CMake", None, "missing", str(error), "pip install cmake")
-    return Check("CMake", str(found), "ok", "builds the engine")
+    return Check("CMake", str(program), "ok", "builds the engine")
 
 
 def _line(mpi: Mpi) -> str:
@@ -761,7 +763,7 @@ def as_text(checks: Sequence[Check], abilities: Sequence[Ability]) -> str:
             lines += _wrapped(" " * len(first), f"-> {check.do}")
     lines += ["", "What can be measured here:"]
     for ability in abilities:
-        lines += _wrapped("  yes  " if ability.possible else "  no   ", ability.what)
+        lines += _wrapped("  yes  " if ability.possible else "  no   ", ability.task)
         if ability.why:
             lines += _wrapped(" " * 7, f"because: {ability.why}")
     return "\n".join(lines) + "\n"

@@ -163,27 +163,27 @@ def call_by_call(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: Launc
     """pattern=calls and pattern=counted. Ranks wait for a deadline before each call, so that calls do not follow one
     another without a pause and no warm-up is looked for at their head: the engine has warmed up by then.
     """
-    found: dict[str, dict[str, MetricSamples]] = {WORK: {}, SPAN: {}, OWN: {}}
+    by_metric: dict[str, dict[str, MetricSamples]] = {WORK: {}, SPAN: {}, OWN: {}}
     absent: dict[str, Absent] = {}
     for phase in PHASES:
-        one = calls(p, blocks, job, phase)
-        if isinstance(one, Absent):
-            if one is not NO_SAMPLES:
-                return dict.fromkeys(found, one)
+        phase_calls = calls(p, blocks, job, phase)
+        if isinstance(phase_calls, Absent):
+            if phase_calls is not NO_SAMPLES:
+                return dict.fromkeys(by_metric, phase_calls)
             continue
-        for metric, values_s in ((WORK, one.work_s), (SPAN, one.span_s), (OWN, one.own_s)):
+        for metric, values_s in ((WORK, phase_calls.work_s), (SPAN, phase_calls.span_s), (OWN, phase_calls.own_s)):
             if isinstance(values_s, Absent):
                 absent[metric] = values_s
             else:
-                found[metric][phase] = MetricSamples(
+                by_metric[metric][phase] = MetricSamples(
                     values_s,
                     1,
                     location=LOCATION,
-                    clean=one.clean,
-                    order=one.order,
-                    by_rank_s=np.quantile(one.duration_ns, LOCATION, axis=1) * NS if metric == OWN else None,
+                    clean=phase_calls.clean,
+                    order=phase_calls.order,
+                    by_rank_s=np.quantile(phase_calls.duration_ns, LOCATION, axis=1) * NS if metric == OWN else None,
                 )
-    return {metric: phases or absent.get(metric, NO_SAMPLES) for metric, phases in found.items()}
+    return {metric: phases or absent.get(metric, NO_SAMPLES) for metric, phases in by_metric.items()}
 
 
 def by_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
@@ -194,7 +194,7 @@ def by_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: La
     whose = {phase: _communicators(chosen(blocks, 0, phase)) for phase in PHASES}
     for phases in derived.values():
         if not isinstance(phases, Absent):
-            phases.update({phase: _medians(one, whose[phase]) for phase, one in phases.items()})
+            phases.update({phase: _medians(phase_calls, whose[phase]) for phase, phase_calls in phases.items()})
     return derived
 
 
@@ -202,20 +202,20 @@ def in_loop(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCont
     """pattern=after_barrier and pattern=back_to_back: the mean of calls that follow each other, as benchmarks print it:
     over the ranks, and on the slowest one.
     """
-    found: dict[str, dict[str, MetricSamples]] = {LOOP_MEAN: {}, LOOP_SLOWEST: {}}
+    by_metric: dict[str, dict[str, MetricSamples]] = {LOOP_MEAN: {}, LOOP_SLOWEST: {}}
     for phase in PHASES:
-        one = calls(p, blocks, job, phase)
-        if isinstance(one, Absent):
-            if one is not NO_SAMPLES:
-                return dict.fromkeys(found, one)
+        phase_calls = calls(p, blocks, job, phase)
+        if isinstance(phase_calls, Absent):
+            if phase_calls is not NO_SAMPLES:
+                return dict.fromkeys(by_metric, phase_calls)
             continue
-        count = one.duration_ns.shape[1]
-        parts = np.array_split(one.duration_ns, max(1, count // CALLS_OF_A_SAMPLE), axis=1)
+        count = phase_calls.duration_ns.shape[1]
+        parts = np.array_split(phase_calls.duration_ns, max(1, count // CALLS_OF_A_SAMPLE), axis=1)
         by_rank_s = np.array([part.mean(axis=1) for part in parts]) * NS  # shape (samples, ranks)
         batch = max(1, min(count, CALLS_OF_A_SAMPLE))
-        found[LOOP_MEAN][phase] = MetricSamples(by_rank_s.mean(axis=1), batch, location=LOCATION)
-        found[LOOP_SLOWEST][phase] = MetricSamples(by_rank_s.max(axis=1), batch, location=LOCATION)
-    return {metric: phases or NO_SAMPLES for metric, phases in found.items()}
+        by_metric[LOOP_MEAN][phase] = MetricSamples(by_rank_s.mean(axis=1), batch, location=LOCATION)
+        by_metric[LOOP_SLOWEST][phase] = MetricSamples(by_rank_s.max(axis=1), batch, location=LOCATION)
+    return {metric: phases or NO_SAMPLES for metric, phases in by_metric.items()}
 
 
 def overlap(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
@@ -368,9 +368,9 @@ class LateStarts:
         members = {"members": str(1 + max((block.rank for block in blocks), default=0))}
         masks = []
         for phase in PHASES:
-            found = calls(members, blocks, job, phase)
-            if not isinstance(found, Absent) and found.clean is not None:
-                masks.append(found.clean)
+            phase_calls = calls(members, blocks, job, phase)
+            if not isinstance(phase_calls, Absent) and phase_calls.clean is not None:
+                masks.append(phase_calls.clean)
         if masks:
             clean = int(sum(mask.sum() for mask in masks))
             enough = int(masks[-1].sum()) >= ENOUGH_CLEAN
@@ -382,7 +382,7 @@ class LateStarts:
         if not known:
             return None, _NOT_RECORDED
         every, clean = sum(launch.calls for launch in known), sum(launch.clean for launch in known)
-        found = RepetitionCounts(
+        counts = RepetitionCounts(
             all=every,
             clean=clean,
             switched=None,
@@ -391,7 +391,7 @@ class LateStarts:
             launches_of_clean=sum(launch.enough for launch in known),
             launches=len(known),
         )
-        return found, "of a collective late starts are counted, and nothing else that disturbs it"
+        return counts, "of a collective late starts are counted, and nothing else that disturbs it"
 
 
 EXPERIMENT = "coll"

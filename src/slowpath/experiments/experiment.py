@@ -97,13 +97,15 @@ class Rates(NamedTuple):
 
 def rates(metric: Metric, parameters: Mapping[str, str], value_s: float, interval_s: Interval | None) -> Rates:
     """Of a time of this metric, in a cell with these parameters."""
-    found = Rates()
+    turned = Rates()
     payload = int(parameters.get("message_bytes", "0")) if parameters.get("design") not in _NOTHING_MOVED else 0
     if metric.bandwidth and payload:
-        found = found._replace(bandwidth_bytes_per_s=payload / value_s, bandwidth_interval=_turned(payload, interval_s))
+        turned = turned._replace(
+            bandwidth_bytes_per_s=payload / value_s, bandwidth_interval=_turned(payload, interval_s)
+        )
     if metric.message_rate:
-        found = found._replace(message_rate_per_s=1.0 / value_s, message_rate_interval=_turned(1, interval_s))
-    return found
+        turned = turned._replace(message_rate_per_s=1.0 / value_s, message_rate_interval=_turned(1, interval_s))
+    return turned
 
 
 def _turned(amount: int, interval_s: Interval | None) -> Interval | None:
@@ -240,13 +242,13 @@ class Experiment:
         """
         default = self.patterns[0].name if self.patterns else ""
         name = parameters.get("pattern", default)
-        found = next((pattern for pattern in self.patterns if pattern.name == name), None)
-        if found is None:
+        pattern = next((pattern for pattern in self.patterns if pattern.name == name), None)
+        if pattern is None:
             raise RecordError(
                 f"the record's experiment '{self.name}' with pattern '{name}' is unknown to this slowpath; read it "
                 "with the slowpath that wrote it"
             )
-        return found.derive(parameters, blocks, job)
+        return pattern.derive(parameters, blocks, job)
 
     def side_effect(self, axis: str) -> SideEffect | None:
         """Where a remedy that changes `axis` might do harm; None: nothing is known."""

@@ -47,8 +47,8 @@ class Spans:
     @property
     def longest_s(self) -> Floats:
         """Of each use the time of the rank that took longest, shape (uses,)."""
-        found: Floats = self.duration_ns.max(axis=0) * (NS / self.batch)
-        return found
+        longest_s: Floats = self.duration_ns.max(axis=0) * (NS / self.batch)
+        return longest_s
 
     @property
     def together_s(self) -> Floats:
@@ -57,8 +57,10 @@ class Spans:
         """
         if self.begin_ns is None:
             return self.longest_s
-        found: Floats = ((self.begin_ns + self.duration_ns).max(axis=0) - self.begin_ns.max(axis=0)) * (NS / self.batch)
-        return found
+        together_s: Floats = ((self.begin_ns + self.duration_ns).max(axis=0) - self.begin_ns.max(axis=0)) * (
+            NS / self.batch
+        )
+        return together_s
 
 
 def spans(blocks: Sequence[SampleBlock], job: LaunchContext, phase: str, part: int) -> Spans | Absent:
@@ -107,31 +109,35 @@ def by_parts(parts: Mapping[str, int]) -> Derive:
 def _phases(
     blocks: Sequence[SampleBlock], job: LaunchContext, name: str, part: int
 ) -> dict[str, MetricSamples] | Absent:
-    found, reasons = {}, []
+    by_phase, reasons = {}, []
     for phase in PHASES:
-        one = spans(blocks, job, phase, part)
-        if isinstance(one, Absent):
-            reasons.append(one)
+        phase_spans = spans(blocks, job, phase, part)
+        if isinstance(phase_spans, Absent):
+            reasons.append(phase_spans)
         else:
-            found[phase] = (
-                MetricSamples(one.longest_s, one.batch, by_rank_s=np.median(one.duration_ns, axis=1) * (NS / one.batch))
+            by_phase[phase] = (
+                MetricSamples(
+                    phase_spans.longest_s,
+                    phase_spans.batch,
+                    by_rank_s=np.median(phase_spans.duration_ns, axis=1) * (NS / phase_spans.batch),
+                )
                 if name in _ALONE
-                else MetricSamples(one.together_s, one.batch)
+                else MetricSamples(phase_spans.together_s, phase_spans.batch)
             )
-    return found or reasons[0]
+    return by_phase or reasons[0]
 
 
 def peers(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """The k-th peer of the first round, and whole rounds."""
-    found: Derived = {"peers_s": _phases(blocks, job, "peers_s", 0)}
+    spans_s: Derived = {"peers_s": _phases(blocks, job, "peers_s", 0)}
     contacts = spans(blocks, job, "first", 1)
     if isinstance(contacts, Absent):
-        return {**found, "peer_s": contacts}
+        return {**spans_s, "peer_s": contacts}
     each = pair_times(contacts, p.get("order", "ascending"))
     phases = {"first": MetricSamples(each[:1], 1)}
     if each.size > 1:
         phases["steady"] = MetricSamples(each[1:], 1)
-    return {**found, "peer_s": phases}
+    return {**spans_s, "peer_s": phases}
 
 
 def pair_times(contacts: Spans, order: str) -> Floats:
@@ -145,8 +151,8 @@ def pair_times(contacts: Spans, order: str) -> Floats:
         for place, peer in enumerate(peer_list):
             other = contacts.duration_ns[peer, orders[peer].index(rank)]
             times[rank, place] = min(contacts.duration_ns[rank, place], other) * NS
-    found: Floats = times.max(axis=0)
-    return found
+    longest_s: Floats = times.max(axis=0)
+    return longest_s
 
 
 Parameters = Mapping[str, str]

@@ -188,8 +188,8 @@ NO_SAMPLES = Absent("no samples")
 
 def chosen(blocks: Sequence[SampleBlock], rank: int, phase: str) -> list[SampleBlock]:
     """The blocks of one rank and phase, by allocation, then by position on it."""
-    found = [b for b in blocks if b.rank == rank and b.phase == phase]
-    return sorted(found, key=lambda b: (b.allocation, b.seq0))
+    series = [b for b in blocks if b.rank == rank and b.phase == phase]
+    return sorted(series, key=lambda b: (b.allocation, b.seq0))
 
 
 def order_of(blocks: Sequence[SampleBlock]) -> Order | None:
@@ -218,11 +218,11 @@ def per_operation(
     """
     phases = {}
     for phase in PHASES:
-        if found := chosen(blocks, rank, phase):
-            values = np.concatenate([b.duration_ns * (NS / (b.batch * operations)) for b in found])
-            batch = max(b.batch for b in found)
+        if series := chosen(blocks, rank, phase):
+            values = np.concatenate([b.duration_ns * (NS / (b.batch * operations)) for b in series])
+            batch = max(b.batch for b in series)
             consecutive = batches and phase == "steady"
-            phases[phase] = MetricSamples(values, batch, operations, location, consecutive, order=order_of(found))
+            phases[phase] = MetricSamples(values, batch, operations, location, consecutive, order=order_of(series))
     return phases
 
 
@@ -302,15 +302,15 @@ class LaunchRecord:
         index = self.blocks
         if index is None:
             return {}
-        found: dict[int, list[SampleBlock]] = {cell: [] for cell in cells}
+        by_cell: dict[int, list[SampleBlock]] = {cell: [] for cell in cells}
         with opened(index.path) as descriptor:
             columns = (index.headers[name].tolist() for name in _OF_A_BLOCK)
             for i, (cell, rank, phase, allocation, batch, seq0, t0_ns, part) in enumerate(zip(*columns, strict=True)):
-                if cell not in found:
+                if cell not in by_cell:
                     continue
                 samples = read_from(descriptor, index, i)
                 start = samples.start_ns
-                found[cell].append(
+                by_cell[cell].append(
                     SampleBlock(
                         rank=rank,
                         phase=phase_name(phase),
@@ -322,7 +322,7 @@ class LaunchRecord:
                         part=part,
                     )
                 )
-        return found
+        return by_cell
 
 
 def load_launch(run: Path, info: LaunchInfo) -> LaunchRecord:
@@ -386,37 +386,37 @@ def longest(blocks: Sequence[SampleBlock], ranks: Sequence[int], part: int) -> d
         if not of_ranks or not of_ranks[0]:
             continue
         slowest: list[Floats] = []
-        for place, one in of_ranks[0].items():
+        for place, series in of_ranks[0].items():
             others = [of_rank.get(place) for of_rank in of_ranks]
             durations = [block.duration_ns for block in others if block is not None]
             if len(durations) != len(others) or len({len(values) for values in durations}) > 1:
                 return _NO_MATCH
-            slowest.append(np.max(durations, axis=0) * (NS / one.batch))
+            slowest.append(np.max(durations, axis=0) * (NS / series.batch))
         batch = max(block.batch for block in of_ranks[0].values())
         phases[phase] = MetricSamples(np.concatenate(slowest), batch)
     return phases or NO_SAMPLES
 
 
-def with_exposed(alone: str, found: Derived) -> Derived:
+def with_exposed(alone: str, derived: Derived) -> Derived:
     """Return the parts with what is exposed, which is one value a launch: in single samples the difference of two
     nearly equal times may be negative, and then has no logarithm.
 
     Args: alone: the metric of the communication alone.  found: it, compute_s and overlapped_s.
     """
-    exposed_s, whole_s = _exposed_s(found), _median_s(found[alone])
+    exposed_s, whole_s = _exposed_s(derived), _median_s(derived[alone])
     if exposed_s is None or whole_s is None:
-        return found | {"exposed_s": NO_SAMPLES, "exposed_communication_ratio": NO_SAMPLES}
+        return derived | {"exposed_s": NO_SAMPLES, "exposed_communication_ratio": NO_SAMPLES}
     if exposed_s <= 0:
-        return found | {"exposed_s": HIDDEN, "exposed_communication_ratio": HIDDEN}
-    return found | {
+        return derived | {"exposed_s": HIDDEN, "exposed_communication_ratio": HIDDEN}
+    return derived | {
         "exposed_s": _one_value(exposed_s),
         "exposed_communication_ratio": _one_value(exposed_s / whole_s),
     }
 
 
-def _exposed_s(found: Derived) -> float | None:
+def _exposed_s(derived: Derived) -> float | None:
     """Median over the samples of a launch of both at once minus computing alone."""
-    both, alone = _steady(found["overlapped_s"]), _steady(found["compute_s"])
+    both, alone = _steady(derived["overlapped_s"]), _steady(derived["compute_s"])
     if both is None or alone is None or both.shape != alone.shape:
         return None
     return float(np.median(both - alone))
@@ -547,7 +547,7 @@ def fixed_work(events: Iterable[FixedWork]) -> list[FixedWorkSamples]:
             duration_ns=np.array(event.durations_ns, dtype=np.int64),
             visit=np.repeat(np.arange(len(event.visits)), event.visits),
         )
-        for event in sorted(events, key=lambda one: one.rank)
+        for event in sorted(events, key=lambda work: work.rank)
         if event.durations_ns
     ]
 
@@ -570,7 +570,7 @@ def recorded_bytes(parameters: Mapping[str, str], ranks: int, parts: int = 1) ->
 
 def _number(parameters: Mapping[str, str], name: str) -> int:
     text = parameters.get(name, "1")
-    return 1 if (found := whole_number(text)) is None else found
+    return 1 if (number := whole_number(text)) is None else number
 
 
 class Observer(Protocol):
@@ -617,18 +617,18 @@ class Measurements:
     @cached_property
     def series_of(self) -> dict[int, list[tuple[str, str, dict[int, tuple[int, Reduced]]]]]:
         """Cell -> metric, phase and rounds of each of its series, in their order. Once all are there."""
-        found: dict[int, list[tuple[str, str, dict[int, tuple[int, Reduced]]]]] = {}
+        by_cell: dict[int, list[tuple[str, str, dict[int, tuple[int, Reduced]]]]] = {}
         for (cell, metric, phase), rounds in self.by_series.items():
-            found.setdefault(cell, []).append((metric, phase, rounds))
-        return found
+            by_cell.setdefault(cell, []).append((metric, phase, rounds))
+        return by_cell
 
     @cached_property
     def absent_of(self) -> dict[int, dict[str, str]]:
         """Cell -> metric -> why it is in no launch. Once all are there."""
-        found: dict[int, dict[str, str]] = {}
+        by_cell: dict[int, dict[str, str]] = {}
         for (cell, metric), why in self.absent.items():
-            found.setdefault(cell, {})[metric] = why
-        return found
+            by_cell.setdefault(cell, {})[metric] = why
+        return by_cell
 
     def repetitions(self, cell: Cell) -> tuple[RepetitionCounts | None, str | None]:
         """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""

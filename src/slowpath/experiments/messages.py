@@ -210,12 +210,12 @@ def _one_way(
         return OTHER_NODES
     phases: dict[str, MetricSamples] = {}
     for phase in PHASES:
-        found = messages(blocks, pair, phase)
-        if isinstance(found, MessageMetrics):
-            values = (found.receive_end - found.send_begin).astype(np.float64) * NS
+        pair_messages = messages(blocks, pair, phase)
+        if isinstance(pair_messages, MessageMetrics):
+            values = (pair_messages.receive_end - pair_messages.send_begin).astype(np.float64) * NS
             phases[phase] = MetricSamples(values, 1, order=order_of(chosen(blocks, pair[0], phase)))
-        elif found is not NO_SAMPLES:
-            return found
+        elif pair_messages is not NO_SAMPLES:
+            return pair_messages
     return phases or NO_SAMPLES
 
 
@@ -295,11 +295,11 @@ def splits(
         return OTHER_NODES
     phases: dict[str, Split] = {}
     for phase in PHASES:
-        found = messages(blocks, pair, phase)
-        if isinstance(found, Absent):
-            if found is not NO_SAMPLES:
-                return found
-        elif shares := split(found):
+        pair_messages = messages(blocks, pair, phase)
+        if isinstance(pair_messages, Absent):
+            if pair_messages is not NO_SAMPLES:
+                return pair_messages
+        elif shares := split(pair_messages):
             phases[phase] = shares
     return phases or NO_SAMPLES
 

@@ -63,15 +63,15 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
     if p["validate"] == "on":
         fresh += message * (_COST.device_check_s_per_byte if is_device else _COST.check_s_per_byte)
     bytes_per_s = _COST.device_bytes_per_s if is_device else _COST.message_bytes_per_s
-    one = _COST.message_s + message / bytes_per_s
+    message_s = _COST.message_s + message / bytes_per_s
     live = int(p.get("live_buffers", "1"))  # an engine from before they could be several has no such parameter
     if p["pattern"] == "one_way":
-        each = one + _late_s(p) + float(p.get("idle_s", "0")) + _cache_s(p)
+        each = message_s + _late_s(p) + float(p.get("idle_s", "0")) + _cache_s(p)
         if (other := other_bytes(p)) is not None:
-            each += one + other / bytes_per_s + float(p.get("idle_s", "0"))
+            each += message_s + other / bytes_per_s + float(p.get("idle_s", "0"))
         moving = live * int(p["messages"]) * each + int(p.get("queue", "0")) * _COST.message_s
     else:
-        operation = _COST.poll_s if p["pattern"] == POLLING else one * _messages_of_an_operation(p)
+        operation = _COST.poll_s if p["pattern"] == POLLING else message_s * _messages_of_an_operation(p)
         sampled = int(p["samples"]) * max(operation, _COST.batch_s)
         steady = max(_COST.fewest_samples * operation, min(float(p["time_limit_s"]), sampled))
         moving = steady + max(4 * operation, float(p["warmup_s"])) + int(p.get("queue", "0")) * _COST.message_s

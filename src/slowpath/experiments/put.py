@@ -127,11 +127,11 @@ def _who(cell: CellResult) -> tuple[str, ...]:
 
 def _conditions(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> list[PutCondition]:
     """Every set of cells in which at least two designs meet; the one with most designs first. Copies are left out."""
-    found: dict[tuple[tuple[str, str], ...], list[CellResult]] = {}
+    by_settings: dict[tuple[tuple[str, str], ...], list[CellResult]] = {}
     for cell in cells:
         if cell.copy == 1:
-            found.setdefault(tuple(sorted(_settings(cell).items())), []).append(cell)
-    several = [members for members in found.values() if _designs(members) > 1]
+            by_settings.setdefault(tuple(sorted(_settings(cell).items())), []).append(cell)
+    several = [members for members in by_settings.values() if _designs(members) > 1]
     several.sort(key=lambda members: -_designs(members))
     usual = _settings(several[0][0]) if several else {}
     return [_condition(members, usual, contrasts) for members in several]
@@ -158,7 +158,7 @@ def _rows(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> l
         shares = {cell.cell: _of_empty(cell, empty, contrasts) for cell in alike}
         best = max(alike, key=lambda cell: (_has_interval(shares[cell.cell]), puts(cell) is not None))
         rows.append((best, _row(best, shares[best.cell])))
-    return [row for _, row in sorted(rows, key=lambda one: _place(*one))]
+    return [row for _, row in sorted(rows, key=lambda row: _place(*row))]
 
 
 def _row(cell: CellResult, share: RateShare | None) -> PutRow:
@@ -184,7 +184,7 @@ def _has_interval(share: RateShare | None) -> bool:
 
 def _of_empty(cell: CellResult, empty: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> RateShare | None:
     """The rate over the empty call's: from a contrast of the same launches, else of the two values alone."""
-    numbers = {one.cell for one in empty}
+    numbers = {row.cell for row in empty}
     if cell.cell in numbers or not empty:
         return None
     for contrast in contrasts:
@@ -211,7 +211,7 @@ def _share(contrast: ContrastResult, turned: bool) -> RateShare:
 
 def _splits(rows: Sequence[PutRow], cells: dict[int, CellResult]) -> list[PutSplit]:
     """Of each library, the first row that has been counted function by function."""
-    found: dict[tuple[str, str | None], PutSplit] = {}
+    by_design: dict[tuple[str, str | None], PutSplit] = {}
     for row in rows:
         counted = puts(cells[row.cell])
         if counted is None or not counted.shares or design_of(row.design).kind != "library":
@@ -226,8 +226,10 @@ def _splits(rows: Sequence[PutRow], cells: dict[int, CellResult]) -> list[PutSpl
             )
             for share in counted.shares
         ]
-        found.setdefault((row.design, row.mpi), PutSplit(design=row.design, mpi=row.mpi, cell=row.cell, parts=parts))
-    return list(found.values())
+        by_design.setdefault(
+            (row.design, row.mpi), PutSplit(design=row.design, mpi=row.mpi, cell=row.cell, parts=parts)
+        )
+    return list(by_design.values())
 
 
 Parameters = Mapping[str, str]
@@ -314,8 +316,8 @@ _HARMED = SideEffect(
 _PARTS = 3  # whole bursts, puts alone, synchronisation alone
 
 
-def _study(found: Concluded) -> PutResults | None:
-    return build_put(found.cells, found.contrasts)
+def _study(concluded: Concluded) -> PutResults | None:
+    return build_put(concluded.cells, concluded.contrasts)
 
 
 PUT = Experiment(
@@ -326,7 +328,7 @@ PUT = Experiment(
     seconds=put_seconds,
     recorded_bytes=partial(recorded_bytes, parts=_PARTS),
     synchronisation=SYNCHRONISATION,
-    study=Study("put", _study, lambda found, cells: []),
+    study=Study("put", _study, lambda concluded, cells: []),
     views=("put",),
     brief={"samples": "40", "time_limit_s": "0.004", "warmup_s": "0.001", "instructions": "0", "puts": "200"},
     side_effects=(_HARMED,),

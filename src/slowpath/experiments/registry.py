@@ -62,8 +62,10 @@ def experiment_named(name: str) -> Experiment:
 
 def not_comparable(experiment: str, metric: str, axis: str) -> str | None:
     """Why this metric's two sides would time unlike things along this axis; None: they can be compared."""
-    found = next((one for one in experiment_named(experiment).metrics if one.name == metric), None)
-    return found.not_across.get(axis) if found else None
+    known_metric = next(
+        (candidate for candidate in experiment_named(experiment).metrics if candidate.name == metric), None
+    )
+    return known_metric.not_across.get(axis) if known_metric else None
 
 
 _WITNESSED = "witnessed launches count calls, which takes time: their times stand for nothing"
@@ -75,52 +77,54 @@ def measure(plan: Plan, launches: Sequence[LaunchRecord]) -> Measurements:
 
     Raises: RecordError: the record holds an experiment or a pattern that this version does not know.
     """
-    found = Measurements(twins_of(plan))
+    measurements = Measurements(twins_of(plan))
     cells = {cell.cell: cell for cell in plan.cells}
     known = {name: experiment_named(name) for name in dict.fromkeys(cell.experiment for cell in plan.cells)}
-    found.observers = {name: one.observer() for name, one in known.items() if one.observer is not None}
+    measurements.observers = {
+        name: experiment.observer() for name, experiment in known.items() if experiment.observer is not None
+    }
     chosen = first_good_launches(launches)
     for launch in launches:
         numbers = [number for number in chosen[launch.info.launch] if number in cells]
         for number, blocks in launch.cell_blocks(numbers).items():
-            found.launches_of.setdefault(number, []).append(launch)
-            if number in found.twins.witnessed:
-                found.no_split[number] = _WITNESSED
+            measurements.launches_of.setdefault(number, []).append(launch)
+            if number in measurements.twins.witnessed:
+                measurements.no_split[number] = _WITNESSED
                 continue
             cell = cells[number]
             experiment = known[cell.experiment]
-            _add_metrics(found, experiment, cell, launch, blocks)
-            _add_split(found, experiment, cell, launch, blocks)
-            if observer := found.observers.get(cell.experiment):
+            _add_metrics(measurements, experiment, cell, launch, blocks)
+            _add_split(measurements, experiment, cell, launch, blocks)
+            if observer := measurements.observers.get(cell.experiment):
                 observer.add(number, launch.info.launch, blocks, launch.context(number))
-    measured = {(cell, metric) for cell, metric, _ in found.by_series}
-    found.absent = {key: why for key, why in found.absent.items() if key not in measured}
-    return found
+    measured = {(cell, metric) for cell, metric, _ in measurements.by_series}
+    measurements.absent = {key: why for key, why in measurements.absent.items() if key not in measured}
+    return measurements
 
 
 def _add_metrics(
-    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
+    measurements: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
 ) -> None:
     derived = experiment.derive(cell.parameters, blocks, launch.context(cell.cell))
     for metric, phases in derived.items():
         if isinstance(phases, Absent):
-            found.absent[cell.cell, metric] = phases.reason
+            measurements.absent[cell.cell, metric] = phases.reason
             continue
         for phase, series in phases.items():
             reduced = reduce(series)
             if reduced is None:
-                found.absent[cell.cell, metric] = _BELOW_THE_CLOCK
+                measurements.absent[cell.cell, metric] = _BELOW_THE_CLOCK
                 continue
-            rounds = found.by_series.setdefault((cell.cell, metric, phase), {})
+            rounds = measurements.by_series.setdefault((cell.cell, metric, phase), {})
             rounds[launch.info.round] = (launch.info.launch, reduced)
 
 
 def _add_split(
-    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
+    measurements: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
 ) -> None:
     phases = experiment.split(cell.parameters, blocks, launch.context(cell.cell))
     if isinstance(phases, Absent):
-        found.no_split[cell.cell] = phases.reason
+        measurements.no_split[cell.cell] = phases.reason
         return
-    for phase, one in phases.items():
-        found.splits.setdefault((cell.cell, phase), []).append(one)
+    for phase, split in phases.items():
+        measurements.splits.setdefault((cell.cell, phase), []).append(split)

@@ -102,11 +102,11 @@ def question(contrasts: Sequence[ContrastResult], loss: bool) -> Question:
         return Question(group, "loss")
     if not measured:
         return Question(group, "not measured")
-    undecided = [one for one in measured if one.verdict == "undecided"]
-    still_open = [one for one in undecided if _may_lose(one)]
+    undecided = [contrast for contrast in measured if contrast.verdict == "undecided"]
+    still_open = [contrast for contrast in undecided if _may_lose(contrast)]
     if not still_open and 2 * len(undecided) <= len(measured):
         return Question(group, "answered")
-    return Question(group, "undecided", max(one.more_pairs or 1 for one in still_open or undecided))
+    return Question(group, "undecided", max(contrast.more_pairs or 1 for contrast in still_open or undecided))
 
 
 def _may_lose(contrast: ContrastResult) -> bool:
@@ -263,11 +263,11 @@ class Tally:
         if self.state == "not measured":
             return f"Undecided: none of {_questions(asked)} could be measured; see what was skipped."
         if self.run.is_check:
-            found = f"No fault in {_questions(asked)}"
+            sentence = f"No fault in {_questions(asked)}"
         else:
             answered = sum(question.state == "answered" for question in self.questions)
-            found = f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
-        return f"{found}; {self._share}" if self._share else found
+            sentence = f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
+        return f"{sentence}; {self._share}" if self._share else sentence
 
     @property
     def answer(self) -> str:
@@ -280,8 +280,8 @@ class Tally:
         more = len({finding.lead.name if finding.lead else finding.rule for finding in self.opportunities})
         faster = f"{more} change{_s(more)} {'makes' if more == 1 else 'make'} it faster, proven here" if more else ""
         if self.faults:
-            what = f"Something is wrong{place}: {_counted(len(self.faults), 'fault')} ({_codes(self.faults)})"
-            return f"{'; '.join(filter(None, (what, faster)))}."
+            verdict = f"Something is wrong{place}: {_counted(len(self.faults), 'fault')} ({_codes(self.faults)})"
+            return f"{'; '.join(filter(None, (verdict, faster)))}."
         if self.state in ("not measured", "nothing asked"):
             return f"{self.run.place}: {self.headline.rstrip('.')}." if self.run.place else self.headline
         if self.run.is_check:
@@ -545,7 +545,6 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
 
 
 def _lines_of(tally: Tally) -> list[list[Finding]]:
-    """The findings of each line."""
     named = [*tally.faults, *tally.opportunities]
     if not tally.run.is_check:
         named += [finding for finding in tally.own if finding not in named]
@@ -587,7 +586,11 @@ def _is_conditional(finding: Finding, is_check: bool) -> bool:
 def _rules(contrasts: Sequence[ContrastResult], findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Id of a contrast -> the findings of this run that rest on it, or whose law runs through both of its cells."""
     own = [finding for finding in findings if finding.run is None]
-    return {contrast.id: found for contrast in contrasts if (found := [one for one in own if _names(one, contrast)])}
+    return {
+        contrast.id: deciding
+        for contrast in contrasts
+        if (deciding := [rule for rule in own if _names(rule, contrast)])
+    }
 
 
 def _names(finding: Finding, contrast: ContrastResult) -> bool:
@@ -674,8 +677,8 @@ def _undecided_line(contrasts: Sequence[ContrastResult]) -> Line:
 
 def _counts(contrasts: Sequence[ContrastResult]) -> Counter[str]:
     """Of a question that no contrast decided, in the order of the words."""
-    found = Counter(contrast.verdict or "not measured" for contrast in contrasts)
-    return Counter({word: found[word] for word in ("same", "undecided", "not measured")})
+    by_verdict = Counter(contrast.verdict or "not measured" for contrast in contrasts)
+    return Counter({word: by_verdict[word] for word in ("same", "undecided", "not measured")})
 
 
 def _words(counts: Mapping[str, int]) -> str:
@@ -771,7 +774,7 @@ def _scope(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) 
     """
     own = set(finding.contrasts)
     mine = [contrast for contrast in contrasts if contrast.id in own and contrast.metric == finding.metric]
-    kinds = {_kind(one) for one in mine}
+    kinds = {_kind(contrast) for contrast in mine}
     lengths: dict[int, bool] = {}
     for contrast in contrasts:
         length = _length(contrast.b.cell, cells)

@@ -44,18 +44,18 @@ def ratio_words(ratio: Ratio) -> str:
     return with_interval(ratio.value, ratio.interval)
 
 
-def times_words(one: Difference) -> str:
+def times_words(difference: Difference) -> str:
     """`4.00 ms vs 2.00 ms`, the slow side first."""
-    slow_s, fast_s = of_ratio(one.slow_s, one.fast_s, one.ratio.value)
+    slow_s, fast_s = of_ratio(difference.slow_s, difference.fast_s, difference.ratio.value)
     return f"{format_time(slow_s)} vs {format_time(fast_s)}"
 
 
-def slowdown_words(one: Slowdown) -> str:
+def slowdown_words(slowdown: Slowdown) -> str:
     """Facts of one contrast, with its id to look up."""
-    slow_s, fast_s = of_ratio(one.slow_s, one.fast_s, one.ratio.value)
+    slow_s, fast_s = of_ratio(slowdown.slow_s, slowdown.fast_s, slowdown.ratio.value)
     return (
-        f"{one.slow.label}, {one.slow_phase}: {format_time(slow_s)} vs {format_time(fast_s)} of "
-        f"{one.fast.label}, {one.fast_phase}: {ratio_words(one.ratio)} (contrast {one.contrast})"
+        f"{slowdown.slow.label}, {slowdown.slow_phase}: {format_time(slow_s)} vs {format_time(fast_s)} of "
+        f"{slowdown.fast.label}, {slowdown.fast_phase}: {ratio_words(slowdown.ratio)} (contrast {slowdown.contrast})"
     )
 
 
@@ -72,10 +72,10 @@ def number(cell: CellResult, name: str) -> float | None:
 
 def sizes(cells: Iterable[CellResult], name: str = "message_bytes") -> str:
     """`1 MiB`, or `64 KiB to 16 MiB`; empty where no cell has the parameter."""
-    found = sorted({int(value) for cell in cells if (value := number(cell, name)) is not None})
-    if not found:
+    lengths = sorted({int(value) for cell in cells if (value := number(cell, name)) is not None})
+    if not lengths:
         return ""
-    ends = dict.fromkeys((found[0], found[-1]))
+    ends = dict.fromkeys((lengths[0], lengths[-1]))
     return " to ".join(format_bytes(end) for end in ends)
 
 
@@ -102,8 +102,8 @@ def where_words(cells: Sequence[CellResult], *others: str) -> list[str]:
 
 def gpus(cells: Iterable[CellResult]) -> list[str]:
     """`within one GPU`, `between GPUs 0 and 1`; empty where memory is not a GPU's, or each rank took its own."""
-    found = dict.fromkeys(_gpus(parameter(cell, "device", "auto")) for cell in cells if is_device(cell))
-    words = " and ".join(one for one in found if one)
+    kinds = dict.fromkeys(_gpus(parameter(cell, "device", "auto")) for cell in cells if is_device(cell))
+    words = " and ".join(kind for kind in kinds if kind)
     return [words] if words else []
 
 
@@ -239,11 +239,11 @@ def are_of_two_kinds(slow_s: Sequence[float] | Floats, fast_s: Sequence[float] |
 
 def ratio_of(slow_s: Sequence[float] | Floats, fast_s: Sequence[float] | Floats, minimum_effect: float) -> Ratio:
     """Slow over fast from medians of the same launches, in their order; shape (launches,), above 0 s."""
-    found = paired(fast_s, slow_s, minimum_effect)
-    if found.level is None or found.interval is None or found.p is None:
-        return Ratio(found.ratio, None, False)
-    beyond = found.interval[0] > 1 + minimum_effect and found.p <= SIGNIFICANCE
-    return Ratio(found.ratio, found.interval, beyond)
+    estimate = paired(fast_s, slow_s, minimum_effect)
+    if estimate.level is None or estimate.interval is None or estimate.p is None:
+        return Ratio(estimate.ratio, None, False)
+    beyond = estimate.interval[0] > 1 + minimum_effect and estimate.p <= SIGNIFICANCE
+    return Ratio(estimate.ratio, estimate.interval, beyond)
 
 
 def slowdown(contrast: ContrastResult, cells: Mapping[int, CellResult]) -> Slowdown | None:
@@ -316,9 +316,9 @@ def crowded(placements: Sequence[PlacementResult]) -> list[PlacementResult]:
     for more ranks than cores knows it.
     """
     known = [placement for placement in placements if placement.observed]
-    if not all(_is_crowded(one.observed) for one in known):
+    if not all(_is_crowded(placement.observed) for placement in known):
         return []
-    return known if any(one.bind == "core" for one in known) else []
+    return known if any(placement.bind == "core" for placement in known) else []
 
 
 DEFAULT_EFFECT = 0.03  # minimum effect of a run that has no contrast
@@ -355,8 +355,8 @@ class Facts:
     @cached_property
     def others(self) -> Others | None:
         """What other processes took of the machine just before the run; None: not looked at."""
-        found = self.run.machine.get("others")
-        return None if found is None else msgspec.convert(found, Others)
+        others = self.run.machine.get("others")
+        return None if others is None else msgspec.convert(others, Others)
 
     @cached_property
     def control_ratio(self) -> float:
@@ -371,14 +371,20 @@ class Facts:
         """Every decided contrast beyond the minimum effect, controls left out, and those in which the user's own
         settings are the fast side: that is no slow path.
         """
-        found = (slowdown(contrast, self.cells) for contrast in self.contrasts)
-        return [one for one in found if one is not None and one.slow.environment != WITHOUT_USER]
+        slowdowns = (slowdown(contrast, self.cells) for contrast in self.contrasts)
+        return [
+            slowdown for slowdown in slowdowns if slowdown is not None and slowdown.slow.environment != WITHOUT_USER
+        ]
 
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
         """Decided contrasts on one of these axes with both sides in this phase. Where launches of one environment are
         of two kinds, the environment is no cause."""
-        found = (one for one in self.all_slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase)
-        return [one for one in found if one.axis != "environment" or not one.of_two_kinds]
+        slowdowns = (
+            slowdown
+            for slowdown in self.all_slowdowns
+            if slowdown.axis in axes and slowdown.slow_phase == slowdown.fast_phase == phase
+        )
+        return [slowdown for slowdown in slowdowns if slowdown.axis != "environment" or not slowdown.of_two_kinds]
 
     # Where it was measured.
 

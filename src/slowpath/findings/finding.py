@@ -54,9 +54,11 @@ def cost(finding: Finding) -> tuple[int, float]:
 def by_cost(findings: Iterable[Finding]) -> list[Finding]:
     """The one that costs most first; those that rest on neither contrast nor law as they come, the clearest first."""
     ordered = sorted(findings := list(findings), key=cost, reverse=True)
-    outside = [one for one in findings if one.ratio and not (one.contrasts or one.law or one.program_s)]
+    outside = [
+        finding for finding in findings if finding.ratio and not (finding.contrasts or finding.law or finding.program_s)
+    ]
     clearest = iter(outside)
-    return [next(clearest) if one in outside else one for one in ordered]
+    return [next(clearest) if finding in outside else finding for finding in ordered]
 
 
 # The finding that stands in results.json and diagnosis.json, made from an observation and its rule.
@@ -171,14 +173,14 @@ def law_result(law: FittedLaw) -> LawResult:
     )
 
 
-def _coefficient(one: Coefficient) -> LawCoefficient:
+def _coefficient(coefficient: Coefficient) -> LawCoefficient:
     return LawCoefficient(
-        name=one.name,
-        per=one.per.one if one.per else None,
-        unit=one.unit,
-        value=one.value,
-        interval=one.interval,
-        interval_kind=one.kind,
+        name=coefficient.name,
+        per=coefficient.per.unit if coefficient.per else None,
+        unit=coefficient.unit,
+        value=coefficient.value,
+        interval=coefficient.interval,
+        interval_kind=coefficient.kind,
     )
 
 
@@ -217,16 +219,18 @@ def _remedies(
     table = fitting(path.remedies, seen.axis, *_library(mpi))
     if sides is not None:
         slow, fast = sides
-        changing = [one for one in table if one.fits(slow)]
-        table = tuple(sorted(changing, key=lambda one: (not one.leads(slow, fast), (one.cores_per_rank or 1) > 1)))
+        changing = [remedy for remedy in table if remedy.fits(slow)]
+        table = tuple(
+            sorted(changing, key=lambda remedy: (not remedy.leads(slow, fast), (remedy.cores_per_rank or 1) > 1))
+        )
     names = ", ".join(seen.exports or seen.unsets)
     own: list[Remedy] = []
     if seen.exports:
         own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", _OWN, variables=seen.exports)]
-        table = tuple(one for one in table if not one.unset)
+        table = tuple(remedy for remedy in table if not remedy.unset)
     elif seen.unsets:
-        table = tuple(one for one in table if set(one.unset) <= set(seen.unsets))
-        if not any(one.unset for one in table):
+        table = tuple(remedy for remedy in table if set(remedy.unset) <= set(seen.unsets))
+        if not any(remedy.unset for remedy in table):
             own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", _OWN, unset=seen.unsets)]
     return [untried(remedy, mpi.name if mpi else None) for remedy in (*own, *table)]
 
@@ -251,10 +255,10 @@ def untried(remedy: Remedy, library: str | None, why: str | None = None) -> Reme
 
 def _next(path: SlowPath, seen: Observation) -> list[str]:
     law = seen.law
-    found = []
+    steps = []
     if path.needs_law and (law is None or law.name is None):
-        found.append(_NO_LAW)
-    return [*found, "try each remedy alone in interleaved pairs, with a control"]
+        steps.append(_NO_LAW)
+    return [*steps, "try each remedy alone in interleaved pairs, with a control"]
 
 
 _RANK = {"missing": 0, "refuted": 1, "shown": 2}
@@ -266,7 +270,7 @@ def with_trial(finding: Finding, remedy: RemedyResult, leg: Leg) -> Finding:
     Args:    remedy: with its verdict.  leg: what the trial showed of `proven`.
     Returns: a new finding. It is proven when any remedy's leg is shown; a refuted leg stands only while none is.
     """
-    others = [one for one in finding.remedies if one.name != remedy.name]
+    others = [listed for listed in finding.remedies if listed.name != remedy.name]
     before = finding.legs.proven
     kept = leg if _RANK[leg.state] >= _RANK[before.state] else before
     evidence = list(dict.fromkeys([*before.evidence, *leg.evidence]))

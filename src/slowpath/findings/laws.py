@@ -44,12 +44,12 @@ def sweeps(cells: Sequence[CellResult], roles: Roles) -> list[Sweep]:
     Nothing that differs in a setting (a pattern, a memory kind, an environment, an MPI) is put into one sweep, whether
     a word or a number spells it. Effort, how long and how often is measured, is no property of what is measured.
     """
-    found = []
+    swept = []
     for same in _grouped(cells, roles):
         for metric, phase in _series(same):
             if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= FEWEST_POINTS:
-                found.append(sweep)
-    return found
+                swept.append(sweep)
+    return swept
 
 
 def along(sweep: Sweep, covariate: str) -> list[Sweep]:
@@ -89,15 +89,15 @@ def _series(cells: Sequence[CellResult]) -> Iterator[tuple[str, str]]:
 
 def _sweep(cells: Sequence[CellResult], roles: Roles, metric: str, phase: str) -> Sweep | None:
     """None where launches can't be distinguished: cells of one sweep were measured in unlike many of them."""
-    there = [(cell, found) for cell in cells if (found := cell.estimate(metric, phase)) is not None]
-    launches = max(len(found.launch_values) for _, found in there)
-    kept = [(cell, found) for cell, found in there if len(found.launch_values) == launches]
+    there = [(cell, estimate) for cell in cells if (estimate := cell.estimate(metric, phase)) is not None]
+    launches = max(len(estimate.launch_values) for _, estimate in there)
+    kept = [(cell, estimate) for cell, estimate in there if len(estimate.launch_values) == launches]
     covariates = _covariates([cell.parameters for cell, _ in kept], roles)
     if not covariates:
         return None
     times: Floats = np.array([launch_times(cell.metrics[metric], phase) for cell, _ in kept], dtype=np.float64).T
-    samples = np.array([found.samples for _, found in kept], dtype=np.int64)
-    within = _within([found for _, found in kept])
+    samples = np.array([estimate.samples for _, estimate in kept], dtype=np.int64)
+    within = _within([estimate for _, estimate in kept])
     group, numbers = str(cells[0].group), tuple(cell.cell for cell, _ in kept)
     return Sweep(covariates, times, samples, group, metric, phase, within, numbers)
 
@@ -108,7 +108,7 @@ def launch_times(entry: MetricResult, phase: str) -> Sequence[float]:
 
     Args: entry: of a metric of a cell, which has this phase.
     """
-    medians = next(found for name, found in entry.phases.items() if name == phase).launch_values
+    medians = next(estimate for name, estimate in entry.phases.items() if name == phase).launch_values
     by_use = entry.by_repetition.launch_values if phase == "first" and entry.by_repetition else None
     return [row[0] for row in by_use] if by_use and len(by_use) == len(medians) else medians
 
@@ -152,25 +152,23 @@ def _covariates(parameters: Sequence[Mapping[str, str]], roles: Roles) -> dict[s
 
 
 def _plain(parameters: Mapping[str, str], roles: Roles) -> dict[str, float]:
-    """Numbers that both sides share."""
-    found = {}
+    numbers = {}
     for name, value in parameters.items():
         if is_effort(roles, name) or name in ("buffer_bytes", "overalloc_bytes", "allocation_bytes", "pad_to_bytes"):
             continue
         if (number := _number(name, value, roles)) is not None and ":" not in value:
-            found[name] = number
-    return found
+            numbers[name] = number
+    return numbers
 
 
 def _lengths(parameters: Mapping[str, str]) -> dict[str, float]:
-    """Length of each side's allocation."""
     sides = [_allocation({k: _side(v, i) for k, v in parameters.items()}) for i in range(len(_LENGTHS))]
     if sides[0] is None or sides[1] is None:
         return {}
-    found = dict(zip(_LENGTHS, (sides[0], sides[1]), strict=True))
+    lengths = dict(zip(_LENGTHS, (sides[0], sides[1]), strict=True))
     asked = _allocation({k: _side(v, 0) for k, v in parameters.items() if k not in ("overalloc_bytes", "pad_to_bytes")})
     base = {} if asked is None else {"buffer_bytes": asked}
-    return base | found
+    return base | lengths
 
 
 def _side(value: str, index: int) -> str:
@@ -281,13 +279,13 @@ class Line:
         """As `ratio`, of two points that were picked because they lie apart, which among many points some always do:
         `beyond` only where its end at 95 % for all points together (Bonferroni) is LAW_RATIO or more, too.
         """
-        found = self.ratio(slow, fast)
+        ratio = self.ratio(slow, fast)
         times = np.log(self.sweep.launch_s[:, [slow, fast]])
         both = times[np.isfinite(times).all(axis=1)]
-        if found.interval is None or not both.size:
-            return found
+        if ratio.interval is None or not both.size:
+            return ratio
         wide = mean(both[:, 0] - both[:, 1]).interval(1 - SIGNIFICANCE / self.sweep.points)
-        return replace(found, beyond=found.beyond and wide is not None and wide.low >= np.log(LAW_RATIO))
+        return replace(ratio, beyond=ratio.beyond and wide is not None and wide.low >= np.log(LAW_RATIO))
 
     def is_fixed(self, covariate: str) -> bool:
         return covariate not in self.sweep.covariates or bool(np.ptp(self.sweep.covariates[covariate]) == 0)

@@ -41,10 +41,10 @@ class Wording:
     affects_default: bool | None = None
 
 
-def grouped(found: Iterable[Slowdown], key: Callable[[Slowdown], Key]) -> list[list[Slowdown]]:
+def grouped(slowdowns: Iterable[Slowdown], key: Callable[[Slowdown], Key]) -> list[list[Slowdown]]:
     """Groups in the order of their first members."""
     groups: dict[Key, list[Slowdown]] = defaultdict(list)
-    for slowdown in found:
+    for slowdown in slowdowns:
         groups[key(slowdown)].append(slowdown)
     return list(groups.values())
 
@@ -61,7 +61,7 @@ def slowdown_observed(facts: Facts, group: Sequence[Slowdown], wording: Wording)
     those that begin at what users have who change nothing, where there are such.
     """
     speaks = [slowdown for slowdown in group if slowdown.metric == _first_metric(group)]
-    top = max(speaks, key=lambda one: (one.affects_default is True, one.excess_s))
+    top = max(speaks, key=lambda slowdown: (slowdown.affects_default is True, slowdown.excess_s))
     lengths = sizes(slowdown.slow for slowdown in group)
     size = sizes([top.slow])
     subject = wording.subject.format(size=f"{size} " if size else "")
@@ -100,7 +100,7 @@ def _first_metric(group: Sequence[Slowdown]) -> str:
 
 
 def _strongest(group: Sequence[Slowdown]) -> list[Slowdown]:
-    return sorted(group, key=lambda one: one.excess_s, reverse=True)[:MOST_EVIDENCE]
+    return sorted(group, key=lambda slowdown: slowdown.excess_s, reverse=True)[:MOST_EVIDENCE]
 
 
 def _default_side(group: Sequence[Slowdown]) -> bool | None:

@@ -17,7 +17,7 @@ _LABEL = 14
 def _parts(path: SlowPath) -> list[tuple[str, str]]:
     """Heading and text, in the order in which one reads them."""
     return [
-        ("What it is", path.what),
+        ("What it is", path.summary),
         ("How to fix", path.remedy),
         ("How it is found", path.needs),
         ("Other causes", "; ".join(path.hypotheses)),
@@ -56,7 +56,7 @@ def markdown_page(paths: Sequence[SlowPath]) -> str:
         "",
     ]
     for path in paths:
-        lines += [f"## {path.code}", "", f"**{path.title}.** {path.what}", ""]
+        lines += [f"## {path.code}", "", f"**{path.title}.** {path.summary}", ""]
         lines += [f"*Fix:* {path.remedy}", "", f"*Found:* {path.needs}", ""]
     return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", _link, "\n".join(lines))
 

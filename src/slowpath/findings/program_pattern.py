@@ -88,16 +88,19 @@ def crowds(ranks: Sequence[RankShare], need: Callable[[RankShare], int] = lambda
     for rank in ranks:
         if rank.processors:
             by_host[rank.host].append(rank)
-    found: list[Crowd] = []
+    crowded: list[Crowd] = []
     for host, there in by_host.items():
         every = frozenset[int]().union(*(share.processors for share in there))
         taken: set[int] = set()
-        for allowed in sorted({share.processors for share in there} | {every}, key=lambda one: (len(one), sorted(one))):
+        for allowed in sorted(
+            {share.processors for share in there} | {every},
+            key=lambda processors: (len(processors), sorted(processors)),
+        ):
             inside = [share for share in there if share.processors <= allowed and share.rank not in taken]
             if sum(map(need, inside)) > len(allowed):
-                found.append(Crowd(host, tuple(inside), allowed))
+                crowded.append(Crowd(host, tuple(inside), allowed))
                 taken |= {share.rank for share in inside}
-    return found
+    return crowded
 
 
 def likewise(more: int) -> str:
@@ -412,8 +415,8 @@ def _dense(values: Ints) -> Ints:
     least = int(values.min())
     span = int(values.max()) - least + 1
     if span > 4 * values.size + 1024:
-        found: Ints = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        return found
+        dense: Ints = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return dense
     there = np.zeros(span, dtype=np.int64)
     there[values - least] = 1
     numbers: Ints = (np.cumsum(there) - 1)[values - least]
@@ -423,9 +426,9 @@ def _dense(values: Ints) -> Ints:
 def occurrence(stream: Ints) -> Ints:
     """The how-manieth of its stream each is, from 0; in the order given."""
     order = np.argsort(stream, kind="stable")
-    found = np.zeros(stream.size, dtype=np.int64)
-    found[order] = np.arange(stream.size) - np.searchsorted(stream[order], stream[order])
-    return found
+    counts = np.zeros(stream.size, dtype=np.int64)
+    counts[order] = np.arange(stream.size) - np.searchsorted(stream[order], stream[order])
+    return counts
 
 
 def most(sites: Ints, weight: Floats, count: int = 8) -> tuple[int, ...]:
@@ -442,11 +445,11 @@ def usual(own_s: Floats, call: Ints, times: float = 3.0) -> Floats:
     """Times of calls, none longer than so many times the median of its kind: what a rank without a core adds is no
     call's own.
     """
-    found = own_s.copy()
+    levelled_s = own_s.copy()
     for kind in np.unique(call).tolist():
         here = call == kind
-        found[here] = np.minimum(own_s[here], times * float(np.median(own_s[here])))
-    return found
+        levelled_s[here] = np.minimum(own_s[here], times * float(np.median(own_s[here])))
+    return levelled_s
 
 
 def unhindered(calls: ProgramCalls, rows: Ints) -> Floats:

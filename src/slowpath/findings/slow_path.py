@@ -66,7 +66,7 @@ class ProgramPrice:
 
     name         unique; findings of a program are distinguished by it
     rule         code of its slow path, filled in where the prices are listed
-    what         the messages in words, after their number and length: "from malloc on 4 KiB pages"
+    load         the messages in words, after their number and length: "from malloc on 4 KiB pages"
     remedy       that the remedied cell has; None: `change` alone says it
     change       of the cell's parameters; None: the remedy's own, or one of environment or phase
     metrics      any of them prices it, the first is what the replay measures
@@ -78,7 +78,7 @@ class ProgramPrice:
 
     name: str
     when: When
-    what: str
+    load: str
     remedy: Remedy | None
     change: Change | None = None
     metrics: tuple[str, ...] = STEADY_METRICS
@@ -376,8 +376,8 @@ def variables_for(
     ways = ways_of(remedy)
     if not ways:
         return dict(remedy.variables)
-    found = next((way for way in ways if way.applies.fits(library, version, transport)), None)
-    return None if found is None else {**found.variables, **remedy.variables}
+    way = next((way for way in ways if way.applies.fits(library, version, transport)), None)
+    return None if way is None else {**way.variables, **remedy.variables}
 
 
 # What a slow path observes in results.json, and what supports its cause.
@@ -441,17 +441,17 @@ class Observation:
     is_sure_fault: bool = False
 
 
-def observed(one: Difference, **more: Any) -> Observation:
+def observed(difference: Difference, **more: Any) -> Observation:
     """The observation of one difference; `more`: what of it the difference does not have."""
     return Observation(
         **{
-            "metric": one.metric,
+            "metric": difference.metric,
             "phase": "steady",
-            "ratio": one.ratio.value,
-            "interval": one.ratio.interval,
-            "excess_s": one.excess_s,
-            "slow_cells": (one.slow.cell,),
-            "fast_cells": (one.fast.cell,),
+            "ratio": difference.ratio.value,
+            "interval": difference.ratio.interval,
+            "excess_s": difference.excess_s,
+            "slow_cells": (difference.slow.cell,),
+            "fast_cells": (difference.fast.cell,),
             **more,
         }
     )
@@ -489,7 +489,7 @@ class SlowPath:
             call gives the same result faster.  property: how the library works everywhere.
         concerns: what a program must use for it to matter ("one-sided communication"); None: any program. It never
             speaks first to those who have not said that they use it.
-        what, needs, remedy: its page: what it is, how it is found and proven, what to do.
+        summary, needs, remedy: its page: what it is, how it is found and proven, what to do.
 
     Facts:
         observe: from facts to observations, the only place that writes its sentence.
@@ -520,7 +520,7 @@ class SlowPath:
     title: str
     kind: FindingKind
     concerns: str | None = None
-    what: str
+    summary: str
     needs: str
     remedy: str
     observe: Observe

@@ -31,7 +31,7 @@ class Setting:
 def library(run: RunResult, mpi: str | None) -> MpiResult | None:
     """What is known of the library under which something was seen; None: not which one it was."""
     every = run.mpis or [run.mpi]
-    return next((one for one in every if one.mpi == mpi), every[0] if len(every) == 1 else None)
+    return next((library for library in every if library.mpi == mpi), every[0] if len(every) == 1 else None)
 
 
 def control_variables(run: RunResult, mpi: str | None = None, environment: str | None = None) -> list[Setting]:
@@ -40,7 +40,7 @@ def control_variables(run: RunResult, mpi: str | None = None, environment: str |
     Args: mpi: short name as cells have it; None: the first MPI of the run that has any.
           environment: the witnessed one whose values are asked for; None: the first.
     """
-    having = (one for one in run.mpis if one.control_variables and mpi in (None, one.mpi))
+    having = (library for library in run.mpis if library.control_variables and mpi in (None, library.mpi))
     return _settings(next(having, None), environment)
 
 
@@ -50,8 +50,8 @@ def _settings(entry: MpiResult | None, environment: str | None) -> list[Setting]
 
 
 def _value(row: LibraryVariable, environment: str | None) -> Value:
-    found: Value = (row.by_environment or {}).get(environment or "", row.value)
-    return found
+    value: Value = (row.by_environment or {}).get(environment or "", row.value)
+    return value
 
 
 def protocol_limits(run: RunResult, mpi: str | None, environment: str | None, low: float, high: float) -> list[str]:
@@ -116,22 +116,24 @@ def sides(facts: Facts, seen: Observation) -> tuple[CellResult, CellResult]:
 def of(cell: CellResult, phase: str, role: str) -> RoleWitness | None:
     """Witness of one side in one phase; None when nothing was recorded."""
     by_phase = {str(name): roles for name, roles in (cell.witness or {}).items()}
-    return {str(name): found for name, found in by_phase.get(phase, {}).items()}.get(role)
+    return {str(name): witness for name, witness in by_phase.get(phase, {}).items()}.get(role)
 
 
 def total(cell: CellResult, phase: str, name: str) -> float | None:
     """A count or time per operation over both sides; None when neither recorded it."""
-    found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]
-    values = [value for witness in found if (value := getattr(witness, name)) is not None]
+    witnesses = [witness for role in ROLES if (witness := of(cell, phase, role)) is not None]
+    values = [value for witness in witnesses if (value := getattr(witness, name)) is not None]
     return float(sum(values)) if values else None
 
 
-def calls(cell: CellResult, phase: str, names: Sequence[str], what: str = "bytes_per_op") -> float | None:
+def calls(cell: CellResult, phase: str, names: Sequence[str], field: str = "bytes_per_op") -> float | None:
     """Calls or bytes per operation of these functions over both sides; None: no witnessed launch counted."""
-    counted = [one.calls for role in ROLES if (one := of(cell, phase, role)) is not None and one.calls is not None]
+    counted = [
+        witness.calls for role in ROLES if (witness := of(cell, phase, role)) is not None and witness.calls is not None
+    ]
     if not counted:
         return None
-    return float(sum(getattr(entry, what) for one in counted for name, entry in one.items() if name in names))
+    return float(sum(getattr(entry, field) for counts in counted for name, entry in counts.items() if name in names))
 
 
 def single_copy_bytes(cell: CellResult, phase: str = "steady") -> float | None:
@@ -165,9 +167,9 @@ class Spent:
 
 def spent(role: str, slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str) -> Spent:
     """Of one side."""
-    one, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
-    kernel, waiting = _more(one, other, "system_time_s_per_op"), _waited(one, other, _WAITS)
-    is_waiting = _calls_that_wait(one) >= MANY_WAITS
+    slow_witness, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
+    kernel, waiting = _more(slow_witness, other, "system_time_s_per_op"), _waited(slow_witness, other, _WAITS)
+    is_waiting = _calls_that_wait(slow_witness) >= MANY_WAITS
     if kernel is not None and waiting is not None:
         kernel = max(0.0, kernel - waiting)
     elif is_waiting:
@@ -186,7 +188,7 @@ def system_time_words(
     if excess_s is None or excess_s <= 0:
         return None
     more = {role: spent(role, slow, slow_phase, fast, fast_phase) for role in ROLES}
-    kernel = {role: one.kernel for role, one in more.items() if one.kernel is not None}
+    kernel = {role: spent.kernel for role, spent in more.items() if spent.kernel is not None}
     works = max(kernel, key=lambda role: kernel[role], default=None)
     if works is None or not SYSTEM_SHARE[0] <= kernel[works] / excess_s <= SYSTEM_SHARE[1]:
         return None
@@ -207,17 +209,17 @@ def _share(part_s: float, excess_s: float) -> str:
     return f"{100 * min(1.0, part_s / excess_s):.0f} % of the excess of {format_time(excess_s)}"
 
 
-def _more(one: RoleWitness | None, other: RoleWitness | None, name: str) -> float | None:
+def _more(slow_witness: RoleWitness | None, other: RoleWitness | None, name: str) -> float | None:
     """Slow minus fast; None: not recorded on both."""
-    slow, fast = (getattr(found, name) if found else None for found in (one, other))
+    slow, fast = (getattr(witness, name) if witness else None for witness in (slow_witness, other))
     return None if slow is None or fast is None else float(slow - fast)
 
 
-def _waited(one: RoleWitness | None, other: RoleWitness | None, kinds: Sequence[str]) -> float | None:
+def _waited(slow_witness: RoleWitness | None, other: RoleWitness | None, kinds: Sequence[str]) -> float | None:
     """Time in calls of these kinds, slow minus fast; None: it was not taken on both."""
     sums: list[float] = []
-    for found in (one, other):
-        calls_of = (found.calls if found else None) or {}
+    for witness in (slow_witness, other):
+        calls_of = (witness.calls if witness else None) or {}
         times = [calls_of[name].time_s_per_op for name in kinds if name in calls_of]
         known = [value for value in times if value is not None]
         if not known:
@@ -226,37 +228,37 @@ def _waited(one: RoleWitness | None, other: RoleWitness | None, kinds: Sequence[
     return sums[0] - sums[1]
 
 
-def _calls_that_wait(found: RoleWitness | None) -> float:
+def _calls_that_wait(witness: RoleWitness | None) -> float:
     """For each operation; 0 where nothing was counted."""
-    counted = (found.calls if found else None) or {}
+    counted = (witness.calls if witness else None) or {}
     return sum(counted[name].calls_per_op for name in _WAITS if name in counted)
 
 
 def is_counted(cell: CellResult, phase: str) -> bool:
     """Whether calls were counted on every side that was recorded."""
-    found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]
-    return bool(found) and all(witness.calls is not None for witness in found)
+    witnesses = [witness for role in ROLES if (witness := of(cell, phase, role)) is not None]
+    return bool(witnesses) and all(witness.calls is not None for witness in witnesses)
 
 
 def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, pages: float) -> str | None:
     """The line of evidence when the page faults per operation grow by about `pages`; None when not."""
-    one, other = total(slow, slow_phase, "minor_faults_per_op"), total(fast, fast_phase, "minor_faults_per_op")
+    slow_faults, other = total(slow, slow_phase, "minor_faults_per_op"), total(fast, fast_phase, "minor_faults_per_op")
     if (
-        one is None
+        slow_faults is None
         or other is None
         or pages <= 0
-        or not _NUMBER_AGREES[0] <= (one - other) / pages <= _NUMBER_AGREES[1]
+        or not _NUMBER_AGREES[0] <= (slow_faults - other) / pages <= _NUMBER_AGREES[1]
     ):
         return None
-    side = _faulting(slow, slow_phase, fast, fast_phase, one - other)
-    return f"page faults per operation{side} grow by {one - other:.4g}; the law predicts {pages:.4g} pages"
+    side = _faulting(slow, slow_phase, fast, fast_phase, slow_faults - other)
+    return f"page faults per operation{side} grow by {slow_faults - other:.4g}; the law predicts {pages:.4g} pages"
 
 
 def _faulting(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, more: float) -> str:
     """` of the receiver`: who has nearly all of the further faults; empty: both have some, or one was not recorded."""
     for role in ROLES:
-        one, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
-        faults = [found.minor_faults_per_op if found else None for found in (one, other)]
+        slow_witness, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
+        faults = [witness.minor_faults_per_op if witness else None for witness in (slow_witness, other)]
         if faults[0] is not None and faults[1] is not None and faults[0] - faults[1] >= ONE_OF_TWO * more:
             return f" of the {SIDES[role]}"
     return ""
@@ -277,16 +279,18 @@ def without_waits(facts: Facts, seen: Observation, support: Support) -> Support:
 
 def is_sampled(cell: CellResult) -> bool:
     """Whether blocks have processor times that the launch showed to mean nothing (record.events.ProcessorTime)."""
-    found = [one for by_role in (cell.witness or {}).values() for one in by_role.values() if one is not None]
-    return bool(found) and all(
-        witness.system_time_s_per_op is None and witness.minor_faults_per_op is not None for witness in found
+    witnesses = [
+        witness for by_role in (cell.witness or {}).values() for witness in by_role.values() if witness is not None
+    ]
+    return bool(witnesses) and all(
+        witness.system_time_s_per_op is None and witness.minor_faults_per_op is not None for witness in witnesses
     )
 
 
 def _pages(seen: Observation) -> float | None:
     """Pages that the law charges for in the slow cell: the excess over the cost of one."""
     every = seen.law.coefficients if seen.law else ()
-    terms = [one for one in every if one.per is not None and one.per.page_bytes is not None]
+    terms = [term for term in every if term.per is not None and term.per.page_bytes is not None]
     if seen.excess_s is None or not terms or terms[0].value <= 0:
         return None
     return seen.excess_s / terms[0].value

@@ -310,15 +310,15 @@ def resolve_placements(
     Raises: UsageError naming table and key, where keys exclude each other or the ranks can't be divided so.
     """
     several, own = len(counts) > 1, any(table.ranks for table in tables)
-    found: list[Placement] = []
+    resolved: list[Placement] = []
     for table in tables:
         for ranks in [table.ranks] if table.ranks else counts:
             for placement in _resolve(table, ranks, nodes, source):
                 if several and not table.ranks:
-                    found.append(_with_ranks(placement, ranks))
+                    resolved.append(_with_ranks(placement, ranks))
                 else:
-                    found.append(msgspec.structs.replace(placement, ranks=ranks) if own else placement)
-    return found
+                    resolved.append(msgspec.structs.replace(placement, ranks=ranks) if own else placement)
+    return resolved
 
 
 def _with_ranks(placement: Placement, ranks: int) -> Placement:

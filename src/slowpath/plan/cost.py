@@ -74,14 +74,14 @@ def launch_parts_s(plan: Plan, nodes: int = 1, launch_s: float | None = None) ->
         more_s = experiment.across_s(cell.parameters, ranks, used) if used > 1 else 0.0
         return experiment.seconds(cell.parameters, ranks) + more_s
 
-    found: dict[Kind, tuple[float, list[float]]] = {}
+    by_kind: dict[Kind, tuple[float, list[float]]] = {}
     for launch in plan.launches:
-        if kind_of(launch) not in found:
+        if kind_of(launch) not in by_kind:
             started_s = (LAUNCH_S if launch_s is None else launch_s) + RANK_S * max(
                 0, plan.ranks_of(launch.placement) - 2
             )
-            found[kind_of(launch)] = started_s, [cell_seconds(number) for number in launch.cells]
-    return found
+            by_kind[kind_of(launch)] = started_s, [cell_seconds(number) for number in launch.cells]
+    return by_kind
 
 
 def kind_of(launch: Launch) -> Kind:
@@ -223,7 +223,9 @@ FEWEST_KINDS: Final = 3
 
 def typical_ratio(times: Sequence[LaunchTime]) -> float | None:
     """Return the median over kinds of launches of their wall time over the estimated; None: fewer than FEWEST_KINDS."""
-    ratios = [one.wall_s / (one.start_s + one.cells_s) for one in times if one.start_s + one.cells_s > 0]
+    ratios = [
+        launch.wall_s / (launch.start_s + launch.cells_s) for launch in times if launch.start_s + launch.cells_s > 0
+    ]
     return median(ratios) if len(ratios) >= FEWEST_KINDS else None
 
 
@@ -232,21 +234,21 @@ def pace_of(times: Sequence[LaunchTime]) -> Pace:
 
     Least squares of seconds, not of ratios: the launches with most cells are most like what is still to come.
     """
-    estimated_s = sum(one.start_s + one.cells_s for one in times)
+    estimated_s = sum(launch.start_s + launch.cells_s for launch in times)
     if estimated_s <= 0:
         return AS_ESTIMATED
-    ratio = sum(one.wall_s for one in times) / estimated_s
+    ratio = sum(launch.wall_s for launch in times) / estimated_s
     plain = Pace(ratio, ratio)
-    cells_s = [one.cells_s for one in times]
+    cells_s = [launch.cells_s for launch in times]
     if max(cells_s) < _LEAST_SPREAD * min(cells_s):
         return plain
     s1, sx = float(len(times)), sum(cells_s)
-    sxx, sy = sum(x * x for x in cells_s), sum(one.wall_s for one in times)
-    sxy = sum(one.cells_s * one.wall_s for one in times)
+    sxx, sy = sum(x * x for x in cells_s), sum(launch.wall_s for launch in times)
+    sxy = sum(launch.cells_s * launch.wall_s for launch in times)
     cells_ratio = (s1 * sxy - sx * sy) / (s1 * sxx - sx * sx)
     start_s = (sy - cells_ratio * sx) / s1
     if cells_ratio <= 0:
         return plain
     if start_s < 0:
         return Pace(0.0, sxy / sxx)
-    return Pace(start_s * len(times) / sum(one.start_s for one in times), cells_ratio)
+    return Pace(start_s * len(times) / sum(launch.start_s for launch in times), cells_ratio)

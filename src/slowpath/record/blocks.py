@@ -152,9 +152,9 @@ class _BlockFile:
             chunk = os.pread(self.descriptor, min(_CHUNK_BYTES, self.size - start), start)
             at = chunk.find(magic)
             while at >= 0:
-                found = self.header_at(start + at)
-                if found is not None:
-                    return found
+                header = self.header_at(start + at)
+                if header is not None:
+                    return header
                 at = chunk.find(magic, at + 1)
             if len(chunk) < len(magic):
                 return None
@@ -180,34 +180,34 @@ def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[BlockHeader]
     Raises: RecordError: a newer version wrote the file, or nothing in it is a block.
     """
     file = _BlockFile(descriptor, os.fstat(descriptor).st_size, path, layout)
-    found: list[BlockHeader] = []
+    headers: list[BlockHeader] = []
     position = 0
     while position < file.size:
         header = file.header_at(position)
         if header is not None and header.end <= file.size:
-            found.append(header)
+            headers.append(header)
             position = header.end
             continue
-        resumed = _resume(file, found, header, position)
+        resumed = _resume(file, headers, header, position)
         if resumed is None:
             break
         position = resumed
-    if not found and file.size >= layout.header.itemsize and not _looks_torn(file):
+    if not headers and file.size >= layout.header.itemsize and not _looks_torn(file):
         raise RecordError(f"{path}: has no block; a samples.blk starts with {layout.magic.decode()}: is this one?")
-    return found, file.notes
+    return headers, file.notes
 
 
 def _looks_torn(file: _BlockFile) -> bool:
     return os.pread(file.descriptor, len(file.layout.magic), 0) == file.layout.magic
 
 
-def _resume(file: _BlockFile, found: list[BlockHeader], torn: BlockHeader | None, position: int) -> int | None:
+def _resume(file: _BlockFile, headers: list[BlockHeader], torn: BlockHeader | None, position: int) -> int | None:
     """Return where reading goes on after `position` could not be read; notes what is lost. None: nothing follows."""
     search = position + 1
-    if torn is None and found and not file.payload_is_whole(found[-1]):
+    if torn is None and headers and not file.payload_is_whole(headers[-1]):
         # The block before may have been cut short (a full disk) with the next one right behind it: look
         # inside.
-        lost = found.pop()
+        lost = headers.pop()
         search, position = lost.payload_offset, lost.offset
         file.notes.append(_lost(file.path, lost, "its payload is damaged"))
     following = file.next_header(search)
@@ -410,8 +410,8 @@ def _verify(path: Path, descriptor: int, headers: list[BlockHeader], known: Layo
     cuts = np.linspace(0, len(headers), THREADS + 1).astype(int)
     parts = [headers[a:b] for a, b in itertools.pairwise(cuts)]
     with ThreadPoolExecutor(THREADS) as pool:
-        found = pool.map(lambda part: damaged_payloads(path, descriptor, part, known), parts)
-        return {int(start) + i for start, bad in zip(cuts[:-1], found, strict=True) for i in bad}
+        damaged = pool.map(lambda part: damaged_payloads(path, descriptor, part, known), parts)
+        return {int(start) + i for start, bad in zip(cuts[:-1], damaged, strict=True) for i in bad}
 
 
 def read_from(descriptor: int, index: BlockIndex, i: int) -> BlockSamples:

@@ -86,10 +86,10 @@ class NodeRanks(msgspec.Struct, frozen=True):
 
 def ranks_of(nodes: Iterable[NodeRanks], size: int) -> tuple[Rank, ...]:
     """Return all ranks, by number.  Raises: ValueError: they are not 0 to size - 1, or a list has a wrong length."""
-    found = sorted((rank for node in nodes for rank in node.each()), key=lambda rank: rank.rank)
-    if [rank.rank for rank in found] != list(range(len(found))) or len(found) != size:
-        raise ValueError(f"nodes name {len(found)} ranks, not each of {size} once")
-    return tuple(found)
+    ranks = sorted((rank for node in nodes for rank in node.each()), key=lambda rank: rank.rank)
+    if [rank.rank for rank in ranks] != list(range(len(ranks))) or len(ranks) != size:
+        raise ValueError(f"nodes name {len(ranks)} ranks, not each of {size} once")
+    return tuple(ranks)
 
 
 def _clocks(shared: NodeClocks, count: int) -> list[Clock]:
@@ -108,18 +108,18 @@ def _spread(column: _Value | tuple[_Value | None, ...] | None, count: int) -> tu
 
 def _numbers(text: str, count: int) -> list[int]:
     """Return the numbers in "0-3,8"; never more than `count`, whatever a damaged record says."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not _NUMBER.fullmatch(first) or (dash and not _NUMBER.fullmatch(last)):
             raise ValueError(f"ranks '{text[:40]}' is not a list such as 0-3,8")
         begin, end = int(first), int(last or first)
-        if not 0 <= end - begin < count - len(found):
+        if not 0 <= end - begin < count - len(numbers):
             raise ValueError(f"ranks '{text[:40]}' are not the {count} of pid")
-        found += range(begin, end + 1)
-    if len(found) != count:
+        numbers += range(begin, end + 1)
+    if len(numbers) != count:
         raise ValueError(f"ranks '{text[:40]}' are not the {count} of pid")
-    return found
+    return numbers
 
 
 # Events of what a launch measured without MPI (docs/internals/record.md).
@@ -489,19 +489,19 @@ class LaunchEvents:
     @cached_property
     def _by_kind(self) -> dict[type[Event], list[Event]]:
         """Once for all cells: a launch of many cells has many events of a few kinds each."""
-        found: dict[type[Event], list[Event]] = {}
+        by_kind: dict[type[Event], list[Event]] = {}
         for event in self.events:
-            found.setdefault(type(event), []).append(event)
-        return found
+            by_kind.setdefault(type(event), []).append(event)
+        return by_kind
 
     @cached_property
     def _by_cell(self) -> dict[tuple[type[Event], int], list[Event]]:
         """Return the events that belong to one cell each, by type and cell."""
-        found: dict[tuple[type[Event], int], list[Event]] = {}
+        by_kind: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
             if isinstance(event, (Allocation, Instructions, WitnessedCalls, Intervals, Repetitions, Release)):
-                found.setdefault((type(event), event.cell), []).append(event)
-        return found
+                by_kind.setdefault((type(event), event.cell), []).append(event)
+        return by_kind
 
     def _of_cell(self, kind: type[_Kind], cell: int) -> list[_Kind]:
         return [event for event in self._by_cell.get((kind, cell), ()) if isinstance(event, kind)]

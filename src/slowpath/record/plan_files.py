@@ -169,15 +169,15 @@ def _require_sides(contrast: Contrast, cells: Iterable[int]) -> None:
     _require_known(f"contrast '{contrast.id[:80]}'", "cell", [contrast.a.cell, contrast.b.cell], cells)
 
 
-def _require_known(who: str, what: str, asked: Sequence[Key], known: Iterable[Key]) -> None:
+def _require_known(who: str, kind: str, asked: Sequence[Key], known: Iterable[Key]) -> None:
     unknown = next((name for name in asked if name not in known), None)
     if unknown is not None:
-        raise ValueError(f"{who}: there is no {what} {str(unknown)[:80]!r}")
+        raise ValueError(f"{who}: there is no {kind} {str(unknown)[:80]!r}")
 
 
-def _require_once(what: str, keys: Sequence[object]) -> None:
+def _require_once(kind: str, keys: Sequence[object]) -> None:
     seen: set[object] = set()
     for key in keys:
         if key in seen:
-            raise ValueError(f"{what} {str(key)[:80]!r} is there twice")
+            raise ValueError(f"{kind} {str(key)[:80]!r} is there twice")
         seen.add(key)

@@ -120,7 +120,7 @@ class CellTimes:
         share = self._launch_s(kind_of(planned), cells, expected_s) / round_s
         allowed_s = left_s / rounds * share - self._start_s[kind_of(planned)]
         kept = set[int]()
-        for cell in sorted(cells, key=lambda one: (expected_s[one], one)):
+        for cell in sorted(cells, key=lambda number: (expected_s[number], number)):
             allowed_s -= expected_s[cell]
             if kept and allowed_s < 0:
                 break
@@ -155,10 +155,10 @@ class CellTimes:
         for cell, times in self._took_s.items():
             if self._estimated_s[cell] > 0:
                 ratios[self._class[cell]].append(median(times) / self._estimated_s[cell])
-        of_class = {one: median(many) for one, many in ratios.items()}
+        of_class = {length: median(many) for length, many in ratios.items()}
         nearest = {
-            one: min(of_class, key=lambda known: abs(known - one)) if of_class else None
-            for one in set(self._class.values())
+            length: min(of_class, key=lambda known: abs(known - length)) if of_class else None
+            for length in set(self._class.values())
         }
 
         def expected_s(cell: int) -> float:
@@ -446,8 +446,8 @@ class Execution:
                     self._time_left.skipped(launch)
         self._todo &= left
         total = len(self._plan.launches)
-        what = self._kind_in_words(task.planned) if task else ""
-        self._progress.step(total - len(left), total, self._time_left.remaining_s(), what)
+        running = self._kind_in_words(task.planned) if task else ""
+        self._progress.step(total - len(left), total, self._time_left.remaining_s(), running)
 
     def _kind_in_words(self, planned: Launch) -> str:
         words = [planned.environment, planned.placement]

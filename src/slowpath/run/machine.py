@@ -123,8 +123,8 @@ def _read(pid: int, address: int, expected: bytes | None = b"\x5a" * COPIED_BYTE
     into = ctypes.create_string_buffer(COPIED_BYTES)
     here, there = _Vector(ctypes.addressof(into), COPIED_BYTES), _Vector(address, COPIED_BYTES)
     library.process_vm_readv.restype = ctypes.c_ssize_t
-    flags, one = ctypes.c_ulong(0), ctypes.c_ulong(1)
-    got = library.process_vm_readv(pid, ctypes.byref(here), one, ctypes.byref(there), one, flags)
+    flags, count = ctypes.c_ulong(0), ctypes.c_ulong(1)
+    got = library.process_vm_readv(pid, ctypes.byref(here), count, ctypes.byref(there), count, flags)
     if got < 0:
         return ctypes.get_errno() or errno.EPERM
     return 0 if got == COPIED_BYTES and expected in (None, into.raw) else errno.EFAULT
@@ -214,10 +214,10 @@ def _spin(count: int, seconds: float) -> None:
 def _room(folder: Path) -> tuple[int | None, int | None]:
     """Size and free bytes of the file system; None: there is no such folder."""
     try:
-        found = os.statvfs(folder)
+        status = os.statvfs(folder)
     except OSError:
         return None, None
-    return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+    return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
 
 
 def _fields(path: Path) -> dict[str, str]:
@@ -226,11 +226,11 @@ def _fields(path: Path) -> dict[str, str]:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
         return {}
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in lines:
         name, _, value = line.partition(":")
-        found.setdefault(name.strip(), value.strip())
-    return found
+        fields.setdefault(name.strip(), value.strip())
+    return fields
 
 
 def _count(listed: str | None) -> int | None:
@@ -268,8 +268,8 @@ class GroupLimits:
 def group_limits(own: Path = OWN, root: Path = ROOT) -> GroupLimits:
     """Read them. Args: own: as /proc/self/cgroup.  root: as /sys/fs/cgroup."""
     groups = _groups(own)
-    quotas = sorted(_quotas(groups, root), key=lambda one: one[0])
-    limits = sorted(_memory(groups, root), key=lambda one: one[0] - (one[1] or 0))
+    quotas = sorted(_quotas(groups, root), key=lambda quota: quota[0])
+    limits = sorted(_memory(groups, root), key=lambda limit: limit[0] - (limit[1] or 0))
     quota, stat = quotas[0] if quotas else (None, None)
     limit, used = limits[0] if limits else (None, None)
     return GroupLimits(quota, stat, limit, used)
@@ -374,10 +374,15 @@ def stated_variables(machine: Mapping[str, Any]) -> dict[str, str]:
 
 def _allocation(environ: Mapping[str, str]) -> dict[str, Any] | None:
     """The batch system's job and its nodes; None outside of any."""
-    found = find_allocation(environ)
-    if found is None:
+    allocation = find_allocation(environ)
+    if allocation is None:
         return None
-    return {"scheduler": found.scheduler, "job": found.job, "nodes": found.nodes, "names": list(found.names)}
+    return {
+        "scheduler": allocation.scheduler,
+        "job": allocation.job,
+        "nodes": allocation.nodes,
+        "names": list(allocation.names),
+    }
 
 
 def read_line(path: str | Path) -> str | None:
@@ -500,7 +505,7 @@ def ticks(proc: Path) -> Ticks:
 
 def _processes(proc: Path) -> list[tuple[tuple[int, str], int, int]]:
     """Of each process its id and name, user and system time in ticks, and the processor on which it ran last."""
-    found = []
+    processes = []
     for folder in proc.iterdir() if proc.is_dir() else ():
         if not folder.name.isdecimal():
             continue
@@ -508,10 +513,10 @@ def _processes(proc: Path) -> list[tuple[tuple[int, str], int, int]]:
             head, _, rest = (folder / "stat").read_text(errors="replace").rpartition(")")
             fields = rest.split()
             key = (int(folder.name), head.partition("(")[2])
-            found.append((key, int(fields[11]) + int(fields[12]), int(fields[36])))
+            processes.append((key, int(fields[11]) + int(fields[12]), int(fields[36])))
         except (OSError, ValueError, IndexError):
             continue  # it has ended meanwhile
-    return found
+    return processes
 
 
 def between(before: Ticks, after: Ticks, processors: frozenset[int], seconds: float, ticks_per_s: int) -> Others | None:
@@ -520,10 +525,10 @@ def between(before: Ticks, after: Ticks, processors: frozenset[int], seconds: fl
     A process that ran last on none of these processors is not named: it took nothing of them that is known.
     """
     there = processors & before.total.keys() & after.total.keys()
-    passed = sum(after.total[one] - before.total[one] for one in there)
+    passed = sum(after.total[processor] - before.total[processor] for processor in there)
     if not there or passed <= 0:
         return None
-    idle = sum(after.idle[one] - before.idle[one] for one in there)
+    idle = sum(after.idle[processor] - before.idle[processor] for processor in there)
     cores = len(there) * max(0.0, 1 - idle / passed)
     here = {key: count for key, count in after.busy.items() if {before.on.get(key), after.on[key]} & there}
     grown = sorted(((count - before.busy.get(key, count), key) for key, count in here.items()), reverse=True)

@@ -136,12 +136,12 @@ def resume(
     terms = terms or Terms()
     require_free(run)  # at once, before anything is compiled
     require_no_other(run)
-    found = reopen(run, environ, tell, terms)
+    reopened = reopen(run, environ, tell, terms)
     with owned(run, "slowpath run --resume", tell):
         end_leftovers(run, tell)
-        schedule, machine = what_is_left(run, found)  # only now does nobody else add launches
-        tell(f"{len(schedule.launches_left())} of {len(found.plan.launches)} launches are left")
-        return measure(run, found.plan, found.commands, limits, progress(), schedule, machine)
+        schedule, machine = what_is_left(run, reopened)  # only now does nobody else add launches
+        tell(f"{len(schedule.launches_left())} of {len(reopened.plan.launches)} launches are left")
+        return measure(run, reopened.plan, reopened.commands, limits, progress(), schedule, machine)
 
 
 @dataclass(frozen=True)

@@ -54,13 +54,13 @@ from slowpath.run.engine.describe import UnbuiltEngine, checker, describe, plann
 class ChosenMpis:
     """The MPIs of a run.
 
-    found    at least one, in the order in which they were named
+    mpis     at least one, in the order in which they were named
     missing  names of the campaign that stand for no MPI of this machine, and why not
     unbuilt  what becomes of one for which no engine can be built: the run fails (it was asked for), its cells are
              skipped (the campaign names it), or it is left out (it only happens to be here)
     """
 
-    found: tuple[Mpi, ...]
+    mpis: tuple[Mpi, ...]
     missing: Mapping[str, str] = field(default_factory=dict)
     unbuilt: Literal["fail", "skip", "leave out"] = "fail"
 
@@ -88,17 +88,17 @@ def choose_mpis(
 
 def _every(environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
     """Every MPI in sight, each installation once, whatever its launcher is called."""
-    found: dict[tuple[str, Path], Mpi] = {}
+    by_place: dict[tuple[str, Path], Mpi] = {}
     for mpi in find_all(environ, ask):
-        found.setdefault((mpi.identity, mpi.prefix.resolve()), mpi)
-    if not found:
+        by_place.setdefault((mpi.identity, mpi.prefix.resolve()), mpi)
+    if not by_place:
         find_mpi(None, environ, ask)  # raises, with what to do
-    return ChosenMpis(tuple(found.values()), unbuilt="leave out")
+    return ChosenMpis(tuple(by_place.values()), unbuilt="leave out")
 
 
 def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
     given = f"--mpi {','.join(names)}"
-    found: dict[Path, tuple[str, Mpi]] = {}
+    by_program: dict[Path, tuple[str, Mpi]] = {}
     for name in names:
         if name == ALL:
             raise UsageError(f"{given}: '{ALL}' already means every MPI that is found; write it alone")
@@ -109,14 +109,14 @@ def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> Ch
         except EnvironmentFailure as error:
             raise UsageError(str(error)) from error
         place = mpi.mpiexec.resolve()
-        if place in found:
-            raise UsageError(f"{given}: {found[place][0]} and {name} are the same MPI; name it once")
-        found[place] = (name, mpi)
-    return ChosenMpis(tuple(mpi for _, mpi in found.values()))
+        if place in by_program:
+            raise UsageError(f"{given}: {by_program[place][0]} and {name} are the same MPI; name it once")
+        by_program[place] = (name, mpi)
+    return ChosenMpis(tuple(mpi for _, mpi in by_program.values()))
 
 
 def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
-    found: dict[Path, Mpi] = {}
+    by_program: dict[Path, Mpi] = {}
     missing: dict[str, str] = {}
     for name in names:
         try:
@@ -125,35 +125,35 @@ def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> 
             missing[name] = str(error).removeprefix(f"--mpi {name}: ")
         else:
             named = replace(mpi, source="campaign") if mpi.source == "option" else mpi
-            found.setdefault(mpi.mpiexec.resolve(), named)
-    if found or len(names) > 1:
-        found, more = _with_the_loaded_one(found, environ, ask)
+            by_program.setdefault(mpi.mpiexec.resolve(), named)
+    if by_program or len(names) > 1:
+        by_program, more = _with_the_loaded_one(by_program, environ, ask)
         missing |= more
-    if not found:
+    if not by_program:
         raise EnvironmentFailure(
             f"none of the campaign's MPIs was found ({', '.join(names)}); name one with --mpi, or load its module"
         )
-    return ChosenMpis(tuple(found.values()), missing, "skip")
+    return ChosenMpis(tuple(by_program.values()), missing, "skip")
 
 
 def _with_the_loaded_one(
-    found: dict[Path, Mpi], environ: Mapping[str, str], ask: Ask
+    by_program: dict[Path, Mpi], environ: Mapping[str, str], ask: Ask
 ) -> tuple[dict[Path, Mpi], dict[str, str]]:
     """The loaded MPI first, where the campaign does not name its library and the embedded one would stand in for it.
 
     The second value says under the embedded one's name why that stands back.
     """
-    back = {path: mpi for path, mpi in found.items() if mpi.source == "campaign" and is_embedded(mpi.mpiexec)}
-    if found and not back:
-        return found, {}
+    back = {path: mpi for path, mpi in by_program.items() if mpi.source == "campaign" and is_embedded(mpi.mpiexec)}
+    if by_program and not back:
+        return by_program, {}
     try:
         loaded = find_mpi(None, environ, ask)
     except SlowpathError:
-        return found, {}
-    if loaded.source != "PATH" or loaded.name in ("unknown", *(mpi.name for mpi in found.values())):
-        return found, {}
+        return by_program, {}
+    if loaded.source != "PATH" or loaded.name in ("unknown", *(mpi.name for mpi in by_program.values())):
+        return by_program, {}
     reason = f"{loaded.identity} is loaded; the embedded one is measured, too, with --mpi {loaded.name},embedded"
-    others = {path: mpi for path, mpi in found.items() if path not in back}
+    others = {path: mpi for path, mpi in by_program.items() if path not in back}
     return {loaded.mpiexec.resolve(): loaded, **others}, {mpi.name: reason for mpi in back.values()}
 
 
@@ -173,8 +173,8 @@ class Library:
     @property
     def in_use(self) -> MpiInUse:
         """Return what the planner has to know of it."""
-        found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up(), gpu_driver_is_there())
-        return MpiInUse(self.name, self.identity, found)
+        in_use = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up(), gpu_driver_is_there())
+        return MpiInUse(self.name, self.identity, in_use)
 
     def resolve(self, setting: str) -> Resolved:
         """Variables that put it into a library-neutral state, or the reason why there are none."""
@@ -246,7 +246,7 @@ def build_all(chosen: ChosenMpis, environ: Mapping[str, str], tell: Tell, dry: b
     """
     built: list[tuple[Mpi, UsableEngine]] = []
     failures: list[tuple[Mpi, EnvironmentFailure]] = []
-    for mpi in chosen.found:
+    for mpi in chosen.mpis:
         try:
             built.append((mpi, (planned_engine if dry else engine_for)(mpi, environ, tell)))
         except EnvironmentFailure as error:
@@ -380,11 +380,11 @@ def prepare_on(
             the allocation has others as well.  Others: as prepare.
     Raises: UsageError, EnvironmentFailure.
     """
-    found = prepare(campaign, environ, tell, mpi_option, dry=dry, nodes=Nodes(count, tuple(hosts)))
+    prepared = prepare(campaign, environ, tell, mpi_option, dry=dry, nodes=Nodes(count, tuple(hosts)))
     if not by_name:
-        return found
-    places = [msgspec.structs.replace(place, hosts=list(hosts)) for place in found.plan.placements]
-    return replace(found, plan=msgspec.structs.replace(found.plan, placements=places))
+        return prepared
+    places = [msgspec.structs.replace(place, hosts=list(hosts)) for place in prepared.plan.placements]
+    return replace(prepared, plan=msgspec.structs.replace(prepared.plan, placements=places))
 
 
 def prepare_campaign(
@@ -558,19 +558,19 @@ def granted_processors(environ: Mapping[str, str], system: Path = SYSTEM) -> fro
         online = parse_cpu_list((system / "online").read_text())
     except OSError:
         online = frozenset(range(os.cpu_count() or 1))
-    found = set(inherited_processors())
+    granted = set(inherited_processors())
 
     def ask() -> None:
         try:
-            os.sched_setaffinity(0, online | found)
+            os.sched_setaffinity(0, online | granted)
         except OSError:
             return
-        found.update(os.sched_getaffinity(0))
+        granted.update(os.sched_getaffinity(0))
 
     asking = threading.Thread(target=ask)  # a mask is a thread's own, so that this one keeps what it inherited
     asking.start()
     asking.join()
-    return frozenset(found)
+    return frozenset(granted)
 
 
 def kept_within(environ: Mapping[str, str], system: Path = SYSTEM) -> tuple[int, ...]:
@@ -585,8 +585,8 @@ def kept_within(environ: Mapping[str, str], system: Path = SYSTEM) -> tuple[int,
 
 def allocated_nodes(environ: Mapping[str, str]) -> int:
     """Nodes of the batch system's allocation; 1 without one.  Raises: as find_allocation."""
-    found = find_allocation(environ)
-    return found.nodes if found else 1
+    allocation = find_allocation(environ)
+    return allocation.nodes if allocation else 1
 
 
 def nodes_at_hand(environ: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:

@@ -30,17 +30,17 @@ MARKER = "SLOWPATH_JOB"
 def marked_processes(job: str, proc: Path = Path("/proc")) -> list[int]:
     """Living processes that carry `job` in their environment."""
     needle = f"{MARKER}={job}".encode()
-    found = []
+    processes = []
     for entry in proc.iterdir():
         if not entry.name.isdigit():
             continue
         try:
             # A zombie's environ is empty; another user's can't be read.
             if needle in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
+                processes.append(int(entry.name))
         except OSError:
             continue
-    return found
+    return processes
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ def leftovers_of(run: Path, proc: Path = Path("/proc")) -> list[Leftover]:
         for entry in proc.iterdir()
         if entry.name.isdigit() and inside in _read(entry / "cmdline") and (mark := _mark(entry)) is not None
     }
-    found = []
+    leftovers = []
     for mark in sorted(marks):
         pids = marked_processes(mark, proc)
         parents = {_parent(proc / str(pid)) for pid in pids} - set(pids) - {None, os.getpid()}
         owner = next((pid for pid in sorted(filter(None, parents)) if _is_slowpath(proc / str(pid))), None)
-        found.append(Leftover(mark, tuple(pids), owner))
-    return found
+        leftovers.append(Leftover(mark, tuple(pids), owner))
+    return leftovers
 
 
 def _mark(entry: Path) -> str | None:
@@ -183,11 +183,11 @@ def save_stacks(job: str, path: Path, search: str | None = None, proc: Path = Pa
     Raises nothing: what can't be had is stated in the file, and a file that can't be written is left out.
     """
     ranks = sorted((rank, pid) for pid in marked_processes(job, proc) if (rank := _rank_of(pid, proc)) is not None)
-    found = next((debugger for debugger in DEBUGGERS if shutil.which(debugger.name, path=search)), None)
+    debugger = next((debugger for debugger in DEBUGGERS if shutil.which(debugger.name, path=search)), None)
     end = time.monotonic() + ALL_LIMIT_S
     heads, bodies = [], []
     for rank, pid in ranks[:MOST_RANKS]:
-        text, why_not = _stack(found, pid, min(ONE_LIMIT_S, end - time.monotonic()))
+        text, why_not = _stack(debugger, pid, min(ONE_LIMIT_S, end - time.monotonic()))
         where = innermost(text) if text else why_not
         heads.append(f"rank {rank} (process {pid}, {_state(pid, proc)}): {where}")
         bodies.append(f"==== rank {rank}, process {pid}, waits in the kernel at {_kernel(pid, proc)} ====\n{text}")
@@ -312,9 +312,9 @@ def signal_in(code: int, text: str) -> str | None:
         return _name(-code)
     if 128 < code < 128 + 65:
         return _name(code - 128)
-    for found in re.finditer(r"(?:signal|Signal:?|SIGNAL:)\s*(?:\w+ \()?(\d+)\b", text):
-        if int(found.group(1)) not in (signal.SIGTERM, signal.SIGKILL):
-            return _name(int(found.group(1)))
+    for match in re.finditer(r"(?:signal|Signal:?|SIGNAL:)\s*(?:\w+ \()?(\d+)\b", text):
+        if int(match.group(1)) not in (signal.SIGTERM, signal.SIGKILL):
+            return _name(int(match.group(1)))
     return None
 
 
@@ -479,8 +479,8 @@ class _Running:
             stopped = _look(self._id, job.stacks, job.environ) or stopped
         _end(process, self._id, gently=stopped is not None)
         wall_s = (self._over if self._over is not None else time.monotonic()) - self._begun
-        found = _outcome(process.returncode, stopped, job.stdout, job.stderr, wall_s)
-        self._outcome = replace(found, is_late=self._is_late)
+        outcome = _outcome(process.returncode, stopped, job.stdout, job.stderr, wall_s)
+        self._outcome = replace(outcome, is_late=self._is_late)
 
     def interrupted(self) -> Outcome:
         """Its outcome after Ctrl-C, which ends it if it still runs."""

@@ -24,7 +24,7 @@ _MOVED_RATIO = 1.5  # of the time left over what was said before: so much is sai
 class Progress(Protocol):
     """What `execute` reports to. `done` and `total` count planned launches; left_s is None while unknown."""
 
-    def step(self, done: int, total: int, left_s: float | None, what: str) -> None: ...
+    def step(self, done: int, total: int, left_s: float | None, running: str) -> None: ...
     def note(self, text: str) -> None: ...
     def close(self) -> None: ...
 
@@ -35,7 +35,7 @@ class Quiet:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
 
-    def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
+    def step(self, done: int, total: int, left_s: float | None, running: str) -> None:
         """Ignore the step: nothing is shown."""
 
     def note(self, text: str) -> None:
@@ -55,7 +55,7 @@ class Plain(Quiet):
         self._last: float | None = None
         self._end: float | None = None  # as it was said last
 
-    def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
+    def step(self, done: int, total: int, left_s: float | None, running: str) -> None:
         """A line at the first and last step, and in between at most every `every_s` seconds; at once where the time
         left is another than was said.
         """
@@ -95,10 +95,10 @@ class ProgressBar:
         self._task = self._bar.add_task("", total=1)
         self._bar.start()
 
-    def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
+    def step(self, done: int, total: int, left_s: float | None, running: str) -> None:
         """Redraw."""
         left = f"{duration(left_s)} left  " if left_s is not None else ""
-        self._bar.update(self._task, completed=done, total=total, description=f"{left}{line(what)}")
+        self._bar.update(self._task, completed=done, total=total, description=f"{left}{line(running)}")
         self._bar.refresh()
 
     def note(self, text: str) -> None:

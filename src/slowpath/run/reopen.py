@@ -88,8 +88,8 @@ def mpi_again(
     Args: option: as --mpi; nothing else is then looked at.  trust: where none is found, the stated path is started.
     Raises: EnvironmentFailure: it is not here.  UsageError: the option names nothing.
     """
-    found = list(_candidates(was, environ, option))
-    same = [mpi for mpi in found if was.is_(mpi)]
+    candidates = list(_candidates(was, environ, option))
+    same = [mpi for mpi in candidates if was.is_(mpi)]
     if same:
         place = os.path.realpath(was.mpiexec) if was.is_at_a_place and was.mpiexec else None
         return next((mpi for mpi in same if os.path.realpath(mpi.mpiexec) == place), same[0])
@@ -100,7 +100,7 @@ def mpi_again(
         raise EnvironmentFailure(
             f"{where}: was measured with {was.words}, which is now {mpi.identity}; start a new run"
         )
-    here = ", ".join(dict.fromkeys(f"{mpi.identity} ({mpi.mpiexec})" for mpi in found)) or "no MPI"
+    here = ", ".join(dict.fromkeys(f"{mpi.identity} ({mpi.mpiexec})" for mpi in candidates)) or "no MPI"
     other = "" if option else ", or use what the folder names with --trust"
     raise EnvironmentFailure(
         f"{where}: was measured with {was.words}, but {'--mpi names' if option else 'found here:'} {here}; name "
@@ -110,7 +110,7 @@ def mpi_again(
 
 def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> Iterator[Mpi]:
     if option:
-        yield from choose_mpis(option, None, environ).found
+        yield from choose_mpis(option, None, environ).mpis
         return
     yield from find_all(environ)
     for launcher in _of_engines(was.engine_key, environ):
@@ -187,14 +187,14 @@ def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | No
 
     Args: resolve: by the short name of the MPI; None: that of environments for every MPI.
     """
-    found = []
+    variables = []
     for environment in environments:
         known = environment.setting is not None and environment.mpi in resolve
         own = resolve[environment.mpi](environment.setting)[0] if known and environment.setting else {}
         for name, value in environment.variables.items():
             if own.get(name) != value and (why := why_code(name, value)) is not None:
-                found.append(ChoosingVariable(name, value, environment.name, why))
-    return found
+                variables.append(ChoosingVariable(name, value, environment.name, why))
+    return variables
 
 
 def _problems(plan: Plan) -> Iterator[str]:
@@ -366,20 +366,20 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     return Reopened(plan, commands_for(libraries, environ), here, notes)
 
 
-def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
+def what_is_left(run: Path, reopened: Reopened) -> tuple[Schedule, int]:
     """Return what is left to do, and the number of this machine, as LaunchInfo.machine, which run.json then has.
 
     Raises: RecordError, EnvironmentFailure: run.json can't be read or written.
     """
-    schedule = schedule_after(run, found.plan)
+    schedule = schedule_after(run, reopened.plan)
     if not schedule.launches_left():
         return schedule, 0
     info = read_run(run)
-    machine = _number_of(info, found.here)
-    machines = [*info.machines, dict(found.here)] if machine > len(info.machines) else info.machines
+    machine = _number_of(info, reopened.here)
+    machines = [*info.machines, dict(reopened.here)] if machine > len(info.machines) else info.machines
     if len(machines) > MOST_MACHINES:
         raise EnvironmentFailure(f"{run}: was already resumed on {MOST_MACHINES} machines; start a new run")
-    write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *found.notes]))
+    write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *reopened.notes]))
     return schedule, machine
 
 
@@ -429,17 +429,17 @@ def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, te
     network = network_is_up()
     by_name = {was.short_name: resolver(was.name or "", was.version, None, network) for was in of_run}
     resolve = {**by_name, None: by_name[of_run[0].short_name]}
-    found = [
+    settings = [
         setting for setting in choosing_code(plan.environments, resolve) if terms.own.get(setting.name) != setting.value
     ]
     if terms.trust:
-        for setting in found:
+        for setting in settings:
             tell(f"trusted: {setting.words}")
         return
-    if found:
-        more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
+    if settings:
+        more = f" ({len(settings) - 1} more)" if len(settings) > 1 else ""
         raise EnvironmentFailure(
-            f"{run}: sets {found[0].words}{more}; a folder must not choose what is run here: look at it, then add "
+            f"{run}: sets {settings[0].words}{more}; a folder must not choose what is run here: look at it, then add "
             "--trust"
         )
 
@@ -449,16 +449,16 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
     known = [machine for machine in info.measured_on if not differing(machine, here)]
     differ = [] if known else differing(info.machine, here)
     for difference in differ:
-        tell(f"differs: {difference.what}: {difference.there} in {run}, {difference.here} here")
+        tell(f"differs: {difference.fact}: {difference.there} in {run}, {difference.here} here")
     moved = not any(host_of(machine) in (host_of(here), "unknown") for machine in known or [info.machine])
     if moved:
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")
     if trust or not (differ or (moved and not here.get("allocation"))):
         return
-    what = ", ".join(difference.what for difference in differ) or "host, and no batch system chose it"
+    listed = ", ".join(difference.fact for difference in differ) or "host, and no batch system chose it"
     raise EnvironmentFailure(
         f"{run}: was measured on {in_words(info.machine)}, not on this machine ({in_words(here)}), which differs "
-        f"in: {what}; {what_to_do}"
+        f"in: {listed}; {what_to_do}"
     )
 
 

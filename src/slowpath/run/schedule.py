@@ -120,7 +120,7 @@ class Paces:
             plan, launches = read_plan(run / "plan.json"), read_launches(run)
         except (OSError, SlowpathError):
             return
-        wall_s = {one.launch: one.wall_s for one in launches if one.ended == "ok" and one.wall_s}
+        wall_s = {launch.launch: launch.wall_s for launch in launches if launch.ended == "ok" and launch.wall_s}
         self.learn(plan, ranks, wall_s, nodes)
 
     def learn(self, plan: Plan, ranks: int, wall_s: Mapping[int, float], nodes: int = 1) -> None:
@@ -130,7 +130,7 @@ class Paces:
     def pace(self, ranks: int) -> Pace:
         """Of these ranks; of all others where nothing is known of these."""
         own = self._times.get(ranks)
-        return pace_of(own or [one for times in self._times.values() for one in times])
+        return pace_of(own or [launch for times in self._times.values() for launch in times])
 
     def ratio(self, ranks: int) -> float | None:
         """Wall time over the estimated, as most kinds of launches of these ranks took it; None: too few are over."""
@@ -169,14 +169,14 @@ class NodeHealth:
 
         A node of which every pair failed, with FEWEST_FAILURES partners at least that did start with other nodes.
         """
-        found = {}
+        reasons = {}
         for node, failed in self._failed_with.items():
             proven = {partner: why for partner, why in failed.items() if self._started_with.get(partner)}
             if not self._started_with.get(node) and len(proven) >= FEWEST_FAILURES:
                 partners = ", ".join(proven)
                 why = next(iter(proven.values()))
-                found[node] = f"{node} is left out: its pairs with {partners}, which start with others, failed: {why}"
-        return found
+                reasons[node] = f"{node} is left out: its pairs with {partners}, which start with others, failed: {why}"
+        return reasons
 
 
 # How far one launch came: its cells, from what the engine wrote in events.jsonl.

@@ -30,13 +30,13 @@ ADVICE = (*REMEDIES, *MORE)
 
 def find_advice(name: str, axis: str) -> Remedy:
     """Raises: UsageError: nothing has that name, or it does not help on the slow side of this axis."""
-    found = next((advice for advice in ADVICE if advice.name == name), None)
-    if found is None:
+    advice = next((advice for advice in ADVICE if advice.name == name), None)
+    if advice is None:
         fitting = ", ".join(f"'{advice.name}'" for advice in ADVICE if axis in advice.axes)
         raise UsageError(f"there is no remedy '{name}'; for axis {axis} there are {fitting or 'none'}")
-    if axis not in found.axes:
-        raise UsageError(f"remedy '{name}' is for {listed(found.axes)}, not for axis {axis}")
-    return found
+    if axis not in advice.axes:
+        raise UsageError(f"remedy '{name}' is for {listed(advice.axes)}, not for axis {axis}")
+    return advice
 
 
 def advice_text(name: str) -> str:

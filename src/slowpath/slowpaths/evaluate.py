@@ -30,7 +30,7 @@ def findings(
     Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  paths: slow paths to look for.
     """
     evidence = Facts(results.run, results.cells, results.contrasts, roles, skipped=results.skipped)
-    found = [
+    concluded = [
         _finding(evidence, path, observation)
         for path in paths
         for observation in path.observe(evidence)
@@ -39,7 +39,7 @@ def findings(
     # Where ranks share a processor the times of messages are turns of the scheduler (0.65 us became 5.3 us, and a put
     # under a lock 46 us): no finding of such a placement can be judged. That it is so stands first in the verdict.
     spoilt = {placement.name for placement in crowded(results.run.placements)}
-    return merged([finding for finding in found if finding.placement not in spoilt])
+    return merged([finding for finding in concluded if finding.placement not in spoilt])
 
 
 def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding:
@@ -84,16 +84,16 @@ def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[object,
     return list(groups.values())
 
 
-def _rank(one: Finding) -> Rank:
+def _rank(finding: Finding) -> Rank:
     """What speaks for those that it is folded with: what is the user's own, what has a law, what costs most."""
-    law = one.law is not None and one.law.name is not None
-    own = one.affects_default is not False
-    return (own, _STATUS[one.status], law, one.interval is not None, one.excess_s or 0.0)
+    law = finding.law is not None and finding.law.name is not None
+    own = finding.affects_default is not False
+    return (own, _STATUS[finding.status], law, finding.interval is not None, finding.excess_s or 0.0)
 
 
-def _unsure_ratio(one: Finding) -> float:
+def _unsure_ratio(finding: Finding) -> float:
     """How wide the interval of the cost that the law adds last is, over the cost; infinite where none is known."""
-    terms = one.law.coefficients if one.law else []
+    terms = finding.law.coefficients if finding.law else []
     if not terms or terms[-1].interval is None or not terms[-1].value:
         return float("inf")
     low, high = terms[-1].interval
@@ -115,8 +115,8 @@ def _folded(group: Sequence[Finding]) -> Finding:
     return _with(first, [finding for finding in ranked if finding is not first])
 
 
-def _law(one: Finding) -> str | None:
-    return one.law.name if one.law else None
+def _law(finding: Finding) -> str | None:
+    return finding.law.name if finding.law else None
 
 
 def _with(first: Finding, others: Sequence[Finding]) -> Finding:

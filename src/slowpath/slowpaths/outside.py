@@ -9,8 +9,8 @@ OUTSIDE: SlowPath = SlowPath(
     code="SP078",
     name="outside of healthy runs",
     title="Slower than in healthy runs",
-    what="Calls of MPI take longer here than in runs of machines that are known to be healthy. The finding says which "
-    "calls, under which condition, and how much longer: so much each time, each byte or each block.",
+    summary="MPI calls take longer here than on machines that are known to be healthy. It names the calls, the "
+    "condition under which they are slow, and the added time: per call, per byte or per block.",
     needs="Cells whose intervals lie beyond everything that healthy runs showed, by a margin; measured again, with "
     "lengths between those that are slow and those that are not.",
     remedy="Compare with a machine or an installation that is not slow: its library, settings, drivers and kernel. "

@@ -17,18 +17,17 @@ from slowpath.slowpaths.outside import OUTSIDE
 from slowpath.slowpaths.program import calls, excess, managed, outside, waiting
 
 # Each module of this package that is called by its code declares one.
-_DECLARED = (one.name for one in pkgutil.iter_modules(slowpaths.__path__) if one.name.startswith("sp"))
+_DECLARED = (module.name for module in pkgutil.iter_modules(slowpaths.__path__) if module.name.startswith("sp"))
 _BY_CODE: tuple[SlowPath, ...] = tuple(
     import_module(f"{slowpaths.__name__}.{name}").SLOW_PATH for name in sorted(_DECLARED)
 )
-_ACCOUNTS: tuple[SlowPath, ...] = tuple(one.SLOW_PATH for one in (calls, excess, managed, outside, waiting))
+_ACCOUNTS: tuple[SlowPath, ...] = tuple(module.SLOW_PATH for module in (calls, excess, managed, outside, waiting))
 SLOW_PATHS = tuple(sorted((*_BY_CODE, OUTSIDE, *_ACCOUNTS), key=lambda path: path.code))
 PROGRAM_SLOW_PATHS = tuple(path for path in SLOW_PATHS if isinstance(path, ProgramSlowPath))
 _T = TypeVar("_T", Remedy, ProgramRemedy)
 
 
 def _once(remedies: Iterable[_T]) -> tuple[_T, ...]:
-    """Each object once, in the order of its first slow path; several slow paths share some."""
     return tuple({id(remedy): remedy for remedy in remedies}.values())
 
 

@@ -28,7 +28,6 @@ from slowpath.mpi.settings import TUNINGS
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:
-    """The allocation lengthened to a multiple of 2 MiB, on each side."""
     lengths = side_values(parameters.get("buffer_bytes", "message"))
     bases = [parameters.get("message_bytes", "") if length == "message" else length for length in lengths]
     extras = side_values(parameters.get("overalloc_bytes", ""))

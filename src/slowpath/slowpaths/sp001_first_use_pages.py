@@ -71,7 +71,7 @@ def pays_by_allocation(law: FittedLaw) -> bool:
     must not be.
     """
     growing = [coefficient.excludes_zero for coefficient in law.coefficients if coefficient.per]
-    return law.name in _PAYERS and not (growing and all(one is False for one in growing))
+    return law.name in _PAYERS and not (growing and all(grows is False for grows in growing))
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
@@ -80,28 +80,29 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """
     lines = lines_along(facts, *ALLOCATIONS, phase="first", metrics=METRICS)
     kept = (line for line in lines if not any("none" in parameter(cell, "touch") for cell in line.cells))
-    found = [seen for line in kept if (seen := _over_allocations(facts, line)) is not None]
-    named = {cell for seen in found for cell in seen.cells}
-    return [*found, *(_of_log(facts, one) for one in _pairs_of_logs(facts) if one.slow.cell not in named)]
+    observations = [seen for line in kept if (seen := _over_allocations(facts, line)) is not None]
+    named = {cell for seen in observations for cell in seen.cells}
+    return [*observations, *(_of_log(facts, pair) for pair in _pairs_of_logs(facts) if pair.slow.cell not in named)]
 
 
 def _pairs_of_logs(facts: Facts) -> list[Slowdown]:
     """Both parts of one log of GPU memory, too few lengths for a line: the first message from the longer is slower."""
-    found = facts.slowdowns("overalloc_bytes", phase="first") if facts.imported else []
+    slowdowns = facts.slowdowns("overalloc_bytes", phase="first") if facts.imported else []
     return [
-        one
-        for one in found
-        if is_device(one.slow) and one.metric == _primary(one.slow) and one.ratio.least >= LAW_RATIO
-        if int(side_values(parameter(one.slow, "overalloc_bytes", "0"))[0]) % HUGE_PAGE_BYTES
+        slowdown
+        for slowdown in slowdowns
+        if is_device(slowdown.slow) and slowdown.metric == _primary(slowdown.slow) and slowdown.ratio.least >= LAW_RATIO
+        if int(side_values(parameter(slowdown.slow, "overalloc_bytes", "0"))[0]) % HUGE_PAGE_BYTES
     ]
 
 
-def _of_log(facts: Facts, one: Slowdown) -> Observation:
-    """First messages of both lengths, and later ones of the same buffers."""
-    kinds = " ".join([memory([one.slow]), "memory", *gpus([one.slow])])
-    wording = Wording(f"first {{size}}messages from {_buffer(one.slow)} in {kinds}", f"from {_buffer(one.fast)}", kinds)
-    slow, fast = (format_time(_value_s(cell, one.metric, "steady")) for cell in (one.slow, one.fast))
-    seen = slowdown_observed(facts, [one], wording)
+def _of_log(facts: Facts, slowdown: Slowdown) -> Observation:
+    kinds = " ".join([memory([slowdown.slow]), "memory", *gpus([slowdown.slow])])
+    wording = Wording(
+        f"first {{size}}messages from {_buffer(slowdown.slow)} in {kinds}", f"from {_buffer(slowdown.fast)}", kinds
+    )
+    slow, fast = (format_time(_value_s(cell, slowdown.metric, "steady")) for cell in (slowdown.slow, slowdown.fast))
+    seen = slowdown_observed(facts, [slowdown], wording)
     return replace(seen, evidence=(*seen.evidence, f"later messages from the same buffers take {slow} and {fast}"))
 
 
@@ -114,7 +115,6 @@ def _primary(cell: CellResult) -> str | None:
 
 
 def _value_s(cell: CellResult, metric: str, phase: str) -> float:
-    """Of a phase that the cell has."""
     estimate = cell.estimate(metric, phase)
     assert estimate is not None
     return estimate.value
@@ -144,7 +144,7 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
     )
     kinds = memory(line.cells)
     where = gpus(line.cells)  # ways inside a GPU and between two differ in kind
-    what = f"The first {sizes([slow])} message".replace("  ", " ")
+    first_message = f"The first {sizes([slow])} message".replace("  ", " ")
     against = f"from {_buffer(fast)}"
     cost = f"; cost: {cost_words(law)}" if law.name else "; its growth law is unknown"
     several = facts.imported and len({cell.environment for cell in line.cells}) > 1
@@ -153,8 +153,8 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
         use,
         about=", ".join(["first use", kinds, *where]),
         place=facts.place(line.cells, where_words(line.cells, *where)),
-        text=f"{what} from {_buffer(slow)} in {' '.join([kinds, 'memory', *where])} is {ratio_words(ratio)} slower "
-        f"than {against}: {times_words(use)}{cost}.",
+        text=f"{first_message} from {_buffer(slow)} in {' '.join([kinds, 'memory', *where])} is {ratio_words(ratio)} "
+        f"slower than {against}: {times_words(use)}{cost}.",
         phase="first",
         affects_default=None if facts.imported else facts.as_found(slow),
         cells=tuple(cell.cell for cell in line.cells),
@@ -166,7 +166,6 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
 
 
 def _lengths(line: Line) -> Floats:
-    """Of the allocations, bytes, shape (points,)."""
     return next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
 
 
@@ -182,8 +181,8 @@ def _reference(line: Line, slow: int) -> int:
     lengths = _lengths(line)
     near = [i for i in range(line.sweep.points) if 0.5 * lengths[slow] <= lengths[i] <= 2 * lengths[slow]]
     fast = min(near, key=lambda i: line.centre_s[i])
-    found = line.picked_ratio(slow, fast)
-    clear = found.beyond if found.interval else found.value > 1 + line.minimum_effect
+    picked = line.picked_ratio(slow, fast)
+    clear = picked.beyond if picked.interval else picked.value > 1 + line.minimum_effect
     return fast if clear else line.fastest
 
 
@@ -196,10 +195,10 @@ def _between(facts: Facts, line: Line, slow: int, fast: int) -> tuple[Ratio, str
     for slowdown in facts.all_slowdowns:
         if (slowdown.slow.cell, slowdown.fast.cell) == cells and _both_first(slowdown, line.sweep.metric):
             return slowdown.ratio, slowdown.contrast, slowdown.fast
-    found = line.picked_ratio(slow, fast)
-    if found.interval is None and facts.imported:
+    picked = line.picked_ratio(slow, fast)
+    if picked.interval is None and facts.imported:
         return _of_twin(facts, line, slow)
-    return found, None, line.cells[fast]
+    return picked, None, line.cells[fast]
 
 
 def _of_twin(facts: Facts, line: Line, slow: int) -> tuple[Ratio, str | None, CellResult]:
@@ -211,8 +210,8 @@ def _of_twin(facts: Facts, line: Line, slow: int) -> tuple[Ratio, str | None, Ce
     return Ratio(1.0, None, False), None, line.cells[slow]
 
 
-def _both_first(one: Slowdown, metric: str) -> bool:
-    return one.metric == metric and one.slow_phase == one.fast_phase == "first"
+def _both_first(slowdown: Slowdown, metric: str) -> bool:
+    return slowdown.metric == metric and slowdown.slow_phase == slowdown.fast_phase == "first"
 
 
 def _buffer(cell: CellResult) -> str:
@@ -242,7 +241,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP001",
     name="first use by pages",
     title="The first message from a buffer pays for every page of its allocation",
-    what="The library maps or pins a buffer when it first sends from it, and pays for every page of the mapping. "
+    summary="The library maps or pins a buffer when it first sends from it, and pays for every page of the mapping. "
     "GPU drivers map with the largest page that divides length and base: 1 GiB + 1 byte takes 262145 pages of "
     "4 KiB, 1 GiB takes 512 of 2 MiB. A short message from a long buffer pays for all of it.",
     needs="Allocation lengths with and without a remainder at one message length: law 'granules', 'pages' or "

@@ -38,33 +38,35 @@ def observe(facts: Facts) -> Sequence[Observation]:
     if facts.imported:
         return _of_logs(facts)
     slower = (slowdown for slowdown in facts.slowdowns("memory", phase="steady") if _pinned_is_slower(slowdown))
-    found = [slowdown for slowdown in slower if _is_written(slowdown.fast)]
-    groups = grouped(found, lambda one: place_key(one.slow))
+    written = [slowdown for slowdown in slower if _is_written(slowdown.fast)]
+    groups = grouped(written, lambda slowdown: place_key(slowdown.slow))
     return [slowdown_observed(facts, group, _WORDING) for group in groups]
 
 
 def _of_logs(facts: Facts) -> Sequence[Observation]:
     """Each two conditions apart: logs of other conditions do not agree with one another, they differ."""
-    found = [
+    slowdowns = [
         slowdown for slowdown in facts.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(slowdown)
     ]
-    inside = [one for one in found if not _leaves_the_node(facts.stated(one.slow))]
-    alike = [one for one in inside if facts.stated(one.slow) == facts.stated(one.fast) and not _unknown(facts, one)]
+    inside = [slowdown for slowdown in slowdowns if not _leaves_the_node(facts.stated(slowdown.slow))]
+    known = [slowdown for slowdown in inside if not _unknown(facts, slowdown)]
+    alike = [slowdown for slowdown in known if facts.stated(slowdown.slow) == facts.stated(slowdown.fast)]
 
-    def apart(one: Slowdown) -> tuple[object, ...]:
-        return _is_written(one.fast), *(tuple(facts.stated(cell).items()) for cell in (one.slow, one.fast))
+    def apart(slowdown: Slowdown) -> tuple[object, ...]:
+        sides = slowdown.slow, slowdown.fast
+        return _is_written(slowdown.fast), *(tuple(facts.stated(cell).items()) for cell in sides)
 
     return [_of_group(facts, group) for group in grouped(alike or inside, apart)]
 
 
-def _unknown(facts: Facts, one: Slowdown) -> list[str]:
-    slow, fast = facts.stated(one.slow), facts.stated(one.fast)
+def _unknown(facts: Facts, slowdown: Slowdown) -> list[str]:
+    slow, fast = facts.stated(slowdown.slow), facts.stated(slowdown.fast)
     return [name for name in _CONDITIONS if name not in slow or name not in fast]
 
 
 def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     """What is stated of the slow and the fast side decides what may be concluded."""
-    top = max(group, key=lambda one: one.excess_s)
+    top = max(group, key=lambda slowdown: slowdown.excess_s)
     slow, fast = facts.stated(top.slow), facts.stated(top.fast)
     wording = _WORDING if (written := _is_written(top.fast)) else _UNWRITTEN
     if unknown := _unknown(facts, top):  # each of these logs may be a condition of its own
@@ -83,12 +85,11 @@ def _leaves_the_node(stated: Mapping[str, str]) -> bool:
 
 
 def _is_written(cell: CellResult) -> bool:
-    """Whether the sender's pages were written before the first message."""
     return parameter(cell, "touch", "write").split(":")[0] == "write"
 
 
-def _pinned_is_slower(one: Slowdown) -> bool:
-    slow, fast = (parameter(cell, "memory", "host") for cell in (one.slow, one.fast))
+def _pinned_is_slower(slowdown: Slowdown) -> bool:
+    slow, fast = (parameter(cell, "memory", "host") for cell in (slowdown.slow, slowdown.fast))
     return slow in _PINNED and fast == "host"
 
 
@@ -127,7 +128,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP007",
     name="pinned host memory",
     title="Messages from pinned host memory are slower inside a node",
-    what="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
+    summary="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
     "memory. The driver maps it with small pages, which a single copy handles page by page.",
     needs="The same messages from both kinds of memory, written before. Explained when small pages are "
     "observed under the pinned buffers and system time accounts for the excess.",

@@ -23,15 +23,14 @@ _WORDING = Wording("{size}messages from host memory on small pages", "from huge 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of page kinds in which huge pages are faster for later messages."""
-    found = [slowdown for slowdown in facts.slowdowns("pages", phase="steady") if _huge_is_faster(slowdown)]
-    groups = grouped(found, lambda one: place_key(one.slow, "pages"))
+    slowdowns = [slowdown for slowdown in facts.slowdowns("pages", phase="steady") if _huge_is_faster(slowdown)]
+    groups = grouped(slowdowns, lambda slowdown: place_key(slowdown.slow, "pages"))
     return [slowdown_observed(facts, group, _WORDING) for group in groups]
 
 
-def _huge_is_faster(one: Slowdown) -> bool:
-    """The fast side stands on huge pages; the slow one does not."""
-    slow, fast = page_bytes(one.slow), page_bytes(one.fast)
-    asked = one.fast_value.split(":")[0] == "huge"
+def _huge_is_faster(slowdown: Slowdown) -> bool:
+    slow, fast = page_bytes(slowdown.slow), page_bytes(slowdown.fast)
+    asked = slowdown.fast_value.split(":")[0] == "huge"
     return (fast or (HUGE_PAGE_BYTES if asked else 0)) == HUGE_PAGE_BYTES != slow
 
 
@@ -65,7 +64,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP008",
     name="small-page host memory",
     title="Messages from small pages are slower than from huge pages",
-    what="Long messages inside a node cost more from pages of 4 KiB than from pages of 2 MiB: for a single copy "
+    summary="Long messages inside a node cost more from pages of 4 KiB than from pages of 2 MiB: for a single copy "
     "(CMA, XPMEM) the kernel looks up and pins each page.",
     needs="The same messages from huge and from small pages, from 2 MiB on. Explained when page kinds are observed, "
     "the kernel's time accounts for the excess, and calls of a single copy were counted.",

@@ -26,8 +26,9 @@ _WORDS = {
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments in which one side is forced onto another way: whichever is slower is reported."""
-    found = [one for one in facts.slowdowns("environment", phase="steady") if _slow_side(facts, one) is not None]
-    groups = grouped(found, lambda one: (_slow_side(facts, one), *place_key(one.slow, "environment")))
+    every = facts.slowdowns("environment", phase="steady")
+    slowdowns = [slowdown for slowdown in every if _slow_side(facts, slowdown) is not None]
+    groups = grouped(slowdowns, lambda pair: (_slow_side(facts, pair), *place_key(pair.slow, "environment")))
     return [_observation(facts, group) for group in groups if _is_firm(facts, group)]
 
 
@@ -42,12 +43,12 @@ def _is_firm(facts: Facts, group: Sequence[Slowdown]) -> bool:
     return len(lengths) >= FEWEST_LENGTHS or max(slowdown.ratio.least for slowdown in group) >= CLEAR_RATIO
 
 
-def _slow_side(facts: Facts, one: Slowdown) -> str | None:
+def _slow_side(facts: Facts, slowdown: Slowdown) -> str | None:
     """What the slow side does; None: the contrast is not about a way inside the node."""
-    slow, fast = facts.setting(one.slow) or "", facts.setting(one.fast) or ""
-    if slow in _FORCED and facts.as_found(one.fast):
+    slow, fast = facts.setting(slowdown.slow) or "", facts.setting(slowdown.fast) or ""
+    if slow in _FORCED and facts.as_found(slowdown.fast):
         return _FORCED[slow]
-    return _AVOIDED.get(fast) if facts.as_found(one.slow) else None
+    return _AVOIDED.get(fast) if facts.as_found(slowdown.slow) else None
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
@@ -78,7 +79,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP009",
     name="path in a node",
     title="Messages inside a node take the slower of two ways",
-    what="Long messages inside a node are copied once from process to process, twice through shared memory, or go "
+    summary="Long messages inside a node are copied once from process to process, twice through shared memory, or go "
     "through the network's module. The kernel refuses process_vm_readv, the library lacks it, or a variable "
     "chose another way. From small pages a single copy can be the slower one.",
     needs="The same messages with the library's default, with single copy off and on the network's path. Explained "

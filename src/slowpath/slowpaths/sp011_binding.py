@@ -23,10 +23,10 @@ _SWITCHES = "involuntary_switches"
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of placements, whichever side is slower."""
     unasked = {placement.name for placement in facts.run.placements if placement.bind == INHERITED}
-    found = [
+    slowdowns = [
         slowdown for slowdown in facts.slowdowns("placement", phase="steady") if slowdown.slow.placement not in unasked
     ]
-    groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "placement")))
+    groups = grouped(slowdowns, lambda pair: (pair.slow_value, pair.fast_value, *place_key(pair.slow, "placement")))
     clear = [group for group in groups if max(slowdown.ratio.least for slowdown in group) >= LAW_RATIO]
     return [_observation(facts, group) for group in clear]
 
@@ -40,14 +40,14 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """The processors that the ranks were allowed to use, and how often something else took them away."""
     slow, fast = sides(facts, seen)
-    one, other = (facts.processors(cell) for cell in (slow, fast))
-    if one is None or other is None:
+    allowed, other = (facts.processors(cell) for cell in (slow, fast))
+    if allowed is None or other is None:
         return Support("missing", "the processors of the ranks were not recorded")
-    line = f"allowed processors: {one.words} where it is slow, {other.words} where it is not"
-    if one.shared and not other.shared:
+    line = f"allowed processors: {allowed.words} where it is slow, {other.words} where it is not"
+    if allowed.shared and not other.shared:
         return Support("shown", "ranks share one processor where it is slow", (line,))
     more, fewer = (total(cell, seen.phase, _SWITCHES) for cell in (slow, fast))
-    if one.movable and not other.movable and more is not None and fewer is not None and more > 2 * fewer:
+    if allowed.movable and not other.movable and more is not None and fewer is not None and more > 2 * fewer:
         switches = f"{more:.0f} involuntary switches where it is slow, {fewer:.0f} where it is not"
         return Support("shown", "unbound ranks are taken off their processors", (line, switches))
     return Support(
@@ -59,7 +59,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP011",
     name="binding",
     title="Message speed depends on where ranks are placed",
-    what="Ranks that share a processor take turns; ranks that are not bound migrate, and lose their caches.",
+    summary="Ranks that share a processor take turns; ranks that are not bound migrate, and lose their caches.",
     needs="The same messages under two placements. Explained when two ranks may only use the same processor on the "
     "slow side alone, or unbound ranks are switched more often.",
     remedy="Bind each rank to a core of its own (mpiexec -bind-to core, srun --cpu-bind=cores).",

@@ -51,13 +51,13 @@ def protocol_switches(facts: Facts) -> Iterator[ProtocolSwitch]:
             continue
         law = line.among(_SWITCH_LAWS)
         clear = [
-            one
+            switch
             for bracket, before, after in _stretches(law)
-            if (one := _switch(line, law, bracket, (before, after))) is not None
-            if one.ratio.beyond and one.ratio.value >= CLEAR_RATIO
+            if (switch := _switch(line, law, bracket, (before, after))) is not None
+            if switch.ratio.beyond and switch.ratio.value >= CLEAR_RATIO
         ]
         if clear:
-            yield max(clear, key=lambda one: one.ratio.value)
+            yield max(clear, key=lambda switch: switch.ratio.value)
 
 
 _Side = tuple[Coefficient, Coefficient]
@@ -72,8 +72,8 @@ def _stretches(law: FittedLaw) -> list[tuple[Bracket, _Side, _Side]]:
     terms = list(zip(law.coefficients[::2], law.coefficients[1::2], strict=True))
     near = [bracket.up_to <= WIDEST * max(1.0, bracket.above) for bracket in law.brackets]
     every = zip(law.brackets, terms, terms[1:], strict=False)
-    kept = [one for one, is_near in zip(every, near, strict=False) if is_near]
-    return [one for one in kept if _has_latency(one[1]) and _has_latency(one[2])]
+    kept = [point for point, is_near in zip(every, near, strict=False) if is_near]
+    return [point for point in kept if _has_latency(point[1]) and _has_latency(point[2])]
 
 
 def _has_latency(side: _Side) -> bool:
@@ -91,7 +91,7 @@ def _switch(line: Line, law: FittedLaw, bracket: Bracket, sides: tuple[_Side, _S
     lengths = line.sweep.covariates[MESSAGE]
     ends = [line.cells[int(np.flatnonzero(lengths == end)[0])] for end in (bracket.up_to, bracket.above)]
     slow_cell, fast_cell = ends if rising else ends[::-1]
-    others = [one for one in law.brackets if one is not bracket]
+    others = [other for other in law.brackets if other is not bracket]
     return ProtocolSwitch(
         slow=slow_cell,
         fast=fast_cell,
@@ -106,7 +106,6 @@ def _switch(line: Line, law: FittedLaw, bracket: Bracket, sides: tuple[_Side, _S
 
 
 def _at(side: _Side, length: float) -> Floats:
-    """Time of a message of this length by one stretch's line, in each launch."""
     constant_s, each_s = (np.array(term.launch_values, dtype=np.float64) for term in side)
     times: Floats = constant_s + each_s * length
     return times
@@ -129,26 +128,26 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return [_observation(facts, switch) for switch in protocol_switches(facts)]
 
 
-def _observation(facts: Facts, one: ProtocolSwitch) -> Observation:
-    bracket = one.law.brackets[0]
+def _observation(facts: Facts, switch: ProtocolSwitch) -> Observation:
+    bracket = switch.law.brackets[0]
     low, high = format_bytes(int(bracket.above)), format_bytes(int(bracket.up_to))
-    before_s, after_s = (one.fast_s, one.slow_s) if one.rising else (one.slow_s, one.fast_s)
+    before_s, after_s = (switch.fast_s, switch.slow_s) if switch.rising else (switch.slow_s, switch.fast_s)
     is_exact = bracket.up_to - bracket.above <= 1
     where = f"{low} protocol switch" if is_exact else f"protocol switch between {low} and {high}"
     said = (
-        f"At the {where} {_METRICS.get(one.metric, one.metric)} {'jumps' if one.rising else 'falls'} "
-        f"{ratio_words(one.ratio)}: {format_time(before_s)} below, {format_time(after_s)} above"
+        f"At the {where} {_METRICS.get(switch.metric, switch.metric)} {'jumps' if switch.rising else 'falls'} "
+        f"{ratio_words(switch.ratio)}: {format_time(before_s)} below, {format_time(after_s)} above"
     )
-    kinds, pattern = memory(one.cells), parameter(one.cells[0], "pattern").replace("_", " ")
+    kinds, pattern = memory(switch.cells), parameter(switch.cells[0], "pattern").replace("_", " ")
     return observed(
-        one,
+        switch,
         about=f"switch, {kinds}",
-        place=facts.place(one.cells, [f"{kinds} memory", pattern, f"switch between {low} and {high}"]),
+        place=facts.place(switch.cells, [f"{kinds} memory", pattern, f"switch between {low} and {high}"]),
         text=f"{said}, for a message of {high}.",
-        affects_default=facts.as_found(one.cells[0]),
-        cells=tuple(cell.cell for cell in one.cells),
-        law=one.law,
-        evidence=(f"{ratio_words(one.ratio)}: both sides' lines, launch by launch",),
+        affects_default=facts.as_found(switch.cells[0]),
+        cells=tuple(cell.cell for cell in switch.cells),
+        law=switch.law,
+        evidence=(f"{ratio_words(switch.ratio)}: both sides' lines, launch by launch",),
     )
 
 
@@ -171,7 +170,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
     title="A protocol switch slows messages near its threshold",
-    what="Libraries send short messages at once (eager) and ask before long ones (rendezvous). The fixed threshold "
+    summary="Libraries send short messages at once (eager) and ask before long ones (rendezvous). The fixed threshold "
     "was tuned for another machine, or set by a variable.",
     needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit. Proven when a trial sets one of "
     "the library's variables near it, and the slow length goes by the other protocol.",

@@ -37,12 +37,12 @@ _MORE = 1.25  # instructions of the slow side over those of the fast one
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of windows of one operation, whichever side is slower."""
-    found = []
+    observations = []
     for axis in _PLACES:
         there = [slowdown for slowdown in facts.slowdowns(axis, phase="steady") if PUT in slowdown.slow.metrics]
-        groups = grouped(there, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow)))
-        found += [_observation(facts, axis, group) for group in groups]
-    return found
+        groups = grouped(there, lambda slowdown: (slowdown.slow_value, slowdown.fast_value, *place_key(slowdown.slow)))
+        observations += [_observation(facts, axis, group) for group in groups]
+    return observations
 
 
 def _observation(facts: Facts, axis: str, group: Sequence[Slowdown]) -> Observation:
@@ -161,7 +161,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP019",
     name="window kind and synchronisation",
     title="The window's kind, info keys or synchronisation make puts slow",
-    what="How a window is made and how its epochs end decides which way the library takes for a put.",
+    summary="How a window is made and how its epochs end decides which way the library takes for a put.",
     needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
     "instructions per put, and the kernel's time for it, account for half of the excess or more.",
     remedy="Window kind: MPI_Win_allocate. Info: the key that the finding names. Synchronisation: MPI_Win_lock_all "

@@ -16,33 +16,35 @@ ABOUT = "your settings"  # in sentences, until those that are responsible stand 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of the user's environment against the same without all settings, where it is the slow side."""
-    found = [
+    slowdowns = [
         slowdown
         for phase in ("steady", "first")
         for slowdown in facts.slowdowns("environment", phase=phase)
         if slowdown.fast.environment == WITHOUT_USER and facts.as_found(slowdown.slow)
     ]
-    steady = {_where(one) for one in found if one.slow_phase == "steady"}
-    kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
+    steady = {_where(slowdown) for slowdown in slowdowns if slowdown.slow_phase == "steady"}
+    kept = [slowdown for slowdown in slowdowns if slowdown.slow_phase == "steady" or _where(slowdown) not in steady]
     seen = [_observation(facts, group) for group in grouped(kept, _where)]
-    return seen or [one for contrast in facts.contrasts if (one := _without_times(facts, contrast)) is not None][:1]
+    ended = (_without_times(facts, contrast) for contrast in facts.contrasts)
+    return seen or [observation for observation in ended if observation is not None][:1]
 
 
-def _where(one: Slowdown) -> tuple[str | None, ...]:
-    cell = one.slow
+def _where(slowdown: Slowdown) -> tuple[str | None, ...]:
+    cell = slowdown.slow
     return cell.mpi, cell.placement, cell.parameters.get("memory", "host"), cell.parameters.get("device", "0")
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     """The kind of call with the largest ratio speaks: those of several kinds have no common unit."""
-    top = max(group, key=lambda one: one.ratio.least)
+    top = max(group, key=lambda slowdown: slowdown.ratio.least)
     calls = {"coll": f"MPI_{top.slow.parameters.get('collective', '').capitalize()} calls", "put": "puts"}
-    what = calls.get(top.slow.experiment, "{size}first messages" if top.slow_phase == "first" else "{size}messages")
+    messages = calls.get(top.slow.experiment, "{size}first messages" if top.slow_phase == "first" else "{size}messages")
     memory = top.slow.parameters.get("memory", "host")
     of = "" if memory == "host" else f" from {memory} memory"
-    wording = Wording(f"with {ABOUT}, {what}{of}", "without", f"{ABOUT}, {memory}", True)
-    speaking = [one for one in group if (one.slow.experiment, one.metric) == (top.slow.experiment, top.metric)]
-    others = tuple(slowdown_words(one) for one in group if one not in speaking)
+    wording = Wording(f"with {ABOUT}, {messages}{of}", "without", f"{ABOUT}, {memory}", True)
+    kind = top.slow.experiment, top.metric
+    speaking = [slowdown for slowdown in group if (slowdown.slow.experiment, slowdown.metric) == kind]
+    others = tuple(slowdown_words(slowdown) for slowdown in group if slowdown not in speaking)
     seen = slowdown_observed(facts, speaking, wording)
     return replace(seen, exports={}, unsets=(), evidence=(*seen.evidence, *others))
 
@@ -105,7 +107,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP035",
     name="own settings",
     title="Your own settings make messages slower",
-    what="A variable or parameter file was set for another machine, another version, a mended bug or a benchmark, "
+    summary="A variable or parameter file was set for another machine, another version, a mended bug or a benchmark, "
     "and stayed.",
     needs="The same messages in your environment and without all settings, in interleaved launches. Explained when "
     "taking sets of settings away leaves the fewest without which the whole difference is gone.",

@@ -49,43 +49,41 @@ class Violation(Difference):
 def violations(facts: Facts) -> Iterator[Violation]:
     """All that users have who change nothing: at each length the way that serves most lengths of its line."""
     lines: dict[tuple[object, ...], dict[str, dict[int, Slowdown]]] = defaultdict(lambda: defaultdict(dict))
-    for one in facts.slowdowns(WAY, phase="steady"):
-        if one.slow_value == LIBRARY and facts.as_found(one.slow) and one.ratio.least > LEAST:
-            lines[_line(facts, one.slow)][one.fast_value][_length(one.slow)] = one
+    for slowdown in facts.slowdowns(WAY, phase="steady"):
+        if slowdown.slow_value == LIBRARY and facts.as_found(slowdown.slow) and slowdown.ratio.least > LEAST:
+            lines[_line(facts, slowdown.slow)][slowdown.fast_value][_length(slowdown.slow)] = slowdown
     for ways in lines.values():
         left = {length for lengths in ways.values() for length in lengths}
         while left:
             way = max(sorted(ways), key=lambda name: _worth(ways[name], left))
-            chosen = {length: one for length, one in sorted(ways[way].items()) if length in left}
+            chosen = {length: slowdown for length, slowdown in sorted(ways[way].items()) if length in left}
             yield _violation(facts, way, chosen)
             left -= chosen.keys()
 
 
 def _worth(lengths: Mapping[int, Slowdown], left: set[int]) -> float:
     """Lengths that a way serves, by what it saves there, in logarithms."""
-    return sum(math.log(one.ratio.value) for length, one in lengths.items() if length in left)
+    return sum(math.log(slowdown.ratio.value) for length, slowdown in lengths.items() if length in left)
 
 
 def _line(facts: Facts, cell: CellResult) -> tuple[object, ...]:
-    """What cells share that differ in the way and in their length alone."""
     without = (WAY, LENGTH)
     rest = {k: v for k, v in cell.parameters.items() if k not in without and not is_effort(facts.roles, k)}
     return cell.mpi, cell.environment, cell.placement, cell.copy, tuple(sorted(rest.items()))
 
 
 def _length(cell: CellResult) -> int:
-    """Bytes; 0 where the collective has none."""
     return 0 if cell.parameters.get("collective") in _NO_LENGTH else int(cell.parameters.get(LENGTH, "0"))
 
 
 def _violation(facts: Facts, way: str, chosen: Mapping[int, Slowdown]) -> Violation:
-    """Args: chosen: by length, ascending."""
-    found = list(chosen.values())
-    top = max(found, key=lambda one: one.ratio.value)
+    slowdowns = list(chosen.values())
+    top = max(slowdowns, key=lambda slowdown: slowdown.ratio.value)
     every = [contrast for contrast in facts.contrasts if contrast.axis == WAY]
-    own = {one.slow.cell for one in found}
+    own = {slowdown.slow.cell for slowdown in slowdowns}
     base_s, other_s = (
-        np.exp(np.mean([np.log(times_s) for times_s in side], axis=0)) for side in zip(*_launches(found), strict=True)
+        np.exp(np.mean([np.log(times_s) for times_s in side], axis=0))
+        for side in zip(*_launches(slowdowns), strict=True)
     )
     return Violation(
         slow=top.slow,
@@ -98,16 +96,16 @@ def _violation(facts: Facts, way: str, chosen: Mapping[int, Slowdown]) -> Violat
         right=way,
         ranges=_ranges(facts, top.slow, list(chosen)),
         ranks=_ranks(facts, top.slow),
-        cells=tuple(dict.fromkeys(cell.cell for one in found for cell in (one.slow, one.fast))),
-        contrasts=tuple(one.id for one in every if own & {one.a.cell, one.b.cell}),
+        cells=tuple(dict.fromkeys(cell.cell for slowdown in slowdowns for cell in (slowdown.slow, slowdown.fast))),
+        contrasts=tuple(contrast.id for contrast in every if own & {contrast.a.cell, contrast.b.cell}),
     )
 
 
-def _launches(found: Sequence[Slowdown]) -> list[tuple[Sequence[float], Sequence[float]]]:
+def _launches(slowdowns: Sequence[Slowdown]) -> list[tuple[Sequence[float], Sequence[float]]]:
     """Of the call and of the way; long cells are in fewer launches, so that the first ones alone count."""
     rows = []
-    for one in found:
-        sides = [cell.estimate(one.metric, "steady") for cell in (one.slow, one.fast)]
+    for slowdown in slowdowns:
+        sides = [cell.estimate(slowdown.metric, "steady") for cell in (slowdown.slow, slowdown.fast)]
         rows.append([estimate.launch_values for estimate in sides if estimate is not None])
     shared = min(len(times) for row in rows for times in row)
     return [(slow[:shared], fast[:shared]) for slow, fast in rows]
@@ -116,18 +114,17 @@ def _launches(found: Sequence[Slowdown]) -> list[tuple[Sequence[float], Sequence
 def _ranges(facts: Facts, cell: CellResult, lengths: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """[first, last] of lengths that are neighbours among those measured; () for a collective without a length."""
     line = _line(facts, cell)
-    alike = (one for one in facts.cells_of("coll") if WAY in one.parameters and _line(facts, one) == line)
-    place = {length: number for number, length in enumerate(sorted({_length(one) for one in alike}))}
-    found = []
-    for _, group in itertools.groupby(enumerate(lengths), key=lambda one: place[one[1]] - one[0]):
+    alike = (cell for cell in facts.cells_of("coll") if WAY in cell.parameters and _line(facts, cell) == line)
+    place = {length: number for number, length in enumerate(sorted({_length(cell) for cell in alike}))}
+    spans = []
+    for _, group in itertools.groupby(enumerate(lengths), key=lambda numbered: place[numbered[1]] - numbered[0]):
         own = [length for _, length in group]
         if own[-1] > 0:
-            found.append((own[0], own[-1]))
-    return tuple(found)
+            spans.append((own[0], own[-1]))
+    return tuple(spans)
 
 
 def _ranks(facts: Facts, cell: CellResult) -> int | None:
-    """That call the collective."""
     place = next((placement for placement in facts.run.placements if placement.name == cell.placement), None)
     ranks = (place.ranks or len(place.observed)) if place else 0
     members = cell.parameters.get("members", "all")
@@ -145,66 +142,68 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return [_observation(facts, violation) for violation in violations(facts)]
 
 
-def _observation(facts: Facts, one: Violation) -> Observation:
-    spans = _where(one)
-    where = f", for {spans}" if one.ranges else f" {spans}".rstrip()
-    times = f"{format_time(one.slow_s)} vs {format_time(one.fast_s)}"
+def _observation(facts: Facts, violation: Violation) -> Observation:
+    spans = _where(violation)
+    where = f", for {spans}" if violation.ranges else f" {spans}".rstrip()
+    times = f"{format_time(violation.slow_s)} vs {format_time(violation.fast_s)}"
     # A ratio of several lengths is not that of the two times, which are of one.
-    if len({end for ends in one.ranges for end in ends}) > 1:
-        shown = f"; at {_bytes(one)} {times}"
+    if len({end for ends in violation.ranges for end in ends}) > 1:
+        shown = f"; at {_bytes(violation)} {times}"
     else:
-        shown = f": {times}" + (f" at {_bytes(one)}" if one.ranges else "")
-    ratio = ratio_words(one.ratio.value, one.ratio.interval)
-    doubts = tuple(filter(None, (_disturbed(cell) for cell in (one.slow, one.fast))))
+        shown = f": {times}" + (f" at {_bytes(violation)}" if violation.ranges else "")
+    ratio = ratio_words(violation.ratio.value, violation.ratio.interval)
+    doubts = tuple(filter(None, (_disturbed(cell) for cell in (violation.slow, violation.fast))))
     return observed(
-        one,
-        about=_about(one),
-        place=facts.place([one.slow, one.fast], [one.collective, *([spans] if spans else [])]),
-        text=f"The library's own {one.collective} takes {ratio} what its {one.right} takes{where}{shown}.",
+        violation,
+        about=_about(violation),
+        place=facts.place([violation.slow, violation.fast], [violation.collective, *([spans] if spans else [])]),
+        text=f"The library's own {violation.collective} takes {ratio} what its {violation.right} takes{where}{shown}.",
         affects_default=True,
-        cells=one.cells,
-        contrasts=one.contrasts,
+        cells=violation.cells,
+        contrasts=violation.contrasts,
         axis=WAY,
-        evidence=_evidence(one, ratio),
+        evidence=_evidence(violation, ratio),
         doubts=doubts,
-        is_sure_fault=one.ranks == 2 and not doubts and (one.ratio.interval or (0.0,))[0] >= FAULT,
+        is_sure_fault=violation.ranks == 2 and not doubts and (violation.ratio.interval or (0.0,))[0] >= FAULT,
     )
 
 
-def _where(one: Violation) -> str:
+def _where(violation: Violation) -> str:
     """`64 KiB to 1 MiB on 4 ranks`."""
-    spans = [" to ".join(dict.fromkeys(format_bytes(end) for end in ends)) for ends in one.ranges]
-    ranks = f"on {one.ranks} ranks" if one.ranks else ""
+    spans = [" to ".join(dict.fromkeys(format_bytes(end) for end in ends)) for ends in violation.ranges]
+    ranks = f"on {violation.ranks} ranks" if violation.ranks else ""
     return f"{' and '.join(spans)} {ranks}".strip()
 
 
-def _bytes(one: Violation) -> str:
-    return format_bytes(int(one.slow.parameters["message_bytes"]))
+def _bytes(violation: Violation) -> str:
+    return format_bytes(int(violation.slow.parameters["message_bytes"]))
 
 
 def _disturbed(cell: CellResult) -> str | None:
     """Late starts: the times are those of the other calls, where these are enough."""
-    found = cell.repetitions
-    if found is None or not found.late or found.late < DISTURBED * found.all:
+    repetitions = cell.repetitions
+    if repetitions is None or not repetitions.late or repetitions.late < DISTURBED * repetitions.all:
         return None
-    return f"a rank arrived late in {found.late} of {found.all} calls of '{cell.label}' for an unmeasured reason"
+    calls = f"{repetitions.late} of {repetitions.all} calls of '{cell.label}'"
+    return f"a rank arrived late in {calls}; the reason was not measured"
 
 
-def _about(one: Violation) -> str:
+def _about(violation: Violation) -> str:
     """The same over runs, whatever the lengths come out as."""
-    ranks = f", {one.ranks} ranks" if one.ranks else ""
-    return f"{one.collective} against {one.right}{ranks}"
+    ranks = f", {violation.ranks} ranks" if violation.ranks else ""
+    return f"{violation.collective} against {violation.right}{ranks}"
 
 
-def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
+def _evidence(violation: Violation, ratio: str) -> tuple[str, ...]:
     lines = [
         f"{ratio}: over these lengths, in interleaved launches",
         "later calls only: the set-up by the first call (workspace, communicators) is not included",
     ]
-    if one.ranks:
+    if violation.ranks:
+        ranks = [violation.ranks] * 2
         rows = [
-            {"collective": one.collective, "ranks": [one.ranks] * 2, "bytes": list(ends), "mockup": one.right}
-            for ends in one.ranges or ((0, 0),)
+            {"collective": violation.collective, "ranks": ranks, "bytes": list(ends), "mockup": violation.right}
+            for ends in violation.ranges or ((0, 0),)
         ]
         lines.append(f"tuning.json: {', '.join(json.dumps(row) for row in rows)}")
     return tuple(lines)
@@ -226,7 +225,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP036",
     name="guideline violated",
     title="A collective is slower than an equivalent built from other MPI calls",
-    what="A collective can be made of other calls, as a broadcast of a scatter and an allgather. The library's own "
+    summary="A collective can be made of other calls, as a broadcast of a scatter and an allgather. The library's own "
     "call should never be slower than such a mock-up (docs/results/collectives.md).",
     needs="Both ways as interleaved cells of the same launches, beyond 5 %. From 6 times on it is a fault.",
     remedy="Let libslowpath-coll.so replace the collective for this range, by the row of tuning.json in the "

@@ -37,16 +37,15 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 
 def _ranks_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     """The ranks that may only use fewer processors than they are; where several groups are, the one that loses most."""
-    found = crowds(every)
-    found = [crowd for crowd in found if _lost_s(crowd)[0] >= min(UNEVEN * crowd.ranks[0].span_s, UNEVEN_S)]
-    worst = max(found, key=_waited_s, default=None)
+    crowded = crowds(every)
+    crowded = [crowd for crowd in crowded if _lost_s(crowd)[0] >= min(UNEVEN * crowd.ranks[0].span_s, UNEVEN_S)]
+    worst = max(crowded, key=_waited_s, default=None)
     if worst is None or not _waited_s(worst):
         return []
-    return [_ranks_pattern(worst, len(found) - 1, sum(rank.host == worst.host for rank in every))]
+    return [_ranks_pattern(worst, len(crowded) - 1, sum(rank.host == worst.host for rank in every))]
 
 
 def _waited_s(crowd: Crowd) -> float:
-    """A rank, in the queue for a processor."""
     return fmean(rank.waited_s or 0.0 for rank in crowd.ranks)
 
 
@@ -103,13 +102,12 @@ def _threads_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     """Ranks whose busy threads are more than their processors, where the ranks alone are not; those that lose most."""
     ranks = [share for share in every if share.span_s >= SHORTEST_S]
     shared = {(crowd.host, rank.rank) for crowd in crowds(ranks) for rank in crowd.ranks}
-    found = crowds([rank for rank in ranks if (rank.host, rank.rank) not in shared], lambda one: one.busy or 1)
-    worst = max(found, key=_thread_waited_s, default=None)
-    return [_threads_pattern(worst, len(found) - 1)] if worst and _thread_waited_s(worst) else []
+    crowded = crowds([rank for rank in ranks if (rank.host, rank.rank) not in shared], lambda rank: rank.busy or 1)
+    worst = max(crowded, key=_thread_waited_s, default=None)
+    return [_threads_pattern(worst, len(crowded) - 1)] if worst and _thread_waited_s(worst) else []
 
 
 def _thread_waited_s(crowd: Crowd) -> float:
-    """A busy thread, in the queue for a processor."""
     return fmean(rank.busy_waited_s or 0.0 for rank in crowd.ranks)
 
 
@@ -144,11 +142,11 @@ def _others_share(every: Sequence[RankShare], launcher_s: float | None) -> Seque
     """Ranks that wait for a processor which neither other ranks nor threads of their own keep."""
     own = crowds(every) + crowds(every, lambda rank: rank.busy or 1)
     crowded = {(crowd.host, rank.rank) for crowd in own for rank in crowd.ranks}
-    found = [rank for rank in every if (rank.host, rank.rank) not in crowded and _is_taken(rank)]
-    if found and launcher_s is not None and launcher_s >= OF_LAUNCHER * sum(map(_taken_s, found)):
-        return [_beside_launcher(found, launcher_s)]
-    bound = [rank for rank in found if len(rank.processors) < (rank.online or 0)]
-    free = [rank for rank in found if len(rank.processors) >= (rank.online or 0)]
+    taken = [rank for rank in every if (rank.host, rank.rank) not in crowded and _is_taken(rank)]
+    if taken and launcher_s is not None and launcher_s >= OF_LAUNCHER * sum(map(_taken_s, taken)):
+        return [_beside_launcher(taken, launcher_s)]
+    bound = [rank for rank in taken if len(rank.processors) < (rank.online or 0)]
+    free = [rank for rank in taken if len(rank.processors) >= (rank.online or 0)]
     return [pattern(ranks) for ranks, pattern in ((bound, _on_bound), (free, _on_host)) if ranks]
 
 
@@ -177,7 +175,6 @@ def _beside_launcher(ranks: Sequence[RankShare], launcher_s: float) -> SeenPatte
 
 
 def _on_bound(ranks: Sequence[RankShare]) -> SeenPattern:
-    """Of ranks that may use only some of their host's processors."""
     worst = max(ranks, key=_taken_s)
     where = f"processor{'s' if len(worst.processors) > 1 else ''} {format_cpu_list(sorted(worst.processors))}"
     return _others_pattern(
@@ -189,7 +186,6 @@ def _on_bound(ranks: Sequence[RankShare]) -> SeenPattern:
 
 
 def _on_host(ranks: Sequence[RankShare]) -> SeenPattern:
-    """Of ranks that may use all processors of their host."""
     worst = max(ranks, key=_taken_s)
     return _others_pattern(
         ranks,
@@ -220,8 +216,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP060",
     name="shared processors",
     title="Ranks of a program share processors",
-    what="More ranks, or busy threads of ranks, run on a host than the processors that they may use, or processes of "
-    "another job use these as well. A rank that waits spins, and keeps its processor for milliseconds.",
+    summary="A host runs more ranks, or busy threads of ranks, than the processors that they may use, or another job's "
+    "processes use the same processors. A waiting rank spins, and keeps its processor for milliseconds.",
     needs="A watched program whose records say which processors each rank may use, how many of its threads are busy, "
     "and how long they stood in the kernel's queue.",
     remedy="As many ranks and threads as processors, each rank bound to its own (--map-by slot:PE=N, srun "

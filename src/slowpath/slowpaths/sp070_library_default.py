@@ -9,7 +9,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP070",
     name="library default",
     title="The library's own choice is slower than another one that it has",
-    what="A library chooses module, transport, way to copy, algorithm and way to wait by defaults that were made "
+    summary="A library chooses module, transport, way to copy, algorithm and way to wait by defaults that were made "
     "for another machine. A variable makes it choose otherwise.",
     needs="Short cells as the library is, with variables that nothing reads, and with each alternative; then a trial "
     "of each that looked faster.",

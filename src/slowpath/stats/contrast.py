@@ -331,11 +331,11 @@ def removed(slow: Values, slow_changed: Values, fast: Values, fast_changed: Valu
     gap = before - reference
     if np.mean(gap <= 0) > _NO_GAP:
         return None
-    found = 1 - (after - changed)[gap > 0] / gap[gap > 0]
+    shares = 1 - (after - changed)[gap > 0] / gap[gap > 0]
     centre = np.median(times, axis=1)
     excess_s, left_s = float(centre[0] - centre[2]), float(centre[1] - centre[3])
     value = 1 - left_s / excess_s
-    low, high = np.quantile(found, [0.025, 0.975])
+    low, high = np.quantile(shares, [0.025, 0.975])
     return Removed(value, (min(float(low), value), max(float(high), value)), excess_s, left_s)
 
 
@@ -368,12 +368,12 @@ def interval(values: Values, level: float = 0.95) -> Interval | None:
     Args: values, shape (n,).
     Returns: None with too few values, or where all are equal.
     """
-    found = mean(values)
+    estimate = mean(values)
     n = len(values)
     critical = critical_t(n, level)
-    if found.se is None or math.isinf(critical):
+    if estimate.se is None or math.isinf(critical):
         return None
-    return Interval(found.value - critical * found.se, found.value + critical * found.se, level)
+    return Interval(estimate.value - critical * estimate.se, estimate.value + critical * estimate.se, level)
 
 
 def half_width(n: int, sd: float, level: float) -> float:

@@ -430,9 +430,11 @@ def estimate_of(values: Values, level: float = 0.95, of: tuple[str, str] = ("lau
     rank = hodges_lehmann(array, level) if n >= SIGNED_RANK_LAUNCHES else None
     if rank is None or rank.interval is None:
         return by_t(centre, n, level, of[1])
-    p, found = centre.p(), rank.interval
+    p, interval = centre.p(), rank.interval
     p = p_value(array) if p is None else p
-    return Estimate(rank.value, found.low, found.high, f"signed-rank {percent(level)}", found.level, n, p, centre.sd)
+    return Estimate(
+        rank.value, interval.low, interval.high, f"signed-rank {percent(level)}", interval.level, n, p, centre.sd
+    )
 
 
 def estimate_over_launches(launch_medians: Values, level: float = 0.95) -> Estimate:
@@ -452,11 +454,11 @@ def estimate_within_launch(samples: Values, level: float = 0.95, lag: int = LAG_
     if lag < 1:
         raise ValueError(f"lag: at least 1, got {lag}")
     value = median(array)
-    found = quantile_interval(group_medians(array, lag), 0.5, level) if array.size >= lag else None
-    if found is None:
+    interval = quantile_interval(group_medians(array, lag), 0.5, level) if array.size >= lag else None
+    if interval is None:
         needed = minimal_n(0.5, level) * lag
         return Estimate(
             value, None, None, f"one launch, {array.size} samples < {needed}, no interval", None, array.size
         )
     kind = "order statistics within one launch"
-    return Estimate(value, found.low, found.high, kind, found.level, array.size)
+    return Estimate(value, interval.low, interval.high, kind, interval.level, array.size)

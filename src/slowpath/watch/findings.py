@@ -101,10 +101,10 @@ def _text(row: ProgramPrice, every: Sequence[Price]) -> str:
 def _what(row: ProgramPrice, side: MessageClass) -> str:
     """With the pages or blocks that were seen."""
     if row.when.below_page_bytes and side.page_bytes:
-        return row.what.replace("small pages", f"{format_bytes(side.page_bytes)} pages")
+        return row.load.replace("small pages", f"{format_bytes(side.page_bytes)} pages")
     if row.when.below_block_bytes and side.block_bytes:
-        return f"{row.what} of {format_bytes(side.block_bytes)}"
-    return row.what
+        return f"{row.load} of {format_bytes(side.block_bytes)}"
+    return row.load
 
 
 def place_words(site: CallSite) -> str:

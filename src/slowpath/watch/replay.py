@@ -140,7 +140,7 @@ def _contrast(name: str, question: PriceQuestion, row: ProgramPrice) -> Contrast
     slow, fast = (row.phase, row.remedied_phase) if question.axis == "phase" else _values(question)
     return ContrastTable(
         name=name,
-        question=f"What do {words(question.load)} {row.what} cost too much?",
+        question=f"What do {words(question.load)} {row.load} cost too much?",
         cells=name,
         axis=question.axis,
         a=fast,

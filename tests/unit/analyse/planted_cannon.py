@@ -96,7 +96,7 @@ def blocks(rng: np.random.Generator, launch: int, cell: Cell, drift: float) -> l
     wait_ns = np.rint(COMPUTE_NS[n] * EXPOSED.get(variant, {}).get(n, 0) * noise).astype(np.int64)
     moved = cell.parameters["source"] == "root"
     moved_ns = np.rint(COMPUTE_NS[n] * MOVED_RATIO * noise).astype(np.int64) * moved
-    found = []
+    written = []
     for rank in range(RANKS):
         begin = np.arange(REPETITIONS) * 10**9 + rank * LATE_NS
         t0 = 10**12
@@ -109,18 +109,18 @@ def blocks(rng: np.random.Generator, launch: int, cell: Cell, drift: float) -> l
 
         made = np.full(REPETITIONS, GENERATE_NS)
         if variant == ALONE[0] and rank > 0:
-            found += [block(TOTAL, [made * 0 + 1], [begin]), block(GENERATE, [made], [begin - 2 * GENERATE_NS])]
+            written += [block(TOTAL, [made * 0 + 1], [begin]), block(GENERATE, [made], [begin - 2 * GENERATE_NS])]
             continue
-        found += [
+        written += [
             block(TOTAL, [2 * step_ns + wait_ns + 2 * moved_ns], [begin]),
             block(DGEMM, [step_ns, step_ns], [begin, begin + step_ns + wait_ns]),
             block(GENERATE, [made], [begin - 2 * GENERATE_NS]),
         ]
         if moved:
-            found += [block(part, [moved_ns], [begin]) for part in (DISTRIBUTE, GATHER)]
+            written += [block(part, [moved_ns], [begin]) for part in (DISTRIBUTE, GATHER)]
         if variant not in ("compute_only", ALONE[0]):
-            found.append(block(WAIT, [wait_ns], [begin + step_ns]))
-    return found
+            written.append(block(WAIT, [wait_ns], [begin + step_ns]))
+    return written
 
 
 def said(launch: int, cells: Sequence[Cell], machine: Machine) -> str:
@@ -148,20 +148,20 @@ def _about(launch: int, cell: Cell, machine: Machine) -> list[dict[str, object]]
     if cell.parameters["n"] == "512":
         switches = [2] * REPETITIONS
     other_s = [1.0 if i == LOADED else 0.02 for i in range(REPETITIONS)]
-    found: list[dict[str, object]] = []
+    events: list[dict[str, object]] = []
     for rank in range(RANKS):
         about = {"cell": number, "rank": rank}
-        found += [{"event": "intervals", **about, "part": part, "steps": s} for part, s in steps.items()]
+        events += [{"event": "intervals", **about, "part": part, "steps": s} for part, s in steps.items()]
         # One rank alone is enough to disturb all.
         mine = switches if rank else [0] * REPETITIONS
-        told = other_s if machine.load_told else [None] * REPETITIONS
-        found.append({"event": "repetitions", **about, "involuntary_switches": mine, "other_cpu_s": told})
+        others_s = other_s if machine.load_told else [None] * REPETITIONS
+        events.append({"event": "repetitions", **about, "involuntary_switches": mine, "other_cpu_s": others_s})
     if machine.setup_told:
         blas = {"name": "Planted BLAS", "core": "Quick", "threads": 1, "file": "b.so", "compiled_for": "-O3"}
         grid = {"rows": 1, "columns": 2, "steps": 2}
-        found.append({"event": "note", "cell": number, "text": "Planted BLAS", "blas": blas, "grid": grid,
+        events.append({"event": "note", "cell": number, "text": "Planted BLAS", "blas": blas, "grid": grid,
                       "interval_ns": INTERVAL_NS})  # fmt: skip
-    return found
+    return events
 
 
 def make_run(folder: Path, machine: Machine | None = None) -> Path:

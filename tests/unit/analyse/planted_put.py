@@ -109,8 +109,8 @@ def make_run(folder: Path, empty_flush_ns: int = FLUSH_NS) -> Path:
     rng = np.random.default_rng(3)
     write_run(folder, RunInfo(1, "id", "put", "Put", "0" * 64, "0.1.0", status="complete", mpi={"name": "alpha"}))
     run = json.loads((folder / "run.json").read_text())
-    told = [{"short_name": mpi, "name": f"lib{mpi}", "version": "1.0"} for mpi in reversed(MPIS)]
-    (folder / "run.json").write_text(json.dumps({**run, "mpis": told}))
+    rows = [{"short_name": mpi, "name": f"lib{mpi}", "version": "1.0"} for mpi in reversed(MPIS)]
+    (folder / "run.json").write_text(json.dumps({**run, "mpis": rows}))
     write_plan(folder / "plan.json", plan())
     for launch in plan().launches:
         assert launch.mpi is not None

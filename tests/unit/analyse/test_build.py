@@ -53,12 +53,12 @@ def test_results_follow_the_schema(results: Results) -> None:
 
 
 def test_the_planted_factor_comes_out_of_drift_many_times_larger_than_its_interval(results: Results) -> None:
-    found = contrast(results, "environment")
-    assert found.verdict == "slower"
-    assert found.interval[0] < 2.0 < found.interval[1]
-    assert found.interval[1] / found.interval[0] < 1.02
-    assert found.launches == planted.ROUNDS
-    assert not found.within_launch
+    compared = contrast(results, "environment")
+    assert compared.verdict == "slower"
+    assert compared.interval[0] < 2.0 < compared.interval[1]
+    assert compared.interval[1] / compared.interval[0] < 1.02
+    assert compared.launches == planted.ROUNDS
+    assert not compared.within_launch
 
 
 def test_one_way_is_receive_end_minus_send_start(results: Results) -> None:
@@ -162,8 +162,8 @@ def calls(cell: int, rank: int, copies: int, phase: str = "steady") -> dict[str,
         "process_vm_readv": {"calls": copies * OPERATIONS, "bytes": copies * OPERATIONS * 8, "failed": 0},
         "ioctl": {"calls": OPERATIONS // 2, "bytes": None, "failed": OPERATIONS // 4},
     }
-    one = {"event": "calls", "t_ns": 3, "cell": cell, "rank": rank, "phase": phase}
-    return {**one, "operations": OPERATIONS, "counts": counts}
+    event = {"event": "calls", "t_ns": 3, "cell": cell, "rank": rank, "phase": phase}
+    return {**event, "operations": OPERATIONS, "counts": counts}
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def witness(folder: Path, counted: list[dict[str, Any]], witnessed: bool = True)
 
 
 def cell(results: Results, number: int) -> CellResult:
-    return next(one for one in results.cells if one.cell == number)
+    return next(cell for cell in results.cells if cell.cell == number)
 
 
 def test_counts_are_said_of_the_timed_twin(run_of_calls: Path) -> None:
@@ -206,7 +206,7 @@ def test_counts_are_said_of_the_timed_twin(run_of_calls: Path) -> None:
     assert steady["send"].system_time_s_per_op > 0, "of the timed launches, as ever"
     assert steady["receive"].minor_faults_per_op is None, "this rank stores no times"
     assert cell(results, 0).calls_reason is None
-    assert not [one for one in results.cells if one.cell == COUNTED]
+    assert not [cell for cell in results.cells if cell.cell == COUNTED]
 
 
 def test_times_of_witnessed_launches_are_never_used(run_of_calls: Path) -> None:

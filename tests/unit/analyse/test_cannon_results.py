@@ -70,14 +70,14 @@ def estimate(results: Results, variant: str, n: int, metric: str = "multiply_s")
 
 def group(results: Results) -> CannonGroup:
     """Of inputs made in place; the other one is of inputs out of rank 0."""
-    found, other = results.cannon.groups
+    of_condition, other = results.cannon.groups
     assert other.parameters["source"] == "root"
-    return found
+    return of_condition
 
 
 def point(results: Results, variant: str, n: int) -> CannonPoint:
-    (found,) = [one for one in group(results).variants if one.variant == variant]
-    return next(one for one in found.points if one.n == n)
+    (of_variant,) = [measured for measured in group(results).variants if measured.variant == variant]
+    return next(point for point in of_variant.points if point.n == n)
 
 
 def compute_s(n: int) -> float:
@@ -95,11 +95,11 @@ def test_results_follow_the_schema(results: Results) -> None:
 
 
 def test_a_multiplication_lasts_from_the_first_start_to_the_last_end(results: Results) -> None:
-    found = estimate(results, "compute_only", 128)
+    estimated = estimate(results, "compute_only", 128)
     alone = estimate(results, "compute_only", 128, "dgemm_s").launch_values
     wanted = [dgemm * (1 + truth.EXPOSED["compute_only"][128]) + truth.LATE_NS * NS for dgemm in alone]
-    assert found.launch_values == pytest.approx(wanted, rel=1e-5)
-    assert found.interval[0] < compute_s(128) + truth.LATE_NS * NS < found.interval[1]
+    assert estimated.launch_values == pytest.approx(wanted, rel=1e-5)
+    assert estimated.interval[0] < compute_s(128) + truth.LATE_NS * NS < estimated.interval[1]
 
 
 def test_parts_are_sums_over_a_repetition_and_means_over_ranks(results: Results) -> None:
@@ -116,8 +116,8 @@ def test_parts_are_sums_over_a_repetition_and_means_over_ranks(results: Results)
 def test_the_exposed_share(results: Results, n: int) -> None:
     """Making the inputs is outside of it."""
     exposed = truth.EXPOSED["sendrecv_replace"][n]
-    found = estimate(results, "sendrecv_replace", n, "exposed_ratio")
-    assert found.value == pytest.approx(exposed / (1 + exposed), rel=1e-4)
+    estimated = estimate(results, "sendrecv_replace", n, "exposed_ratio")
+    assert estimated.value == pytest.approx(exposed / (1 + exposed), rel=1e-4)
     assert results.cells[CELL["sendrecv_replace", n]].metrics["exposed_ratio"].unit == "1"
 
 
@@ -127,13 +127,13 @@ def test_no_exposed_share_where_ranks_share_a_core(tmp_path: Path) -> None:
     why = "2 ranks of n1 can run on 1 processor at a time: while one waits, another one computes"
     assert cell.absent["exposed_ratio"] == why
     assert "exposed_s" in cell.metrics
-    found = group(results)
-    assert (found.ranks_have_cores, found.ranks_have_cores_reason) == (False, why)
+    of_n = group(results)
+    assert (of_n.ranks_have_cores, of_n.ranks_have_cores_reason) == (False, why)
     assert point(results, "sendrecv_replace", 128).exposed_ratio_reason == why
-    assert found.critical_n["half"].reason == why
+    assert of_n.critical_n["half"].reason == why
     assert point(results, "sendrecv_replace", 128).over_compute.value > 1
-    assert found.advice is None
-    assert found.advice_reason == f"ranks share cores, so times are the scheduler's and no style is advised: {why}"
+    assert of_n.advice is None
+    assert of_n.advice_reason == f"ranks share cores, so times are the scheduler's and no style is advised: {why}"
     assert not any("Take" in line.text for line in results.verdict.lines)
     assert any("(90 by other load on the node)" in line.text for line in results.verdict.lines)
     assert (cell.repetitions.switched, cell.repetitions.loaded) == (None, truth.ROUNDS)
@@ -153,11 +153,11 @@ def test_disturbed_repetitions_are_counted_and_left_out_of_the_value(results: Re
         launches=truth.ROUNDS,
     )
     assert cell.repetitions_reason is None
-    found = estimate(results, "put_flag", 128)
-    assert found.samples == every
-    assert found.max > 2 * found.value
-    assert found.by_repetitions.clean_value == found.value
-    assert found.by_repetitions.all_value > found.value
+    estimated = estimate(results, "put_flag", 128)
+    assert estimated.samples == every
+    assert estimated.max > 2 * estimated.value
+    assert estimated.by_repetitions.clean_value == estimated.value
+    assert estimated.by_repetitions.all_value > estimated.value
 
 
 @pytest.mark.parametrize("variant", ["put_flag", "shared_direct", "sendrecv_replace"])
@@ -165,27 +165,27 @@ def test_ratios_are_of_the_same_launches(results: Results, variant: str) -> None
     """So the drift of the machine from launch to launch, ten times as large as the intervals, is in none of them."""
     late = truth.LATE_NS / truth.COMPUTE_NS[256]
     own, blocking, alone = (1 + truth.EXPOSED[v][256] + late for v in (variant, "sendrecv_replace", "compute_only"))
-    found = point(results, variant, 256)
-    assert found.over_compute.value == pytest.approx(own / alone, rel=0.005)
-    low, high = found.over_compute.interval
+    measured = point(results, variant, 256)
+    assert measured.over_compute.value == pytest.approx(own / alone, rel=0.005)
+    low, high = measured.over_compute.interval
     assert low <= own / alone * 1.001
     assert high >= own / alone * 0.999
     assert high - low < 0.02
-    assert found.over_compute.launches == truth.ROUNDS
+    assert measured.over_compute.launches == truth.ROUNDS
     if variant == "sendrecv_replace":
-        assert found.speed_up is None
-        assert found.speed_up_reason == "sendrecv_replace is what the others are compared with"
+        assert measured.speed_up is None
+        assert measured.speed_up_reason == "sendrecv_replace is what the others are compared with"
     else:
-        assert found.speed_up.value == pytest.approx(blocking / own, rel=0.005)
+        assert measured.speed_up.value == pytest.approx(blocking / own, rel=0.005)
 
 
 def test_the_rate_over_that_of_cores_alone(results: Results) -> None:
     """dgemm_alone is faster by ALONE_RATIO, so that is what two ranks at once keep of it, less what they expose."""
     late = truth.LATE_NS / truth.COMPUTE_NS[512]
-    found = point(results, "shared_direct", 512).of_cores
+    measured = point(results, "shared_direct", 512).of_cores
     exposed = truth.EXPOSED["shared_direct"][512]
-    assert found.value == pytest.approx(truth.ALONE_RATIO / (1 + exposed + late), rel=5e-3)
-    assert found.launches == truth.ROUNDS
+    assert measured.value == pytest.approx(truth.ALONE_RATIO / (1 + exposed + late), rel=5e-3)
+    assert measured.launches == truth.ROUNDS
     assert point(results, "shared_direct", 256).of_cores is None
     assert "dgemm_alone was not measured" in point(results, "shared_direct", 256).of_cores_reason
     assert "dgemm_alone" not in {entry.variant for entry in group(results).best}
@@ -193,10 +193,10 @@ def test_the_rate_over_that_of_cores_alone(results: Results) -> None:
 
 def test_what_the_tool_itself_costs(results: Results, tmp_path: Path) -> None:
     """total, two dgemm and one wait are inside the multiplication; making the inputs is not."""
-    found = point(results, "sendrecv_replace", 512)
-    whole_s = found.multiply_s.value
-    assert found.timing_ratio == pytest.approx(4 * truth.INTERVAL_NS * NS / whole_s)
-    assert found.generate_ratio == pytest.approx(truth.GENERATE_NS * NS / whole_s)
+    measured = point(results, "sendrecv_replace", 512)
+    whole_s = measured.multiply_s.value
+    assert measured.timing_ratio == pytest.approx(4 * truth.INTERVAL_NS * NS / whole_s)
+    assert measured.generate_ratio == pytest.approx(truth.GENERATE_NS * NS / whole_s)
     silent = point(built(tmp_path, setup_told=False), "sendrecv_replace", 512)
     assert silent.timing_ratio is None
     assert silent.timing_ratio_reason == "the engine did not report what an interval costs"
@@ -206,13 +206,17 @@ def test_what_distribution_through_rank_0_costs(results: Results) -> None:
     alone = results.cannon.groups[1]
     assert alone.advice is None
     assert alone.advice_reason == "sendrecv_replace alone was measured, so there is nothing to choose from"
-    (found,) = results.cannon.distribution
-    assert (found.source, found.variant, found.n, found.ranks) == ("root", *truth.MOVED, truth.RANKS)
-    assert found.in_place_cell == CELL[truth.MOVED]
+    (distributed,) = results.cannon.distribution
+    assert (distributed.source, distributed.variant, distributed.n, distributed.ranks) == (
+        "root",
+        *truth.MOVED,
+        truth.RANKS,
+    )
+    assert distributed.in_place_cell == CELL[truth.MOVED]
     exposed, late = truth.EXPOSED[truth.MOVED[0]][512], truth.LATE_NS / truth.COMPUTE_NS[512]
-    assert found.moved_ratio == pytest.approx(2 * truth.MOVED_RATIO / (1 + exposed + late), rel=5e-3)
+    assert distributed.moved_ratio == pytest.approx(2 * truth.MOVED_RATIO / (1 + exposed + late), rel=5e-3)
     longer = (1 + exposed + 2 * truth.MOVED_RATIO + late) / (1 + exposed + late)
-    assert found.over_in_place.value == pytest.approx(longer, rel=5e-3)
+    assert distributed.over_in_place.value == pytest.approx(longer, rel=5e-3)
 
 
 def test_a_copy_makes_no_group_of_its_own(results: Results) -> None:
@@ -239,7 +243,7 @@ def test_each_style_has_its_critical_n_and_its_move(results: Results) -> None:
 
     Its half and put_flag's lie below every measured n, and the reference's half lies at 256: they move lower.
     """
-    styles = {one.variant: one.critical_n for one in group(results).variants}
+    styles = {variant.variant: variant.critical_n for variant in group(results).variants}
     assert styles["compute_only"] == {}
     assert styles["sendrecv_replace"]["half"].n == group(results).critical_n["half"].n
     assert styles["sendrecv_replace"]["half"].move is None
@@ -271,8 +275,8 @@ def test_a_move_is_a_ratio_in_the_same_launches(
     monkeypatch.setitem(truth.EXPOSED, "put_flag", near if factor != 1.0 else exposed)
     if factor == 2.0:
         monkeypatch.setitem(truth.EXPOSED, "put_flag", {128: 3.2, 256: 1.6, 512: 0.8})
-    found = built(tmp_path)
-    half = next(one for one in group(found).variants if one.variant == "put_flag").critical_n["half"]
+    results = built(tmp_path)
+    half = next(variant for variant in group(results).variants if variant.variant == "put_flag").critical_n["half"]
     assert half.move is not None
     assert half.move.word == word
     wanted = truth.EXPOSED["put_flag"][256] / truth.EXPOSED["sendrecv_replace"][256]
@@ -300,25 +304,25 @@ def test_advice_says_from_where_on_and_how_much(results: Results) -> None:
         "several nodes" in advice
     )
     assert advice.count(". ") == 0
-    (line,) = [one for one in results.verdict.lines if "Take" in one.text]
+    (line,) = [line for line in results.verdict.lines if "Take" in line.text]
     assert line == Line(level="info", text=f"cannon, source=in_place, 2 ranks: {advice}", contrast=None)
 
 
 def test_timelines_show_a_usual_repetition(results: Results) -> None:
-    shown = {(one.variant, one.n): one for one in group(results).timelines}
+    shown = {(timeline.variant, timeline.n): timeline for timeline in group(results).timelines}
     assert set(shown) == {(variant, n) for variant in truth.EXPOSED for n in (256, 512)} | {truth.ALONE}
-    found = shown["sendrecv_replace", 256]
-    assert found.launch == 0
-    assert found.repetition not in (*truth.SWITCHED, truth.LOADED)
-    assert [(i.rank, i.part, i.step) for i in found.intervals] == [
-        (rank, *one)
+    timeline = shown["sendrecv_replace", 256]
+    assert timeline.launch == 0
+    assert timeline.repetition not in (*truth.SWITCHED, truth.LOADED)
+    assert [(i.rank, i.part, i.step) for i in timeline.intervals] == [
+        (rank, *part)
         for rank in range(2)
-        for one in (("generate", 0), ("total", 0), ("dgemm", 0), ("wait", 0), ("dgemm", 1))
+        for part in (("generate", 0), ("total", 0), ("dgemm", 0), ("wait", 0), ("dgemm", 1))
     ]
-    first, second = (next(i for i in found.intervals if i.part == "total" and i.rank == rank) for rank in range(2))
+    first, second = (next(i for i in timeline.intervals if i.part == "total" and i.rank == rank) for rank in range(2))
     assert first.begin_s == 0
     assert second.begin_s == pytest.approx(truth.LATE_NS * NS)
-    assert second.end_s == pytest.approx(found.multiply_s)
+    assert second.end_s == pytest.approx(timeline.multiply_s)
 
 
 def test_it_renders(results: Results) -> None:
@@ -331,7 +335,7 @@ ENGINE = Path(__file__).parents[3] / "engine" / "studies" / "cannon"
 
 def ranks(*allowed: str | None, hosts: str = "") -> list[Rank]:
     names = hosts or "n" * len(allowed)
-    return [Rank(i, host, cpus_allowed=one) for i, (one, host) in enumerate(zip(allowed, names, strict=True))]
+    return [Rank(i, host, cpus_allowed=cpus) for i, (cpus, host) in enumerate(zip(allowed, names, strict=True))]
 
 
 @pytest.mark.parametrize(
@@ -362,25 +366,25 @@ def said(*switches: int, other_s: tuple[float | None, ...] = ()) -> Repetitions:
 
 def test_what_disturbs_a_repetition() -> None:
     length_s = np.array([0.001, 0.001, 0.019, 0.021, 1.0, 1.0])
-    found = disturbance(
+    disturbed = disturbance(
         length_s, [said(0, 0, 1, 1, 0, 0, other_s=(0.0, 0.021, 0.0, 0.0, 0.059, 0.061)), said(*[0] * 6)], False
     )
-    assert isinstance(found, Disturbance)
-    assert found.switched is not None
-    assert found.switched.tolist() == [False, False, True, False, False, False]
-    assert found.loaded is not None
-    assert found.loaded.tolist() == [False, True, False, False, False, True]
-    assert found.clean is not None
-    assert found.clean.tolist() == [True, False, False, True, True, False]
+    assert isinstance(disturbed, Disturbance)
+    assert disturbed.switched is not None
+    assert disturbed.switched.tolist() == [False, False, True, False, False, False]
+    assert disturbed.loaded is not None
+    assert disturbed.loaded.tolist() == [False, True, False, False, False, True]
+    assert disturbed.clean is not None
+    assert disturbed.clean.tolist() == [True, False, False, True, True, False]
 
 
 def test_ranks_that_take_turns_do_not_disturb_each_other() -> None:
     length_s = np.array([0.001, 0.001])
-    found = disturbance(length_s, [said(0, 1, other_s=(1.0, 0.0))], True)
-    assert isinstance(found, Disturbance)
-    assert found.switched is None
-    assert found.clean is not None
-    assert found.clean.tolist() == [False, True]
+    disturbed = disturbance(length_s, [said(0, 1, other_s=(1.0, 0.0))], True)
+    assert isinstance(disturbed, Disturbance)
+    assert disturbed.switched is None
+    assert disturbed.clean is not None
+    assert disturbed.clean.tolist() == [False, True]
     unknown = disturbance(length_s, [said(0, 1)], True)
     assert isinstance(unknown, Disturbance)
     assert unknown.clean is None
@@ -408,18 +412,22 @@ def test_cells_stand_together_that_differ_in_variant_and_n_alone() -> None:
         cell(3, "sendrecv", 128, mpi="openmpi"),
         cell(4, "sendrecv", 128, repetitions="5"),  # the same point once more
     ]
-    found = groups(cells)
-    assert [[c.cell for c in one.cells.values()] for one in found] == [[0, 1], [2], [3]]
-    assert [one.label for one in found] == ["source=in_place, mpich", "source=root, mpich", "source=in_place, openmpi"]
-    assert found[0].n == [128, 512]
+    conditions = groups(cells)
+    assert [[c.cell for c in group_.cells.values()] for group_ in conditions] == [[0, 1], [2], [3]]
+    assert [group_.label for group_ in conditions] == [
+        "source=in_place, mpich",
+        "source=root, mpich",
+        "source=in_place, openmpi",
+    ]
+    assert conditions[0].n == [128, 512]
     assert groups(cells[:2])[0].label == "cannon"
 
 
 def runs_of(lengths: list[int], intervals: int = 1) -> tuple[Runs, LaunchContext]:
-    found = read_runs([block(0, 0, lengths), block(0, 1, [1] * len(lengths) * intervals)], LaunchContext(1, True))
-    assert isinstance(found, Runs)
+    runs = read_runs([block(0, 0, lengths), block(0, 1, [1] * len(lengths) * intervals)], LaunchContext(1, True))
+    assert isinstance(runs, Runs)
     steps = (Intervals(1, 0, 0, 0, (0,)), Intervals(1, 0, 0, 1, tuple(range(intervals))))
-    return found, LaunchContext(1, True, intervals=steps)
+    return runs, LaunchContext(1, True, intervals=steps)
 
 
 def test_the_timeline_is_of_the_median_of_what_stands_for_the_launch() -> None:
@@ -435,7 +443,7 @@ def spoken(best: list[tuple[int, str, list[str]]], gains: dict[tuple[str, int], 
         (variant, n): a_point(n, 1 / gain, speed_up=None if variant == "sendrecv_replace" else a_value(gain))
         for (variant, n), gain in gains.items()
     }
-    text, reason = advice([a_best(*one) for one in best], [], points, None)
+    text, reason = advice([a_best(*values) for values in best], [], points, None)
     assert (text is None) != (reason is None)
     return text or str(reason)
 
@@ -469,14 +477,14 @@ def test_parts_are_those_of_the_engine() -> None:
 def test_variants_are_those_of_the_engine() -> None:
     kind = re.compile(r'const VariantKind \w+\{\s*"(\w+)",.+?Placement::\w+,\s*(true|false),', re.DOTALL)
     sources = (path.read_text(encoding="utf-8") for path in sorted(ENGINE.glob("*.cpp")))
-    found = [match for text in sources for match in kind.findall(text)]
-    assert {name: word == "true" for name, word in found} == ACROSS_NODES
+    variants = [match for text in sources for match in kind.findall(text)]
+    assert {name: word == "true" for name, word in variants} == ACROSS_NODES
 
 
 def varied(clock_exponent: float, launches: int = 4, read: bool = True) -> CannonComputation:
     """Computation of one rank in launches of 40 repetitions; its time is the clock's power of `clock_exponent`."""
     rng = np.random.default_rng(3)
-    found = []
+    computed = []
     for _ in range(launches):
         clock = np.exp(rng.normal(0, 0.05, 40))
         other = np.exp(rng.normal(0, 0.005, 40))
@@ -487,22 +495,22 @@ def varied(clock_exponent: float, launches: int = 4, read: bool = True) -> Canno
         events = [Repetitions(1, 0, 0, (0,) * 40, (), hz, "counted loop" if read else "no cpufreq, no counted loop")]
         made = of_launch(runs, events)
         assert made is not None
-        found.append(made)
+        computed.append(made)
     cells = {("put_fence", 512): Cell(3, "k", "g", "c", "cannon", {}, "default", "bound")}
-    [one] = computation(cells, {3: found})
-    return one
+    [row] = computation(cells, {3: computed})
+    return row
 
 
 def test_computation_that_follows_the_clock() -> None:
-    one = varied(-1.0)
-    assert (one.variant, one.n, one.cell, one.launches) == ("put_fence", 512, 3, 4)
-    assert one.correlation is not None
-    assert one.interval is not None
-    assert one.follows is True, "a bool of Python's, as JSON needs one"
-    assert one.correlation < -0.95
-    assert one.interval[1] < -0.9
-    assert one.spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
-    assert one.clock_spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
+    row = varied(-1.0)
+    assert (row.variant, row.n, row.cell, row.launches) == ("put_fence", 512, 3, 4)
+    assert row.correlation is not None
+    assert row.interval is not None
+    assert row.follows is True, "a bool of Python's, as JSON needs one"
+    assert row.correlation < -0.95
+    assert row.interval[1] < -0.9
+    assert row.spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
+    assert row.clock_spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
 
 
 ORDERS = (192, 384)
@@ -539,15 +547,15 @@ def planted(counts: Sequence[int] = (1, 2, 4), cores: int = 4) -> list[CannonSca
 
 
 def test_strong_scaling_is_round_by_round() -> None:
-    strong = [one for one in planted() if one.kind == "strong"]
-    assert [one.n for one in strong] == list(ORDERS)
-    for one in strong:
-        for point in one.points:
+    strong = [entry for entry in planted() if entry.kind == "strong"]
+    assert [entry.n for entry in strong] == list(ORDERS)
+    for entry in strong:
+        for point in entry.points:
             assert point.efficiency is not None
             assert point.speed_up is not None
             assert point.efficiency.value == pytest.approx(1 / OVERHEAD[point.ranks], rel=0.004)
             assert point.speed_up.value == pytest.approx(point.ranks / OVERHEAD[point.ranks], rel=0.004)
-        ends = one.points[1].efficiency
+        ends = entry.points[1].efficiency
         assert ends is not None
         assert ends.interval is not None
         assert ends.interval[0] <= ends.value <= ends.interval[1]
@@ -556,7 +564,7 @@ def test_strong_scaling_is_round_by_round() -> None:
 
 def test_weak_scaling_compares_equal_blocks_alone() -> None:
     """192 with 1 rank and 384 with 4 have blocks of 192; no order here has a whole block with 2 ranks."""
-    (weak,) = (one for one in planted() if one.kind == "weak")
+    (weak,) = (entry for entry in planted() if entry.kind == "weak")
     assert (weak.block, weak.n) == (192, None)
     assert [(point.ranks, point.n) for point in weak.points] == [(1, 192), (4, 384)]
     assert weak.points[1].efficiency is not None
@@ -595,9 +603,9 @@ def said_of_cannon_scaling(clocks: tuple[float | None, ...], source: str | None)
 
 def test_clocks_over_ranks_and_repetitions() -> None:
     events = [said_of_cannon_scaling((3e9, 2e9), "counted loop"), said_of_cannon_scaling((3.1e9, None), "counted loop")]
-    found = clock_of(events)
-    assert not isinstance(found, str)
-    assert (found.median_hz, found.lowest_hz, found.highest_hz, found.readings) == (3e9, 2e9, 3.1e9, 3)
-    assert found.source == "counted loop"
+    clock = clock_of(events)
+    assert not isinstance(clock, str)
+    assert (clock.median_hz, clock.lowest_hz, clock.highest_hz, clock.readings) == (3e9, 2e9, 3.1e9, 3)
+    assert clock.source == "counted loop"
     assert over_repetitions(events, 0) == 3e9
     assert over_repetitions(events, 1) == 2e9

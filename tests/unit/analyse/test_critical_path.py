@@ -81,6 +81,6 @@ def test_a_late_rank_on_time_saves_no_more_than_the_next_one_allows(less_s: floa
         meets=meeting,
     )
     sooner_s = np.where(rank == 1, less_s, 0.0)[:, None]
-    found = replay(possible(order), Change(np.zeros((order.calls, 1)), sooner_s))
-    assert found.error_ratio < 1e-9
-    assert found.saved_s[0, 0] == pytest.approx(count * min(less_s, 1e-4))
+    replayed = replay(possible(order), Change(np.zeros((order.calls, 1)), sooner_s))
+    assert replayed.error_ratio < 1e-9
+    assert replayed.saved_s[0, 0] == pytest.approx(count * min(less_s, 1e-4))

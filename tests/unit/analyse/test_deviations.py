@@ -42,8 +42,8 @@ def _traits() -> list[dict[str, str]]:
     ]
     calls = [{"experiment": "first_use", "pattern": "call", "call": name} for name in CALLS]
     return [
-        {**one, "environment": "default", "placement": "bound", "phase": phase}
-        for one in (*sends, *anys, *colls, *calls)
+        {**parameters, "environment": "default", "placement": "bound", "phase": phase}
+        for parameters in (*sends, *anys, *colls, *calls)
         for phase in ("first", "steady")
     ]
 
@@ -172,14 +172,14 @@ def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
     known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2))
     late = []
     for item in items:
-        one = Judged(item, *known[item.key])
+        deviation = Judged(item, *known[item.key])
         if item.traits["experiment"] == "p2p" and item.phase == "steady":
             mean_s = item.value + 900e-6 / 64
             slow = replace(
                 item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64,
             )  # fmt: skip
-            one = replace(one, item=slow)
-        late.append(one)
+            deviation = replace(deviation, item=slow)
+        late.append(deviation)
     (group,) = shared(late)
     assert group.text.startswith("One in 64 operations of MPI_")
     assert any(f", regularly, takes {us}" in group.text for us in range(890, 911))

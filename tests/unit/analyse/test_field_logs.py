@@ -44,11 +44,11 @@ def find(results: Results, a: str, b: str, phase: str) -> ContrastResult:
 def test_first_message_with_over_allocation_over_first_without(
     results: Results, log: str, ratio: float, verdict: str
 ) -> None:
-    found = find(results, f"{log}, without overalloc", f"{log}, with overalloc", "first")
-    assert found.ratio == pytest.approx(ratio, rel=0.005)
-    assert found.interval[0] <= found.ratio <= found.interval[1]
-    assert found.verdict == verdict
-    assert "within one launch" in found.interval_kind
+    pair = find(results, f"{log}, without overalloc", f"{log}, with overalloc", "first")
+    assert pair.ratio == pytest.approx(ratio, rel=0.005)
+    assert pair.interval[0] <= pair.ratio <= pair.interval[1]
+    assert pair.verdict == verdict
+    assert "within one launch" in pair.interval_kind
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,6 @@ def test_first_message_with_over_allocation_over_first_without(
     ],
 )
 def test_steady_state_between_files(results: Results, a: str, b: str, ratio: float) -> None:
-    found = find(results, a, b, "steady")
-    assert found.ratio == pytest.approx(ratio, abs=0.005)
-    assert found.interval[0] <= found.ratio <= found.interval[1]
+    pair = find(results, a, b, "steady")
+    assert pair.ratio == pytest.approx(ratio, abs=0.005)
+    assert pair.interval[0] <= pair.ratio <= pair.interval[1]

@@ -51,13 +51,13 @@ def test_one_byte_too_many_costs_the_first_message_a_factor(results: Runs) -> No
     group = "first message, both over-allocated"
     ratios = {}
     for b in ("1 B", "4 KiB", "64 KiB", "1 MiB", "2 MiB"):
-        found = find(results["overalloc"], group, b, message_bytes="1048576")
-        ratios[b] = found.ratio
+        pair = find(results["overalloc"], group, b, message_bytes="1048576")
+        ratios[b] = pair.ratio
         if b != "2 MiB":
-            assert found.verdict == "slower"
-            assert found.interval[0] > 4
+            assert pair.verdict == "slower"
+            assert pair.interval[0] > 4
         else:
-            assert found.verdict != "slower"
+            assert pair.verdict != "slower"
     assert ratios["1 B"] > ratios["64 KiB"] > ratios["2 MiB"]
 
 
@@ -105,7 +105,7 @@ def test_the_allocation_that_is_mapped_by_the_other_side_is_the_one_that_counts(
 
 def test_single_copy_loses_at_128_mib_and_wins_at_1_mib(results: Runs) -> None:
     for size, faster in ((1 << 27, True), (1 << 20, False)):
-        found = find(
+        pair = find(
             results["pinned-host"], "single copy", "no single copy", message_bytes=str(size), memory="pinned_host"
         )
-        assert (found.interval[1] < 0.9) if faster else (found.interval[0] > 1.1)
+        assert (pair.interval[1] < 0.9) if faster else (pair.interval[0] > 1.1)

@@ -59,16 +59,16 @@ def messages(send: tuple[int, int], receive: tuple[int, int]) -> MessageMetrics:
 def test_the_four_parts(
     send: tuple[int, int], receive: tuple[int, int], alone: float, both: float, receiver: float, neither: float
 ) -> None:
-    found = split(messages(send, receive))
-    assert found is not None
-    assert astuple(found)[:4] == pytest.approx((alone, both, receiver, neither))
-    assert found.receiver_early_s == pytest.approx((send[0] - receive[0]) * 1e-9)
-    assert found.sender_after_s == pytest.approx((send[1] - receive[1]) * 1e-9)
+    parts = split(messages(send, receive))
+    assert parts is not None
+    assert astuple(parts)[:4] == pytest.approx((alone, both, receiver, neither))
+    assert parts.receiver_early_s == pytest.approx((send[0] - receive[0]) * 1e-9)
+    assert parts.sender_after_s == pytest.approx((send[1] - receive[1]) * 1e-9)
 
 
 def test_the_statement_counts_every_launch_and_names_both_sides() -> None:
-    found = [split(messages((0, 10), (0, 100))), split(messages((0, 30), (0, 100)))]
-    said = statement([one for one in found if one], 1e-3)
+    parts = [split(messages((0, 10), (0, 100))), split(messages((0, 30), (0, 100)))]
+    said = statement([part for part in parts if part], 1e-3)
     assert said.both_ratio == pytest.approx(0.2)
     assert said.sender_s == pytest.approx(0.2e-3)
     assert said.receiver_s == pytest.approx(1e-3)
@@ -103,44 +103,44 @@ def block(rank: int, part: int, ns: list[int], phase: str = "steady", seq0: int 
 def launch(alone: int, computing: int, both: int, rank: int = 1) -> list[SampleBlock]:
     """Rank 0 is the slower end when it computes, the other one in all else; both times vary by a quarter."""
     noise = [0, 4, -4, 8, -8]
-    found = [block(0, 0, [90], "first", 0), block(rank, 0, [100], "first", 0)]
+    blocks = [block(0, 0, [90], "first", 0), block(rank, 0, [100], "first", 0)]
     for part, length, slower in ((0, alone, rank), (1, computing, 0), (2, both, rank)):
-        for one in (0, rank):
-            less = 0 if one == slower else 40
-            found.append(block(one, part, [BATCH * length + n - less for n in noise]))
-    return found
+        for number in (0, rank):
+            less = 0 if number == slower else 40
+            blocks.append(block(number, part, [BATCH * length + n - less for n in noise]))
+    return blocks
 
 
-def values(found: Derived, metric: str, phase: str = "steady") -> list[float]:
-    series = found[metric]
+def values(derived: Derived, metric: str, phase: str = "steady") -> list[float]:
+    series = derived[metric]
     assert not isinstance(series, Absent), series.reason
     return [float(v) for v in series[phase].values_s]
 
 
 @pytest.mark.parametrize(("both", "ratio"), [(2000, 1.0), (1500, 0.5), (2200, 1.2)])
 def test_what_is_exposed(both: int, ratio: float) -> None:
-    found = P2P.derive({"pattern": "overlap"}, launch(1000, 1000, both), LaunchContext(2, True))
-    assert values(found, "communication_s")[0] == pytest.approx(1000e-9), "of the slower end"
-    assert values(found, "communication_s", "first") == pytest.approx([100e-9])
-    assert values(found, "compute_s")[0] == pytest.approx(1000e-9)
-    assert values(found, "overlapped_s")[0] == pytest.approx(both * 1e-9)
-    assert values(found, "exposed_s") == pytest.approx([(both - 1000) * 1e-9])
-    assert values(found, "exposed_communication_ratio") == pytest.approx([ratio])
+    derived = P2P.derive({"pattern": "overlap"}, launch(1000, 1000, both), LaunchContext(2, True))
+    assert values(derived, "communication_s")[0] == pytest.approx(1000e-9), "of the slower end"
+    assert values(derived, "communication_s", "first") == pytest.approx([100e-9])
+    assert values(derived, "compute_s")[0] == pytest.approx(1000e-9)
+    assert values(derived, "overlapped_s")[0] == pytest.approx(both * 1e-9)
+    assert values(derived, "exposed_s") == pytest.approx([(both - 1000) * 1e-9])
+    assert values(derived, "exposed_communication_ratio") == pytest.approx([ratio])
 
 
 def test_hidden_communication_is_no_zero() -> None:
-    found = P2P.derive({"pattern": "overlap"}, launch(1000, 1000, 999), LaunchContext(2, True))
+    derived = P2P.derive({"pattern": "overlap"}, launch(1000, 1000, 999), LaunchContext(2, True))
     for metric in ("exposed_s", "exposed_communication_ratio"):
-        told = found[metric]
-        assert isinstance(told, Absent)
-        assert "is hidden" in told.reason
-    assert values(found, "overlapped_s")
+        reason = derived[metric]
+        assert isinstance(reason, Absent)
+        assert "is hidden" in reason.reason
+    assert values(derived, "overlapped_s")
 
 
 def test_the_peer_is_asked() -> None:
     parameters = {"pattern": "overlap", "peer": "1"}
-    found = P2P.derive(parameters, launch(1000, 1000, 1500), LaunchContext(4, True))
-    assert values(found, "exposed_s") == pytest.approx([500e-9])
+    derived = P2P.derive(parameters, launch(1000, 1000, 1500), LaunchContext(4, True))
+    assert values(derived, "exposed_s") == pytest.approx([500e-9])
     pair = [block(0, 0, [50], start=0), block(2, 0, [70], start=30)]
     hosts = ("a", "a", "a", "b")
     near = P2P.derive({"pattern": "one_way", "peer": "2"}, pair, LaunchContext(4, False, hosts=hosts))
@@ -171,7 +171,7 @@ def cell(**parameters: str) -> Cell:
 
 
 def judged(
-    one: Cell,
+    made: Cell,
     launches: Sequence[LaunchRecord],
     seconds: Sequence[float],
     metric: str = "half_round_trip_latency_s",
@@ -179,8 +179,8 @@ def judged(
     measurements = Measurements(Twins(frozenset(), {}))
     taken = [SimpleNamespace(centre_s=s, tails=SimpleNamespace(min=s / 2)) for s in seconds]
     rounds = {r.info.round: (r.info.launch, reduced) for r, reduced in zip(launches, taken, strict=True)}
-    measurements.by_series[one.cell, metric, "steady"] = rounds  # type: ignore[assignment]
-    return floors(one, measurements, launches)
+    measurements.by_series[made.cell, metric, "steady"] = rounds  # type: ignore[assignment]
+    return floors(made, measurements, launches)
 
 
 @pytest.mark.parametrize(
@@ -194,17 +194,17 @@ def judged(
 def test_the_floor_is_the_fastest_copy_and_no_less_than_a_flag(
     flag_ns: int, across_ns: int, kernel_ns: int, floor: tuple[str, float]
 ) -> None:
-    one = launch_of_floors(
+    floor_launch = launch_of_floors(
         0,
         yardstick("flag", flag_ns, 0),
         yardstick("copy_across", across_ns),
         yardstick("process_vm_readv", kernel_ns),
         yardstick("memcpy", 1),  # within a process: there to compare with
     )
-    found = lowest(HOST, one)
-    assert found is not None
-    assert found[1] == floor[0]
-    assert found[0] == pytest.approx(floor[1])
+    fastest = lowest(HOST, floor_launch)
+    assert fastest is not None
+    assert fastest[1] == floor[0]
+    assert fastest[0] == pytest.approx(floor[1])
 
 
 def test_the_ratio_is_taken_launch_by_launch() -> None:
@@ -214,15 +214,15 @@ def test_the_ratio_is_taken_launch_by_launch() -> None:
         for i, slower in enumerate((1, 1.5, 1, 2, 1, 1.2))
     ]
     times = [4.0e-6 * slower for slower in (1, 1.5, 1, 2, 1, 1.2)]
-    found = judged(cell(), launches, times)
-    assert found.over is not None
-    assert found.over.ratio == pytest.approx(4.0, rel=0.01)
-    assert found.over.fastest_ratio == pytest.approx(2.0, rel=0.01)
-    assert found.over.calm_launches == 6
-    assert found.over.interval is not None
-    assert found.over.interval[1] - found.over.interval[0] < 0.1
-    assert (found.over.floor, found.over.launches) == ("copy_across", 6)
-    by_name = {one.name: one for one in found.floors}
+    cell_floors = judged(cell(), launches, times)
+    assert cell_floors.over is not None
+    assert cell_floors.over.ratio == pytest.approx(4.0, rel=0.01)
+    assert cell_floors.over.fastest_ratio == pytest.approx(2.0, rel=0.01)
+    assert cell_floors.over.calm_launches == 6
+    assert cell_floors.over.interval is not None
+    assert cell_floors.over.interval[1] - cell_floors.over.interval[0] < 0.1
+    assert (cell_floors.over.floor, cell_floors.over.launches) == ("copy_across", 6)
+    by_name = {floor.name: floor for floor in cell_floors.floors}
     assert by_name["flag"].time_s == pytest.approx(60e-9)
     assert by_name["copy_across"].launches == 6
 
@@ -230,12 +230,12 @@ def test_the_ratio_is_taken_launch_by_launch() -> None:
 def test_a_put_has_the_floor_of_the_message_that_would_carry_its_bytes() -> None:
     launches = [launch_of_floors(i, yardstick("flag", 60, 0), yardstick("copy_across", 80, 8)) for i in range(6)]
     puts = {"design": "mpi", "window": "allocate", "message_bytes": "8", "puts": "200"}
-    one = Cell(3, "key", "group", "label", "put", puts, "default", "bound")
-    found = judged(one, launches, [16e-6] * 6, "time_per_put_s")
-    assert found.over is not None
-    assert (found.over.floor, found.over.metric) == ("copy_across", "time_per_put_s")
-    assert found.over.ratio == pytest.approx(200.0, rel=0.01)
-    assert found.over.fastest_ratio == pytest.approx(100.0, rel=0.01)
+    cell_here = Cell(3, "key", "group", "label", "put", puts, "default", "bound")
+    cell_floors = judged(cell_here, launches, [16e-6] * 6, "time_per_put_s")
+    assert cell_floors.over is not None
+    assert (cell_floors.over.floor, cell_floors.over.metric) == ("copy_across", "time_per_put_s")
+    assert cell_floors.over.ratio == pytest.approx(200.0, rel=0.01)
+    assert cell_floors.over.fastest_ratio == pytest.approx(100.0, rel=0.01)
     longer = Cell(3, "key", "group", "label", "put", puts | {"message_bytes": "4096"}, "default", "bound")
     assert judged(longer, launches, [16e-6] * 6, "time_per_put_s").reason == NOT_MEASURED
 
@@ -245,10 +245,10 @@ def test_launches_that_others_disturb_do_not_count_for_the_fastest() -> None:
     calm = FixedWork(1, 0, 8192, 0, (4,), (0, 1, 2, 3), (10, 10, 10, 12))
     ways = (yardstick("flag", 60, 0), yardstick("copy_across", 1000))
     launches = [launch_of_floors(0, *ways, busy), launch_of_floors(1, *ways, calm), launch_of_floors(2, *ways, busy)]
-    found = judged(cell(), launches, [1e-3, 4e-6, 1e-3]).over
-    assert found is not None
-    assert (found.launches, found.calm_launches) == (3, 1)
-    assert found.fastest_ratio == pytest.approx(2.0, rel=0.01)
+    cell_floors = judged(cell(), launches, [1e-3, 4e-6, 1e-3]).over
+    assert cell_floors is not None
+    assert (cell_floors.launches, cell_floors.calm_launches) == (3, 1)
+    assert cell_floors.fastest_ratio == pytest.approx(2.0, rel=0.01)
     none_calm = judged(cell(), launches[::2], [1e-3, 1e-3]).over
     assert none_calm is not None
     assert (none_calm.fastest_ratio, none_calm.calm_launches) == (None, 0)
@@ -264,8 +264,8 @@ def test_launches_that_others_disturb_do_not_count_for_the_fastest() -> None:
     ],
 )
 def test_what_has_no_floor_says_why(parameters: dict[str, str], why: str) -> None:
-    found = judged(cell(**parameters), [launch_of_floors(0, yardstick("flag", 60, 0))], [1e-6])
-    assert (found.floors, found.over, found.reason) == ([], None, why)
+    cell_floors = judged(cell(**parameters), [launch_of_floors(0, yardstick("flag", 60, 0))], [1e-6])
+    assert (cell_floors.floors, cell_floors.over, cell_floors.reason) == ([], None, why)
 
 
 def test_the_ways_follow_the_memory_of_both_ends() -> None:
@@ -313,38 +313,38 @@ def slow_pairs(matrices: list[NodePairs]) -> set[tuple[str, str]]:
 
 
 def test_a_bad_link_is_named_with_its_ratio() -> None:
-    found = planted_of_node_pairs(4, {("n2", "n4"): 3.0})
-    assert slow_pairs(found) == {("n2", "n4")}
-    (line,) = pair_lines(found)
+    planted_pairs = planted_of_node_pairs(4, {("n2", "n4"): 3.0})
+    assert slow_pairs(planted_pairs) == {("n2", "n4")}
+    (line,) = pair_lines(planted_pairs)
     assert line.level == "slow"
     assert "the link between n2 and n4" in line.text
-    pair = next(pair for pair in found[0].pairs if (pair.a, pair.b) == ("n2", "n4"))
+    pair = next(pair for pair in planted_pairs[0].pairs if (pair.a, pair.b) == ("n2", "n4"))
     low, high = pair.ratio_interval
     assert low < 3.0 < high
-    assert found[0].label == "8 B"
+    assert planted_pairs[0].label == "8 B"
 
 
 def test_a_bad_node_is_named_rather_than_its_links() -> None:
     slow = {(a, b): 2.0 for a, b in itertools.combinations([f"n{i}" for i in range(1, 6)], 2) if "n3" in (a, b)}
-    found = planted_of_node_pairs(5, slow)
-    assert slow_pairs(found) == set(slow)
-    assert "every link of n3" in pair_lines(found)[0].text
+    planted_pairs = planted_of_node_pairs(5, slow)
+    assert slow_pairs(planted_pairs) == set(slow)
+    assert "every link of n3" in pair_lines(planted_pairs)[0].text
 
 
 def test_a_quiet_network_has_no_slow_link() -> None:
-    found = planted_of_node_pairs(6, {})
-    assert slow_pairs(found) == set()
-    assert pair_lines(found)[0].level == "ok"
+    planted_pairs = planted_of_node_pairs(6, {})
+    assert slow_pairs(planted_pairs) == set()
+    assert pair_lines(planted_pairs)[0].level == "ok"
 
 
 @pytest.mark.parametrize("nodes", [2])
 def test_too_few_pairs_are_shown_and_not_judged(nodes: int) -> None:
-    found = planted_of_node_pairs(nodes, {})
-    (pair,) = found[0].pairs
+    planted_pairs = planted_of_node_pairs(nodes, {})
+    (pair,) = planted_pairs[0].pairs
     assert (pair.ratio, pair.verdict) == (None, None)
     assert "fewer than 2 other pairs" in pair.reason
     assert pair.value_s == pytest.approx(2e-6, rel=1)
-    assert pair_lines(found) == []
+    assert pair_lines(planted_pairs) == []
 
 
 def test_the_picture_frames_the_bad_link_and_numbers_every_pair() -> None:

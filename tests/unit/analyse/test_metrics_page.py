@@ -22,7 +22,7 @@ def test_every_metric_has_its_row(metric: Metric) -> None:
 
 
 def test_every_pattern_is_named() -> None:
-    rows = [(one.name, pattern.name) for one in EXPERIMENTS for pattern in one.patterns]
+    rows = [(experiment.name, pattern.name) for experiment in EXPERIMENTS for pattern in experiment.patterns]
     assert not [f"`{' '.join(dict.fromkeys(row))}`" for row in rows if f"`{' '.join(dict.fromkeys(row))}`" not in PAGE]
 
 

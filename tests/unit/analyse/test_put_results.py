@@ -37,12 +37,12 @@ def test_results_follow_the_schema(results: Results) -> None:
 
 
 def test_a_launch_is_its_lower_quartile_so_that_disturbed_bursts_do_not_count(results: Results) -> None:
-    found = estimate_of(results, planted.MPI_CELL, "time_per_put_s")
-    assert found.location == 0.25
-    assert found.value == pytest.approx(planted.PUT_NS["alpha"] * NS, rel=0.02)
-    assert found.p50 > 1.5 * found.value
-    assert found.interval_kind.startswith("signed-rank")
-    assert found.batch == planted.BATCH
+    estimated = estimate_of(results, planted.MPI_CELL, "time_per_put_s")
+    assert estimated.location == 0.25
+    assert estimated.value == pytest.approx(planted.PUT_NS["alpha"] * NS, rel=0.02)
+    assert estimated.p50 > 1.5 * estimated.value
+    assert estimated.interval_kind.startswith("signed-rank")
+    assert estimated.batch == planted.BATCH
 
 
 def test_the_puts_and_the_synchronisation_stand_apart(results: Results) -> None:
@@ -54,17 +54,17 @@ def test_the_puts_and_the_synchronisation_stand_apart(results: Results) -> None:
 
 
 def test_the_first_burst_stands_apart(results: Results) -> None:
-    found = estimate_of(results, planted.MPI_CELL, "time_per_put_s", "first")
-    assert found.value == pytest.approx(planted.FIRST_NS * NS / planted.PUTS)
+    estimated = estimate_of(results, planted.MPI_CELL, "time_per_put_s", "first")
+    assert estimated.value == pytest.approx(planted.FIRST_NS * NS / planted.PUTS)
     assert "first" not in results.cells[planted.MPI_CELL].metrics["put_call_s"].phases
 
 
 def test_rates_are_the_time_turned_over_with_its_interval(results: Results) -> None:
-    found = estimate_of(results, planted.MPI_CELL, "time_per_put_s")
-    assert found.message_rate_per_s == pytest.approx(1 / found.value)
-    assert found.message_rate_interval == (1 / found.interval[1], 1 / found.interval[0])
-    assert found.bandwidth_bytes_per_s == pytest.approx(8 / found.value)
-    assert found.bandwidth_interval[0] < found.bandwidth_bytes_per_s < found.bandwidth_interval[1]
+    estimated = estimate_of(results, planted.MPI_CELL, "time_per_put_s")
+    assert estimated.message_rate_per_s == pytest.approx(1 / estimated.value)
+    assert estimated.message_rate_interval == (1 / estimated.interval[1], 1 / estimated.interval[0])
+    assert estimated.bandwidth_bytes_per_s == pytest.approx(8 / estimated.value)
+    assert estimated.bandwidth_interval[0] < estimated.bandwidth_bytes_per_s < estimated.bandwidth_interval[1]
     assert estimate_of(results, planted.MPI_CELL, "synchronisation_s").message_rate_per_s is None
 
 
@@ -90,13 +90,13 @@ def test_instructions_of_a_library_that_allocates_now_and_then(results: Results)
 
 
 def test_two_mpis_are_compared_launch_by_launch_of_a_round(results: Results) -> None:
-    (found,) = results.contrasts
-    assert found.axis == "mpi"
-    assert found.ratio == pytest.approx(4.0, rel=0.03)
-    assert found.verdict == "slower"
-    assert found.default_side is None
-    assert not found.within_launch
-    assert found.where == "mpi"
+    (contrast_,) = results.contrasts
+    assert contrast_.axis == "mpi"
+    assert contrast_.ratio == pytest.approx(4.0, rel=0.03)
+    assert contrast_.verdict == "slower"
+    assert contrast_.default_side is None
+    assert not contrast_.within_launch
+    assert contrast_.where == "mpi"
     assert results.verdict.lines[0].text.startswith("mpi: alpha is slower in 1 of 1, most at mpi: 3.99")
 
 
@@ -111,30 +111,30 @@ def document() -> Results:
 
 
 @pytest.fixture(scope="module")
-def found(document: Results) -> PutResults:
+def study(document: Results) -> PutResults:
     assert document.put is not None
     return document.put
 
 
 def row(document: Results, design: str, mpi: str, **given: str) -> PutRow:
     assert document.put is not None
-    rows = [one for one in document.put.conditions[0].rows if (one.design, one.mpi) == (design, mpi)]
-    rows = [one for one in rows if given.items() <= document.cell(one.cell).parameters.items()]
+    rows = [row for row in document.put.conditions[0].rows if (row.design, row.mpi) == (design, mpi)]
+    rows = [row for row in rows if given.items() <= document.cell(row.cell).parameters.items()]
     assert len(rows) == 1
     return rows[0]
 
 
-def test_rows_differ_in_who_puts_alone(found: PutResults) -> None:
-    first, *others = found.conditions
+def test_rows_differ_in_who_puts_alone(study: PutResults) -> None:
+    first, *others = study.conditions
     assert others == []  # the other window has but one design
     assert first.differs == {}
-    designs = [one.design for one in first.rows if one.mpi == "mpich"]
+    designs = [row.design for row in first.rows if row.mpi == "mpich"]
     assert designs == ["mpi", "complex", "complex", "shmem_p", "empty_call", "empty_call_5", "store"]
-    assert {one.mpi for one in first.rows} == {"mpich", "openmpi"}
+    assert {row.mpi for row in first.rows} == {"mpich", "openmpi"}
 
 
-def test_every_measured_put_is_named(document: Results, found: PutResults) -> None:
-    assert found.cells == [cell.cell for cell in document.cells]
+def test_every_measured_put_is_named(document: Results, study: PutResults) -> None:
+    assert study.cells == [cell.cell for cell in document.cells]
 
 
 def test_counts_of_each_library(document: Results) -> None:
@@ -159,7 +159,7 @@ def test_rate_over_the_empty_call_is_the_contrast(document: Results) -> None:
     assert row(document, "empty_call", "mpich").of_empty is None
 
 
-def test_shares_of_a_call_add_up(found: PutResults) -> None:
-    assert [(one.design, one.mpi) for one in found.splits] == [("mpi", "mpich"), ("mpi", "openmpi")]
-    for split in found.splits:
+def test_shares_of_a_call_add_up(study: PutResults) -> None:
+    assert [(split.design, split.mpi) for split in study.splits] == [("mpi", "mpich"), ("mpi", "openmpi")]
+    for split in study.splits:
         assert sum(part.ratio or 0.0 for part in split.parts) == pytest.approx(1)

@@ -45,14 +45,14 @@ def resumed(folder: Path, other: dict[str, Any], rounds: int) -> Results:
 
 
 def launches(results: Results) -> int:
-    return next(one.launches for one in results.contrasts if one.id == "environment") or 0
+    return next(contrast.launches for contrast in results.contrasts if contrast.id == "environment") or 0
 
 
 def test_only_launches_of_the_machine_with_most_of_them_count(tmp_path: Path) -> None:
-    found = resumed(tmp_path / "r", B, 3)
-    assert launches(found) == planted.ROUNDS - 3
-    assert (found.run.machine["host"], found.run.launches.done) == ("a", 10)
-    first = found.verdict.lines[0]
+    run = resumed(tmp_path / "r", B, 3)
+    assert launches(run) == planted.ROUNDS - 3
+    assert (run.run.machine["host"], run.run.launches.done) == ("a", 10)
+    first = run.verdict.lines[0]
     assert first.level == "warning"
     assert first.text == (
         "Measured on machines that differ in processor: only the 10 launches on a (Old, 8 processors, kernel 6.1) are "
@@ -61,10 +61,10 @@ def test_only_launches_of_the_machine_with_most_of_them_count(tmp_path: Path) ->
 
 
 def test_another_node_of_the_same_kind_stands_with_the_first_and_is_noted(tmp_path: Path) -> None:
-    found = resumed(tmp_path / "r", {**A, "host": "b", "processors_allowed": "4-7"}, 3)
-    assert launches(found) == planted.ROUNDS
-    assert "6 launches ran on b, a machine of the same kind as a" in found.notes
-    assert all("Measured on" not in line.text for line in found.verdict.lines)
+    run = resumed(tmp_path / "r", {**A, "host": "b", "processors_allowed": "4-7"}, 3)
+    assert launches(run) == planted.ROUNDS
+    assert "6 launches ran on b, a machine of the same kind as a" in run.notes
+    assert all("Measured on" not in line.text for line in run.verdict.lines)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_another_node_of_the_same_kind_stands_with_the_first_and_is_noted(tmp_pa
     ],
 )
 def test_what_makes_machines_unlike(change: dict[str, Any], differs: list[str]) -> None:
-    assert [one.what for one in differing(A, {**A, **change})] == differs
+    assert [difference.fact for difference in differing(A, {**A, **change})] == differs
 
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -161,7 +161,10 @@ GROUPS = groups_of(
 
 def ranks(*there: str) -> list[Rank]:
     """`n1:0-1`: host and allowed processors of each rank."""
-    return [Rank(number, one.partition(":")[0], cpus_allowed=one.partition(":")[2]) for number, one in enumerate(there)]
+    return [
+        Rank(number, place.partition(":")[0], cpus_allowed=place.partition(":")[2])
+        for number, place in enumerate(there)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -200,8 +203,8 @@ def test_as_asked(placement: Placement, there: list[Rank]) -> None:
     ],
 )
 def test_not_as_asked(placement: Placement, there: list[Rank], text: str) -> None:
-    (found,) = differences(placement, there, GROUPS)
-    assert text in found
+    (difference,) = differences(placement, there, GROUPS)
+    assert text in difference
 
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "compare"))

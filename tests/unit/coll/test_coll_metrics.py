@@ -48,72 +48,72 @@ def derived(
     blocks: Sequence[SampleBlock], ranks: int = 2, job: LaunchContext | None = None, phase: str = "steady", **cell: str
 ) -> dict[str, MetricSamples | Absent]:
     job = job or LaunchContext(size=ranks, one_clock=True)
-    found = COLL.derive({**CELL, **cell}, blocks, job)
-    return {name: one if isinstance(one, Absent) else one[phase] for name, one in found.items()}
+    derived = COLL.derive({**CELL, **cell}, blocks, job)
+    return {name: metric if isinstance(metric, Absent) else metric[phase] for name, metric in derived.items()}
 
 
-def values(found: MetricSamples | Absent) -> list[float]:
-    assert isinstance(found, MetricSamples)
-    return [round(float(value) * 1e9, 6) for value in found.values_s]
+def values(samples: MetricSamples | Absent) -> list[float]:
+    assert isinstance(samples, MetricSamples)
+    return [round(float(value) * 1e9, 6) for value in samples.values_s]
 
 
 def test_work_span_and_own_of_each_call() -> None:
     """The first call: rank 1 enters 40 ns later. The second: rank 0 does, and leaves first."""
-    found = derived([block(0, [1000, 2030], [100, 20]), block(1, [1040, 2000], [90, 200])])
-    assert values(found[WORK]) == [90, 170]
-    assert values(found[SPAN]) == [130, 200]
-    assert values(found[OWN]) == [100, 200]
+    metrics = derived([block(0, [1000, 2030], [100, 20]), block(1, [1040, 2000], [90, 200])])
+    assert values(metrics[WORK]) == [90, 170]
+    assert values(metrics[SPAN]) == [130, 200]
+    assert values(metrics[OWN]) == [100, 200]
 
 
 def test_what_a_late_rank_waits_for_is_own_time_of_the_others_and_no_work() -> None:
-    found = derived([block(0, [1000], [550]), block(1, [1500], [60])], arrival="one_late")
-    assert (values(found[WORK]), values(found[SPAN]), values(found[OWN])) == ([60], [560], [550])
+    metrics = derived([block(0, [1000], [550]), block(1, [1500], [60])], arrival="one_late")
+    assert (values(metrics[WORK]), values(metrics[SPAN]), values(metrics[OWN])) == ([60], [560], [550])
 
 
 def test_calls_are_matched_by_communicator_and_number() -> None:
     """Blocks come in any order."""
     first = [block(rank, [1000], [100 + rank], allocation=0) for rank in (0, 1)]
     second = [block(rank, [5000], [300 + rank], allocation=1) for rank in (1, 0)]
-    found = derived([*second, *first], pattern="communicators")
-    assert values(found[OWN]) == [101, 301]
-    assert isinstance(found[OWN], MetricSamples)
-    assert found[OWN].order is not None
-    assert found[OWN].order.number.tolist() == [0, 1]
+    metrics = derived([*second, *first], pattern="communicators")
+    assert values(metrics[OWN]) == [101, 301]
+    assert isinstance(metrics[OWN], MetricSamples)
+    assert metrics[OWN].order is not None
+    assert metrics[OWN].order.number.tolist() == [0, 1]
 
 
 def test_counted_calls_keep_their_numbers() -> None:
-    found = derived(
+    metrics = derived(
         [block(rank, [1, 2, 3], [90, 40, 40], "first") for rank in (0, 1)], phase="first", pattern="counted"
     )
-    assert isinstance(found[WORK], MetricSamples)
-    assert found[WORK].order is not None
-    assert found[WORK].order.number.tolist() == [0, 1, 2]
+    assert isinstance(metrics[WORK], MetricSamples)
+    assert metrics[WORK].order is not None
+    assert metrics[WORK].order.number.tolist() == [0, 1, 2]
 
 
 def test_on_several_nodes_only_what_needs_no_common_clock() -> None:
     blocks = [block(rank, [1000 + 10**9 * rank], [400 + rank]) for rank in range(3)]
-    found = derived(blocks, job=TWO_NODES)
+    metrics = derived(blocks, job=TWO_NODES)
     why = Absent("the ranks are on several nodes, whose clocks are not compared")
-    assert (found[WORK], found[SPAN], values(found[OWN])) == (why, why, [402])
+    assert (metrics[WORK], metrics[SPAN], values(metrics[OWN])) == (why, why, [402])
 
 
 def test_a_call_that_a_rank_came_late_to_is_not_clean() -> None:
     """Late by more than 200 ns and by more than 10 % of the typical call."""
     calls = [block(rank, [10**5 * i for i in range(5)], [9000] * 5) for rank in (0, 1)]
-    found = derived([*calls, late(0, [0, 100, 0, 0, 0]), late(1, [0, 0, 890, 910, 50_000])])
+    metrics = derived([*calls, late(0, [0, 100, 0, 0, 0]), late(1, [0, 0, 890, 910, 50_000])])
     for metric in (WORK, SPAN, OWN):
-        one = found[metric]
-        assert isinstance(one, MetricSamples)
-        assert one.clean is not None
-        assert one.clean.tolist() == [True, True, True, False, False]
+        series = metrics[metric]
+        assert isinstance(series, MetricSamples)
+        assert series.clean is not None
+        assert series.clean.tolist() == [True, True, True, False, False]
 
 
 def test_a_launch_stands_for_its_clean_calls() -> None:
     calls = [block(0, [1000 * i for i in range(20)], [100] * 3 + [900] * 17)]
     calls.append(block(1, [1000 * i for i in range(20)], [100] * 20))
-    found = derived([*calls, late(0, [0] * 20), late(1, [0] * 3 + [800] * 17)])
-    assert isinstance(found[OWN], MetricSamples)
-    reduced = reduce(found[OWN])
+    metrics = derived([*calls, late(0, [0] * 20), late(1, [0] * 3 + [800] * 17)])
+    assert isinstance(metrics[OWN], MetricSamples)
+    reduced = reduce(metrics[OWN])
     assert reduced is not None
     assert (reduced.centre_s, reduced.all_s) == (pytest.approx(100e-9), pytest.approx(900e-9))
 
@@ -121,9 +121,9 @@ def test_a_launch_stands_for_its_clean_calls() -> None:
 def test_a_launch_stands_by_its_lower_quartile() -> None:
     """Calls that another program disturbed are longer, none is shorter."""
     calls = [block(rank, [1000 * i for i in range(10)], [100] * 4 + [500] * 6) for rank in (0, 1)]
-    found = derived(calls)
-    assert isinstance(found[OWN], MetricSamples)
-    reduced = reduce(found[OWN])
+    metrics = derived(calls)
+    assert isinstance(metrics[OWN], MetricSamples)
+    reduced = reduce(metrics[OWN])
     assert reduced is not None
     assert (reduced.centre_s, reduced.location) == (pytest.approx(100e-9), 0.25)
 
@@ -154,13 +154,13 @@ def test_cost_follows_the_parameters(more: dict[str, str]) -> None:
 def test_a_loop_is_ten_calls_together_over_ranks_and_on_the_slowest_one(pattern: str) -> None:
     # A root that runs ahead: nine quick calls, then one that waits for all; single calls would say a third of it.
     root, other = [1000] * 9 + [21000], [3000] * 10
-    found = derived([block(0, None, root * 2), block(1, None, other * 2)], pattern=pattern)
-    assert values(found[LOOP_MEAN]) == [3000, 3000]
-    assert values(found[LOOP_SLOWEST]) == [3000, 3000]
-    found = derived([block(0, None, [1000] * 25), block(1, None, [2000] * 25)], pattern=pattern)
-    assert values(found[LOOP_MEAN]) == [1500, 1500], "what is left over joins the others"
-    assert values(found[LOOP_SLOWEST]) == [2000, 2000]
-    found = derived([block(0, None, [1000] * 8), block(1, None, [2000] * 8)], pattern=pattern)
-    assert values(found[LOOP_SLOWEST]) == [2000]
+    metrics = derived([block(0, None, root * 2), block(1, None, other * 2)], pattern=pattern)
+    assert values(metrics[LOOP_MEAN]) == [3000, 3000]
+    assert values(metrics[LOOP_SLOWEST]) == [3000, 3000]
+    metrics = derived([block(0, None, [1000] * 25), block(1, None, [2000] * 25)], pattern=pattern)
+    assert values(metrics[LOOP_MEAN]) == [1500, 1500], "what is left over joins the others"
+    assert values(metrics[LOOP_SLOWEST]) == [2000, 2000]
+    metrics = derived([block(0, None, [1000] * 8), block(1, None, [2000] * 8)], pattern=pattern)
+    assert values(metrics[LOOP_SLOWEST]) == [2000]
     other_shape = derived([block(0, None, [1000] * 8), block(1, None, [2000] * 7)], pattern=pattern)
     assert isinstance(other_shape[LOOP_MEAN], Absent)

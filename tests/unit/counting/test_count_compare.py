@@ -70,16 +70,16 @@ def test_exit_codes_are_those_of_the_gate() -> None:
 
 def test_processes_meet_by_rank() -> None:
     old = [count([100], rank="0"), count([300], rank="1")]
-    found = compare_counts(old, [count([300], rank="1"), count([100], rank="0")], "MPI_Put", 0.01)
-    assert [(one.rank, one.change_ratio) for one in found.processes] == [("0", 0), ("1", 0)]
-    found = compare_counts(old, [count([300], rank="1"), count([104], rank="0")], "MPI_Put", 0.01)
-    assert found.outcome == "more"
+    compared = compare_counts(old, [count([300], rank="1"), count([100], rank="0")], "MPI_Put", 0.01)
+    assert [(process.rank, process.change_ratio) for process in compared.processes] == [("0", 0), ("1", 0)]
+    compared = compare_counts(old, [count([300], rank="1"), count([104], rank="0")], "MPI_Put", 0.01)
+    assert compared.outcome == "more"
 
 
 def test_a_process_that_is_missing_is_undecided() -> None:
-    found = compare_counts([count([100])], [count([], rank="0")], "MPI_Put", 0.01)
-    assert found.outcome == "undecided"
-    assert "now no call of this process was counted" in comparison_text(found)
+    compared = compare_counts([count([100])], [count([], rank="0")], "MPI_Put", 0.01)
+    assert compared.outcome == "undecided"
+    assert "now no call of this process was counted" in comparison_text(compared)
     never = count([], rank="1")
     assert len(compare_counts([count([100]), never], [count([100]), never], "MPI_Put", 0.01).processes) == 1
 
@@ -87,10 +87,12 @@ def test_a_process_that_is_missing_is_undecided() -> None:
 def test_functions_that_changed_come_by_size_and_places_are_no_names() -> None:
     old = count([110], {"MPI_Put": 60, "copy": 20, f"{LIBRARY}+0x10": 25, f"{LIBRARY}+0x90": 5})
     new = count([160], {"MPI_Put": 60, "check": 70, f"{LIBRARY}+0x20": 30})
-    new = replace(new, shares=tuple(replace(one, library="libmpi.so.41") for one in new.shares))
-    new = replace(new, shares=tuple(replace(one, function=one.function.replace(".40", ".41")) for one in new.shares))
-    [one] = compare_counts([old], [new], "MPI_Put", 0.01).processes
-    assert [(change.library, change.function, change.new - change.old) for change in one.changes] == [
+    new = replace(new, shares=tuple(replace(share, library="libmpi.so.41") for share in new.shares))
+    new = replace(
+        new, shares=tuple(replace(share, function=share.function.replace(".40", ".41")) for share in new.shares)
+    )
+    [process] = compare_counts([old], [new], "MPI_Put", 0.01).processes
+    assert [(change.library, change.function, change.new - change.old) for change in process.changes] == [
         ("libmpi.so", "check", 70),
         ("libmpi.so", "copy", -20),
     ]

@@ -81,8 +81,8 @@ def test_functions_of_stripped_libraries_have_names(
     make(folder)
     monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(folder / "cache"))
     functions = ElfFunctions(folder / "x.so")
-    found = [functions.function_at(address) for address in stripped[1]]
-    assert [function[: len(name)] for function, name in zip(found, named, strict=True)] == named
+    names = [functions.function_at(address) for address in stripped[1]]
+    assert [function[: len(name)] for function, name in zip(names, named, strict=True)] == named
     assert functions.addresses_named("visible") == stripped[1][1:]
     assert not functions.is_chosen_at_load("visible")
 

@@ -23,8 +23,8 @@ def description() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def ping_pong(description: dict[str, Any]) -> dict[str, str]:
     """Parameters of the ping-pong of the survey."""
-    entry = next(one for one in description["experiments"] if one["name"] == "p2p")
-    return {one["name"]: one["default"] for one in entry["parameters"]} | {"pattern": "ping_pong"}
+    entry = next(experiment for experiment in description["experiments"] if experiment["name"] == "p2p")
+    return {parameter["name"]: parameter["default"] for parameter in entry["parameters"]} | {"pattern": "ping_pong"}
 
 
 @pytest.fixture

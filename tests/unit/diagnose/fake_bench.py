@@ -40,7 +40,7 @@ class Bench:
     cost_s: float = 10.0
     refused: Sequence[str] = ()
     fails: type[Exception] | None = None
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Bench:
         return self
 
     def tell(self, line: str) -> None:
-        self.told.append(line)
+        self.lines.append(line)
 
     def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep], asked: Asked = EVERYTHING) -> State:
         return State(
@@ -79,7 +79,7 @@ class Bench:
         return dataclasses.replace(
             self,
             environ={name: value for name, value in self.environ.items() if name not in names},
-            settings=[one for one in self.settings if one.name not in names],
+            settings=[setting for setting in self.settings if setting.name not in names],
         )
 
     def paced_by(self, runs: Iterable[Path]) -> Bench:

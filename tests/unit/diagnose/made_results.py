@@ -114,20 +114,20 @@ def contrast(
     fields: dict[str, Any] = {name: getattr(made, name) for name in made.__struct_fields__}
     if len(pairs_s):
         a_s, b_s = np.array(pairs_s, dtype=np.float64).T
-        found = paired(a_s, b_s, made.minimum_effect)
-        verdict = judge(found, found.p)
+        estimate = paired(a_s, b_s, made.minimum_effect)
+        verdict = judge(estimate, estimate.p)
         fields |= {
             "a_value_s": float(np.median(a_s)),
             "b_value_s": float(np.median(b_s)),
-            "ratio": found.ratio,
-            "interval": found.interval,
-            "level": found.level,
+            "ratio": estimate.ratio,
+            "interval": estimate.interval,
+            "level": estimate.level,
             "verdict": verdict.word,
             "reason": verdict.reason,
-            "p": found.p,
+            "p": estimate.p,
             "more_pairs": verdict.more_pairs,
             "launches": len(a_s),
-            "pairs": tuple((float(one), float(other)) for one, other in pairs_s),
+            "pairs": tuple((float(time_s), float(other)) for time_s, other in pairs_s),
         }
     return ContrastResult(**(fields | more))
 

@@ -22,8 +22,8 @@ def state(findings: Sequence[Finding], measured: Sequence[MeasuredStep], **envir
 
 def parameters(proposal: Proposal) -> dict[str, Any]:
     """Of the first group of cells of its campaign."""
-    found: dict[str, Any] = tomllib.loads(campaign_toml(proposal.campaign))["cells"][0]["parameters"]
-    return found
+    document: dict[str, Any] = tomllib.loads(campaign_toml(proposal.campaign))["cells"][0]["parameters"]
+    return document
 
 
 def asked(proposal: Proposal) -> list[float]:

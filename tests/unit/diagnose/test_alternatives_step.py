@@ -61,14 +61,14 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
     rounds = proposal.campaign.rounds
     cells, numbers = [], {}
     for table in proposal.campaign.environments:
-        for one, metric_name, _ in CELLS:
+        for cell_, metric_name, _ in CELLS:
             unset = {"UNSET": table.unset[0]} if table.unset else {}
-            ratio = law({**table.variables, **unset}, one.name)
+            ratio = law({**table.variables, **unset}, cell_.name)
             number = len(cells)
-            numbers[table.name, one.name] = number
+            numbers[table.name, cell_.name] = number
             made = replace(
-                cell(number, {"message_bytes": LENGTHS[one.name]}, (), one.experiment, table.name),
-                group=one.name,
+                cell(number, {"message_bytes": LENGTHS[cell_.name]}, (), cell_.experiment, table.name),
+                group=cell_.name,
             )
             if ratio is None:
                 made = replace(made, status="failed", reason="see the list", metrics={})
@@ -81,8 +81,8 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
     environments = [environment(table.name, **table.variables) for table in proposal.campaign.environments]
     skipped = [
         SkippedRow(
-            cell=one.cell,
-            label=one.label,
+            cell=cell.cell,
+            label=cell.label,
             status="failed",
             reason="another sentence: No components",
             launch_reason="No components",
@@ -90,8 +90,8 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
             log=None,
             output=None,
         )
-        for one in cells
-        if one.status == "failed"
+        for cell in cells
+        if cell.status == "failed"
     ]
     return replace(results(cells, environments=environments), skipped=skipped)
 
@@ -111,10 +111,10 @@ def diagnosed(law: Law, seed: int = 1, spread: float = 0.05) -> tuple[Sequence[F
 )
 def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str]) -> None:
     findings, _ = diagnosed(law)
-    assert {one.rule for one in findings} == {SLOW_PATH.code}
+    assert {finding.rule for finding in findings} == {SLOW_PATH.code}
     assert findings[0].remedies[0].name in remedies
     assert (findings[0].status, findings[0].kind) == ("observed", "opportunity")
-    variables = [one.remedies[0].name for one in findings]
+    variables = [finding.remedies[0].name for finding in findings]
     assert len(set(variables)) == len(variables), "one for each variable"
 
 
@@ -126,14 +126,14 @@ def test_a_clean_library_has_no_finding(spread: float) -> None:
 
 @pytest.mark.needs("minutes")
 def test_each_of_20_screenings_names_it() -> None:
-    found = [diagnosed(without_cma, 100 * seed)[0] for seed in range(20)]
-    assert [some[0].remedies[0].name for some in found] == ["set OMPI_MCA_smsc"] * 20
+    screenings = [diagnosed(without_cma, 100 * seed)[0] for seed in range(20)]
+    assert [some[0].remedies[0].name for some in screenings] == ["set OMPI_MCA_smsc"] * 20
 
 
 def test_its_trial_sets_the_variable_of_the_row() -> None:
     findings, steps = diagnosed(without_cma)
     (proposal,) = propose_named(findings[0], state_of(steps))
-    names = {one.name: dict(one.variables) for one in proposal.campaign.environments}
+    names = {environment.name: dict(environment.variables) for environment in proposal.campaign.environments}
     assert {"OMPI_MCA_smsc": "cma"} in names.values()
     assert {} in names.values()
-    assert any(one.name == "negative control" for one in proposal.campaign.contrasts)
+    assert any(contrast.name == "negative control" for contrast in proposal.campaign.contrasts)

@@ -39,8 +39,8 @@ def made(campaign: Campaign, description: Json) -> Plan:
 
 
 def cell(description: Json, experiment: str = "p2p", **changed: str) -> CellResult:
-    entry = next(one for one in description["experiments"] if one["name"] == experiment)
-    parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
+    entry = next(described for described in description["experiments"] if described["name"] == experiment)
+    parameters = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]} | changed
     return made_results.cell(0, parameters, experiment=experiment)
 
 
@@ -75,18 +75,18 @@ def test_the_first_step_looks_at_the_user_s_variables_and_the_survey_at_gpus(des
 def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(description: Json) -> None:
     slow = cell(description, pattern="one_way", message_bytes="1048576", pages="small")
     remedy = Remedy("copy once", "Unset it.", ("environment",), EAGER, unset=("MPIR_CVAR_CH4_CMA_ENABLE",))
-    found = design("SP001:0", sides(slow, OFF, slow, "environment"), remedy, frozenset(), 2)
-    assert isinstance(found, Trial)
-    plan = made(found.campaign, description)
+    trial = design("SP001:0", sides(slow, OFF, slow, "environment"), remedy, frozenset(), 2)
+    assert isinstance(trial, Trial)
+    plan = made(trial.campaign, description)
     assert plan.rounds >= 8
     assert {e.name: dict(e.variables) for e in plan.environments} == {
         OFF.environment: dict(OFF.variables),
-        found.task.remedied: {},
+        trial.task.remedied: {},
     }
     contrasts = Counter(contrast.group for contrast in plan.contrasts)
     assert contrasts == {"remedy": 1, "remedy again": 1, "a/a": 1, "negative control": 1, "side effect": 3}
     effect = next(c for c in plan.contrasts if c.group == "remedy")
-    assert (effect.a.value, effect.b.value) == (found.task.remedied, OFF.environment)
+    assert (effect.a.value, effect.b.value) == (trial.task.remedied, OFF.environment)
     assert len({launch.environment for launch in plan.launches if launch.round == 1}) == 2
 
 
@@ -120,35 +120,35 @@ def test_a_trial_of_a_parameter_expands(
         "first" if name.startswith("pad") else "steady",
         "steady",
     )
-    found = design("SP001:0", of, remedy, frozenset(), 2)
-    assert isinstance(found, Trial), found
-    assert found.task.remedied == remedied
-    plan = made(found.campaign, description)
+    trial = design("SP001:0", of, remedy, frozenset(), 2)
+    assert isinstance(trial, Trial), trial
+    assert trial.task.remedied == remedied
+    plan = made(trial.campaign, description)
     assert [c.group for c in plan.contrasts].count("negative control") == 1
 
 
 def trial_of(sides_: Sides, name: str, description: Json) -> tuple[Trial, Plan]:
-    found = design("SP001:0", sides_, find_remedy(name), frozenset(), 2)
-    assert isinstance(found, Trial), found
-    return found, made(found.campaign, description)
+    trial = design("SP001:0", sides_, find_remedy(name), frozenset(), 2)
+    assert isinstance(trial, Trial), trial
+    return trial, made(trial.campaign, description)
 
 
 def test_a_remedy_that_changes_the_fast_side_is_toggled_there_as_well(description: Json) -> None:
     slow, fast = (cell(description, "put", synchronise=way) for way in ("lock", "flush_all"))
     of = Sides(slow, DEFAULT, fast, DEFAULT, "synchronise", "time_per_put_s", "steady", "steady")
-    found, plan = trial_of(of, "complete puts at once", description)
-    assert found.task.fast_side == "toggled"
-    cells = {one.cell: one for one in plan.cells}
+    trial, plan = trial_of(of, "complete puts at once", description)
+    assert trial.task.fast_side == "toggled"
+    cells = {cell.cell: cell for cell in plan.cells}
     for group, way in (("remedy", "lock"), ("fast side", "flush_all"), ("fast side again", "flush_all")):
         pair = next(c for c in plan.contrasts if c.group == group)
         sides_of_it = [cells[side.cell].parameters for side in (pair.a, pair.b)]
-        assert [one["window_info"] for one in sides_of_it] == ["latency", "default"]
-        assert {one["synchronise"] for one in sides_of_it} == {way}
+        assert [parameters["window_info"] for parameters in sides_of_it] == ["latency", "default"]
+        assert {parameters["synchronise"] for parameters in sides_of_it} == {way}
 
 
 def test_a_remedy_that_leads_to_the_fast_side_needs_no_other(description: Json) -> None:
-    slow, fast = (cell(description, pattern="one_way", pages=one) for one in ("small", "huge"))
+    slow, fast = (cell(description, pattern="one_way", pages=pages) for pages in ("small", "huge"))
     of = Sides(slow, DEFAULT, fast, DEFAULT, "pages", "one_way_s", "steady", "steady")
-    found, plan = trial_of(of, "huge pages", description)
-    assert found.task.fast_side == "remedied"
+    trial, plan = trial_of(of, "huge pages", description)
+    assert trial.task.fast_side == "remedied"
     assert not [c for c in plan.contrasts if c.group == "fast side"]

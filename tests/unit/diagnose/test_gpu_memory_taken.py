@@ -16,12 +16,14 @@ BUILT: Any = SimpleNamespace(identity="mpich 5.0.2", mpi=None, engine=None)
 
 
 def taken(
-    monkeypatch: pytest.MonkeyPatch, count: int, found: Transfer | None, dry: bool = False
+    monkeypatch: pytest.MonkeyPatch, count: int, transfer: Transfer | None, dry: bool = False
 ) -> tuple[int, list[str]]:
     """Devices that the survey uses, and what the user reads; found: None: no job may be started."""
     said: list[str] = []
     monkeypatch.setattr(gpu, "gpu_count", lambda: (count, None))
-    monkeypatch.setattr(gpu, "transfer", lambda *_, **__: found if found is not None else pytest.fail("started a job"))
+    monkeypatch.setattr(
+        gpu, "transfer", lambda *_, **__: transfer if transfer is not None else pytest.fail("started a job")
+    )
     count, launch_s = diagnose._gpus(BUILT, said.append, dry)
     assert (launch_s is not None) == (count > 0 and not dry)
     return count, said

@@ -88,7 +88,7 @@ def test_the_survey_keeps_its_share(gpus: int, most_s: float, own: Sequence[OwnS
 
 
 def names_in(campaign: Campaign) -> set[str]:
-    return {one.name for one in (*campaign.environments, *campaign.placements, *campaign.cells)}
+    return {table.name for table in (*campaign.environments, *campaign.placements, *campaign.cells)}
 
 
 def test_what_is_left_out_is_gone_and_named(description: Json) -> None:
@@ -110,7 +110,7 @@ def test_settings_are_compared_with_gpu_memory_within_40_s(gpus: int, descriptio
     cells = len(expand(first.campaign, description, IN_USE, 1).cells)
     assert START_UP_S + took_s + CONCLUSION_S * cells <= 40
     assert first.campaign.rounds >= 4
-    assert {"GPU memory", "fresh GPU buffers"} <= {one.name for one in first.campaign.cells}
+    assert {"GPU memory", "fresh GPU buffers"} <= {cell.name for cell in first.campaign.cells}
     slow = replace(state(description, gpus, settings=[OF_GPUS]), estimate=lambda _: 1e3)
     assert next(propose_own_state(slow)).campaign.rounds == 3
 
@@ -159,10 +159,10 @@ class Machine(fake_bench.Bench):
 def first_use(description: Json, device: str) -> tuple[Results, Finding]:
     """A survey that shows a first message from 4 GiB and a byte of a GPU's memory, and the finding of it."""
     defaults = {
-        one["name"]: one["default"]
+        parameter["name"]: parameter["default"]
         for experiment in description["experiments"]
         if experiment["name"] == "p2p"
-        for one in experiment["parameters"]
+        for parameter in experiment["parameters"]
     }
     memory = {"pattern": "one_way", "memory": "device", "device": device, "message_bytes": "1048576"}
     cells = []
@@ -176,11 +176,11 @@ def first_use(description: Json, device: str) -> tuple[Results, Finding]:
         )
         made = made_results.cell(number, parameters)
         cells.append(msgspec.structs.replace(made, metrics={"one_way_s": times}))
-    found = made_results.finding(
+    first = made_results.finding(
         "SP001", 0.036, kind="opportunity", metric="one_way_s", phase="first", ratio=10.0, affects_default=None
     )
     dear_elsewhere = made_results.finding("SP013", 1e-3, 1, kind="property")
-    return made_results.results(cells, findings=[dear_elsewhere, found]), found
+    return made_results.results(cells, findings=[dear_elsewhere, first]), first
 
 
 @pytest.mark.parametrize("gpus", [1, 2])
@@ -194,7 +194,7 @@ def test_padding_is_tried_right_after_the_survey_and_fits(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    survey, found = first_use(description, "0")
+    survey, first = first_use(description, "0")
     machine = Machine(survey, description=description, gpus=gpus, real=real, settings=own)
     machine.now_s[0] = START_UP_S
     monkeypatch.setattr(
@@ -205,10 +205,10 @@ def test_padding_is_tried_right_after_the_survey_and_fits(
     )
     clock = BudgetClock(0.0, now=lambda: machine.now_s[0])
     made = Session(tmp_path, machine, diagnosis, clock=clock).run()  # type: ignore[arg-type]
-    steps = [one.task for one in made.steps]
+    steps = [step.task for step in made.steps]
     trial = steps[2 if own else 1]
-    assert isinstance(trial, TrialTask), machine.told
-    assert (trial.finding, trial.remedy) == (found.id, "pad to 2 MiB")
+    assert isinstance(trial, TrialTask), machine.lines
+    assert (trial.finding, trial.remedy) == (first.id, "pad to 2 MiB")
     most_s = GPU_SURVEY_S if gpus == 1 else GPUS_SURVEY_S
     assert machine.took_s["survey"] <= most_s * 1.05
     limit_s = machine.limits[made.steps[2 if own else 1].folder][0]

@@ -169,8 +169,8 @@ def test_a_call_that_stalls_is_measured_in_a_longer_series(ping_pong: dict[str, 
     of = [{"call": call} for call in CALLS]
     known, measured = healthy_calls(of), surveyed(calls(none, 30, of, "type_size"))
     state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    tables = [one.parameters for one in next(propose_outside(state)).campaign.cells]
-    assert sorted(int(str(one["uses"])) for one in tables if one["call"] == "type_size")[-1] == 200
+    tables = [cell.parameters for cell in next(propose_outside(state)).campaign.cells]
+    assert sorted(int(str(table["uses"])) for table in tables if table["call"] == "type_size")[-1] == 200
 
     (stalls,) = outside([*measured, again(calls(none, 31, [*of, {**of[2], "uses": "200"}], "type_size"))], known)
     assert stalls.text.startswith("One in 8 operations of MPI_Type_size, regularly, takes 40.1 us longer: all 2")
@@ -181,8 +181,8 @@ def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_po
     known = healthy_calls(of)
     measured = surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 40, of))
     state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    tables = [one.parameters for one in next(propose_outside(state)).campaign.cells]
-    assert "named" in [one.get("source") for one in tables if one["call"] == "recv"]
+    tables = [cell.parameters for cell in next(propose_outside(state)).campaign.cells]
+    assert "named" in [table.get("source") for table in tables if table["call"] == "recv"]
 
     both = [*of, {"call": "recv"}]
     busy = calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 41, both)
@@ -214,7 +214,7 @@ def test_what_many_cells_show_is_a_fault_though_no_time_was_left_to_measure_it_a
 def test_a_length_that_was_measured_too_rarely_is_no_end_of_a_limit(ping_pong: dict[str, str]) -> None:
     known, made = healthy(ping_pong), panel(ping_pong, above_10000, 50)
     rare = {**ping_pong, "message_bytes": "8192"}
-    cells = [cell(one.cell, rare, [30e-6]) if one.parameters == rare else one for one in made.cells]
+    cells = [cell(table.cell, rare, [30e-6]) if table.parameters == rare else table for table in made.cells]
     measured = surveyed(msgspec.structs.replace(made, cells=cells))
     state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
     tables = next(propose_outside(state)).campaign.cells

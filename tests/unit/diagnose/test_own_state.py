@@ -37,13 +37,13 @@ LIBRARY = LibraryFacts("mpich", "5.0.2")
 
 
 def state(measured: Sequence[MeasuredStep] = (), **more: Any) -> State:
-    found = conclude(measured).findings if measured else []
-    environ = {one.name: one.value or "" for one in more.get("settings", ())}
-    return State(found, measured, LIBRARY, environ, job=Job(2, cores=2), **more)
+    conclusions = conclude(measured).findings if measured else []
+    environ = {setting.name: setting.value or "" for setting in more.get("settings", ())}
+    return State(conclusions, measured, LIBRARY, environ, job=Job(2, cores=2), **more)
 
 
 def kinds(of: State, name_only: bool = False) -> list[str]:
-    return [one.task.kind for one in proposals(of, name_only)]
+    return [proposal.task.kind for proposal in proposals(of, name_only)]
 
 
 def of_settings(
@@ -65,7 +65,7 @@ def of_settings(
         cells.append(cell(2 * number + 1, parameters, slow, placement=STARTED))
         pairs = list(zip(times, slow, strict=True))
         contrasts.append(contrast(f"of {length}", pairs, a=2 * number, b=2 * number + 1, metric=metric))
-    environments = [environment("default"), environment(WITHOUT_USER, [one.name for one in settings])]
+    environments = [environment("default"), environment(WITHOUT_USER, [setting.name for setting in settings])]
     made = results(cells, contrasts, environments=environments, binds={STARTED: "inherited"})
     return measured_step(StateTask(settings=list(settings)), made)
 
@@ -100,32 +100,32 @@ def test_its_cells_stand_in_every_state_and_each_contrast_differs_in_one_thing(
 
 def test_one_setting_is_named_at_once_and_speaks_first() -> None:
     first = of_settings(12.0)
-    found = conclude([first]).findings
-    assert [one.cause for one in found] == ["MPIR_CVAR_ASYNC_PROGRESS=1 makes messages slower."]
-    assert (found[0].run, found[0].status, found[0].affects_default) == ("01-state", "explained", True)
-    assert found[0].text.startswith("With MPIR_CVAR_ASYNC_PROGRESS=1, 8 B messages are 12")
-    assert [one.name for one in found[0].remedies] == ["unset MPIR_CVAR_ASYNC_PROGRESS"]
-    path = known(found[0].rule)
+    concluded = conclude([first]).findings
+    assert [finding.cause for finding in concluded] == ["MPIR_CVAR_ASYNC_PROGRESS=1 makes messages slower."]
+    assert (concluded[0].run, concluded[0].status, concluded[0].affects_default) == ("01-state", "explained", True)
+    assert concluded[0].text.startswith("With MPIR_CVAR_ASYNC_PROGRESS=1, 8 B messages are 12")
+    assert [remedy.name for remedy in concluded[0].remedies] == ["unset MPIR_CVAR_ASYNC_PROGRESS"]
+    path = known(concluded[0].rule)
     assert path is not None
     assert path.kind == "fault"
     dear = finding("SP008", 1.0, number=7)
-    assert first_by_cost([dear, *found], [first])[0] == found[0]
+    assert first_by_cost([dear, *concluded], [first])[0] == concluded[0]
 
 
 def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
     settings = [ASYNC, TCP, OwnSetting("UCX_LOG_LEVEL", "info")]
     first = of_settings(12.0, settings)
-    (found,) = conclude([first]).findings
-    assert found.cause is None
-    suspects = ", ".join(one.name for one in settings)
-    assert found.text.startswith(f"With your settings ({suspects}), 8 B messages are 12")
-    alone = named(found, [[ASYNC]], ["shown"])
+    (finding,) = conclude([first]).findings
+    assert finding.cause is None
+    suspects = ", ".join(setting.name for setting in settings)
+    assert finding.text.startswith(f"With your settings ({suspects}), 8 B messages are 12")
+    alone = named(finding, [[ASYNC]], ["shown"])
     assert alone.text.startswith("With MPIR_CVAR_ASYNC_PROGRESS=1, 8 B messages are 12")
     ways = list(proposals(state([first], settings=settings)))
-    assert [one.task.kind for one in ways][:1] == ["settings"]
+    assert [way.task.kind for way in ways][:1] == ["settings"]
     assert isinstance(ways[0].task, SettingsTask)
     assert set(map(tuple, ways[0].task.taken.values())) == {(0,), (1,), (2,)}
-    assert {one.bind for one in ways[0].campaign.placements} == {"inherited"}
+    assert {placement.bind for placement in ways[0].campaign.placements} == {"inherited"}
     assert ways[-1].task.kind == "survey"
 
 
@@ -133,12 +133,12 @@ def where_none_starts(settings: Sequence[OwnSetting], *, fails: bool = True) -> 
     """The step where every launch with these settings failed; fails: else one of its cells was measured."""
     made = of_settings(3.0, settings).results
     slow = {1, 3} if fails else {1}
-    cells = [replace(one, metrics={}, status="failed") if one.cell in slow else one for one in made.cells]
+    cells = [replace(cell, metrics={}, status="failed") if cell.cell in slow else cell for cell in made.cells]
     contrasts = [
-        replace(one, verdict="not measured", ratio=None, interval=None, pairs=[], launches=0)
-        if one.b.cell in slow
-        else replace(one, verdict="undecided")
-        for one in made.contrasts
+        replace(contrast, verdict="not measured", ratio=None, interval=None, pairs=[], launches=0)
+        if contrast.b.cell in slow
+        else replace(contrast, verdict="undecided")
+        for contrast in made.contrasts
     ]
     rows = [
         SkippedRow(cell=number, label="", status="failed", reason="no pml", launches=1, log=None, output=None)
@@ -150,25 +150,25 @@ def where_none_starts(settings: Sequence[OwnSetting], *, fails: bool = True) -> 
 
 
 def test_settings_with_which_no_launch_starts_are_said_first_and_the_survey_goes_on_without_them() -> None:
-    (found,) = conclude([where_none_starts([TCP])]).findings
-    assert (found.rule, found.kind, found.ratio) == ("SP035", "fault", None)
-    assert found.text.startswith(
+    (finding,) = conclude([where_none_starts([TCP])]).findings
+    assert (finding.rule, finding.kind, finding.ratio) == ("SP035", "fault", None)
+    assert finding.text.startswith(
         "Launches with UCX_TLS=tcp never start, while those without any of them do (5 did): no pml"
     )
     several = where_none_starts([ASYNC, TCP])
     (of_two,) = conclude([several]).findings
     assert set_aside([of_two], [several]) == (ASYNC.name, TCP.name)
-    assert set_aside([found], [where_none_starts([TCP])]) == (TCP.name,)
+    assert set_aside([finding], [where_none_starts([TCP])]) == (TCP.name,)
 
 
 def test_a_handle_cache_that_is_off_is_the_first_sentence_of_the_verdict() -> None:
     """Two H200s: 33 times slower with each message, and the verdict was that no fault was found."""
     off = OwnSetting("UCX_CUDA_IPC_CACHE", "n")
     first = of_settings(33.0, [off], memory="device")
-    (found,) = conclude([first]).findings
-    verdict = verdict_of([found], [first])
+    (finding,) = conclude([first]).findings
+    verdict = verdict_of([finding], [first])
     begins = "With UCX_CUDA_IPC_CACHE=n, 8 B messages from device memory are 33"
-    assert with_own_settings(verdict, [found]).answer.startswith(begins)
-    assert set_aside([found], [first]) == (off.name,)
-    suspicion = replace(found, status="observed", cause=None, needs_cause=True)
+    assert with_own_settings(verdict, [finding]).answer.startswith(begins)
+    assert set_aside([finding], [first]) == (off.name,)
+    suspicion = replace(finding, status="observed", cause=None, needs_cause=True)
     assert with_own_settings(verdict, [suspicion]) == verdict

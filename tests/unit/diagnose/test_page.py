@@ -88,8 +88,8 @@ def sides(row: Row) -> list[float]:
 
 
 def test_a_trial_is_three_rows_as_it_is_remedied_and_fast() -> None:
-    (found,) = trials_of(PROVEN, diagnosis().steps, RUNS)
-    assert [(row.label, sides(row)) for row in found.rows] == [
+    (rows,) = trials_of(PROVEN, diagnosis().steps, RUNS)
+    assert [(row.label, sides(row)) for row in rows.rows] == [
         ("as it is", sorted(SLOW)),
         ("with the remedy", sorted(REMEDIED)),
         ("the fast side", sorted(FAST)),
@@ -120,7 +120,7 @@ def test_the_page_has_it_all_in_order_and_escaped() -> None:
         "steps",
         "environment",
     ]
-    places = [shown.index(f'id="{one}"') for one in ids]
+    places = [shown.index(f'id="{identity}"') for identity in ids]
     assert places == sorted(places)
     assert "n001" in shown
     assert "huge &lt;pages&gt;" in shown
@@ -164,12 +164,12 @@ def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
 def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> None:
     cells = [cell(number, {}, [time_s] * 8) for number, time_s in enumerate((45e-9, 26e-9, 36e-9, 19e-9))]
     pairs = [contrast("remedy", [(26e-9, 45e-9)] * 8, 1, 0), contrast("fast side", [(19e-9, 36e-9)] * 8, 3, 2)]
-    one = finding("SP019", remedies=[remedy("key", "both sides")])
+    seen = finding("SP019", remedies=[remedy("key", "both sides")])
     task = TrialTask(
-        finding=one.id, remedy="key", axis="window_info", slow="default", remedied="latency", metric=METRIC,
+        finding=seen.id, remedy="key", axis="window_info", slow="default", remedied="latency", metric=METRIC,
         phase="steady", fast_side="toggled",
     )  # fmt: skip
-    (trial,) = trials_of(one, [step(1, task)], {step(1, task).folder: results(cells=cells, contrasts=pairs)})
+    (trial,) = trials_of(seen, [step(1, task)], {step(1, task).folder: results(cells=cells, contrasts=pairs)})
     assert [row.label for row in trial.rows] == [
         "as it is",
         "with the remedy",
@@ -246,13 +246,13 @@ def plan_cells(description: dict[str, Any]) -> list[Cell]:
 def test_groups_are_those_of_the_programs_calls_lengths_and_memory(
     plan_cells: list[Cell], spent: ProgramSpent, asked: set[str], not_asked: set[str]
 ) -> None:
-    found = with_groups(program(spent), plan_cells)
-    assert asked <= set(found.groups)
-    assert not not_asked & set(found.groups)
-    assert set(found.groups.values()) == {spent.seconds}
-    kept = with_groups_alone(SURVEY, found.groups)
-    assert {group.name for group in kept.cells} == {"control", *found.groups}
-    assert {contrast.cells for contrast in kept.contrasts} <= {"control", *found.groups}
+    grouped = with_groups(program(spent), plan_cells)
+    assert asked <= set(grouped.groups)
+    assert not not_asked & set(grouped.groups)
+    assert set(grouped.groups.values()) == {spent.seconds}
+    kept = with_groups_alone(SURVEY, grouped.groups)
+    assert {group.name for group in kept.cells} == {"control", *grouped.groups}
+    assert {contrast.cells for contrast in kept.contrasts} <= {"control", *grouped.groups}
 
 
 def test_a_program_on_gpu_memory_asks_nothing_of_host_memory(plan_cells: list[Cell]) -> None:
@@ -261,9 +261,9 @@ def test_a_program_on_gpu_memory_asks_nothing_of_host_memory(plan_cells: list[Ce
 
 def test_a_finding_costs_at_most_what_the_program_spends_on_its_messages() -> None:
     seen = results([cell(0, {"message_bytes": "1048576", "memory": "host"})])
-    found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=(1.5, 3.0))
-    assert priced(found, program(LONG, STRIDED, PUTS), seen).program_s == pytest.approx(0.3 * (1 - 1 / 3.0))
-    assert priced(found, program(STRIDED, PUTS), seen).program_s == 0.0
+    dear = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=(1.5, 3.0))
+    assert priced(dear, program(LONG, STRIDED, PUTS), seen).program_s == pytest.approx(0.3 * (1 - 1 / 3.0))
+    assert priced(dear, program(STRIDED, PUTS), seen).program_s == 0.0
     without_ratio = finding(cells=[0], slow_cells=[0], ratio=None, interval=None)
     assert priced(without_ratio, program(LONG), seen).program_s == pytest.approx(0.3)
 

@@ -97,15 +97,15 @@ def test_refused_numbers_are_one_line(job: Job, why: str) -> None:
 def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json, known: frozenset[str]) -> None:
     plan = planned(everything(Job(8, cores=8), known), description)
     of = {
-        cell.experiment: {plan.ranks_of(one.placement) for one in plan.cells if one.experiment == cell.experiment}
+        cell.experiment: {plan.ranks_of(table.placement) for table in plan.cells if table.experiment == cell.experiment}
         for cell in plan.cells
     }
     assert of["p2p"] == of["put"] == {2}
     assert of["coll"] == {8}
     assert not [cell for cell in plan.cells if cell.skip]
     default = planned(everything(A_PAIR, known), description)
-    assert {default.ranks_of(one.placement) for one in default.cells} == {2}
-    assert [one.name for one in default.placements] == ["bound", "unbound"]
+    assert {default.ranks_of(cell.placement) for cell in default.cells} == {2}
+    assert [placement.name for placement in default.placements] == ["bound", "unbound"]
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 64, 1024])
@@ -117,10 +117,10 @@ def test_the_budget_is_kept_with_any_number_of_ranks(
     assert seconds(kept.campaign) <= budget_s
     names = names_of(kept.campaign)
     every = parts()
-    fitting = [one.name for one in every if one.needs in known]
+    fitting = [part.name for part in every if part.needs in known]
     there = [name for name in fitting if name in names]
     assert list(kept.left_out) == [name for name in fitting if name not in there]
-    whole = {one.name: one for one in every}
+    whole = {part.name: part for part in every}
     first = next((name for name in fitting if name in kept.left_out), None)
     if first is not None:  # the most valuable one that is left out does not fit behind those before it
         before = [whole[name] for name in fitting[: fitting.index(first) + 1]]
@@ -130,14 +130,14 @@ def test_the_budget_is_kept_with_any_number_of_ranks(
 def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
     description: Json, known: frozenset[str]
 ) -> None:
-    parts_of = {one.name: one for one in shipped_parts(COLL, ["default", "threads"])}
+    parts_of = {shipped_part.name: shipped_part for shipped_part in shipped_parts(COLL, ["default", "threads"])}
     assert len(parts_of) == len(GROUPS), "each group that is named is in the campaign"
     level = parts_of["collectives: thread level"]
     assert level.environments == ("default", "threads")
-    assert [one.setting for one in level.own_environments] == ["collectives_never_open"]
-    assert "collectives: starts" not in {one.name for one in everything(A_PAIR, known).cells}
+    assert [own_environment.setting for own_environment in level.own_environments] == ["collectives_never_open"]
+    assert "collectives: starts" not in {cell.name for cell in everything(A_PAIR, known).cells}
     plan = planned(everything(Job(4), known), description)
-    names = [one.name for one in plan.environments]
+    names = [environment.name for environment in plan.environments]
     assert len(set(names)) == len(names)
-    mine = next(one for one in plan.cells if one.group == "collectives: starts")
+    mine = next(cell for cell in plan.cells if cell.group == "collectives: starts")
     assert mine.parameters["samples"] == BRIEF["samples"]

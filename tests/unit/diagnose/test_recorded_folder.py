@@ -34,7 +34,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_recorded_folder_is_judged_anew(recorded: Path) -> None:
     survey = build_results(recorded / "01-survey")
-    [pages] = [one for one in survey.findings if one.rule == "SP001" and "within one GPU" in one.where]
+    [pages] = [finding for finding in survey.findings if finding.rule == "SP001" and "within one GPU" in finding.where]
     about = {
         "finding": pages.id, "remedy": "pad to 2 MiB", "axis": "overalloc_bytes", "slow": "4096",
         "remedied": "2097152", "metric": "one_way_s", "phase": "first", "constant_s": 0.00032,
@@ -53,9 +53,9 @@ def test_a_recorded_folder_is_judged_anew(recorded: Path) -> None:
     (recorded / FILE).write_text(json.dumps(content))
     loaded = resume(recorded, Bench(results()), 0.0, 0.0).diagnosis  # type: ignore[arg-type]
     assert loaded.schema == SCHEMA
-    assert {one.id for one in loaded.findings} == {one.id for one in survey.findings}
-    [proven] = [one for one in loaded.findings if one.id == pages.id]
-    assert [one.name for one in proven.remedies if one.verdict == "proven"] == ["pad to 2 MiB"]
+    assert {finding.id for finding in loaded.findings} == {finding.id for finding in survey.findings}
+    [proven] = [finding for finding in loaded.findings if finding.id == pages.id]
+    assert [remedy.name for remedy in proven.remedies if remedy.verdict == "proven"] == ["pad to 2 MiB"]
     assert [step.summary for step in loaded.steps] == ["1 finding", "an old outcome"]
     assert loaded.verdict is not None
     assert "An earlier rule" not in str(loaded.verdict)

@@ -31,8 +31,8 @@ def bench(survey: Results, monkeypatch: pytest.MonkeyPatch) -> Bench:
     slow = survey.cells[0]
     slow = replace(slow, parameters={**slow.parameters, "pages": "small"})
     explained = Legs(observed=leg("shown"), explained=leg("shown"), proven=leg())  # no witness is needed
-    found = finding("SP008", status="explained", legs=explained)
-    made = Bench(replace(survey, cells=[slow, survey.cells[1]], findings=[found]))
+    first = finding("SP008", status="explained", legs=explained)
+    made = Bench(replace(survey, cells=[slow, survey.cells[1]], findings=[first]))
     monkeypatch.setattr("slowpath.diagnose.session.measured_s", lambda folder: made.cost_s)
     monkeypatch.setattr("slowpath.diagnose.session.build_results", made.results)
     return made
@@ -47,7 +47,7 @@ def begun(bench: Bench, folder: Path, **more: Any) -> Session:
 def test_steps_are_taken_until_nothing_is_left(bench: Bench, tmp_path: Path) -> None:
     made = begun(bench, tmp_path).run()
     assert bench.measured == ["01-survey", "02-trial"]
-    assert [one.folder for one in made.steps] == bench.measured
+    assert [step.folder for step in made.steps] == bench.measured
     assert made.status == "settled"
     assert made.spent_s == 20.0
     assert made.steps[0].summary == "1 fault (SP008)"
@@ -70,7 +70,7 @@ def test_the_user_s_own_state_goes_before_the_survey_and_has_its_own_limit(bench
     assert made.steps[1].summary == "1 fault (SP008)"
     assert read_diagnosis(tmp_path) == made
     again = resume(tmp_path, bench, None, 99.0, name_only=True)  # type: ignore[arg-type]
-    assert [one.folder for one in again.run().steps] == ["01-state", "02-survey"]
+    assert [step.folder for step in again.run().steps] == ["01-state", "02-survey"]
 
 
 def test_from_the_survey_on_a_setting_that_slows_down_everything_is_set_aside(
@@ -88,10 +88,10 @@ def test_from_the_survey_on_a_setting_that_slows_down_everything_is_set_aside(
     made = begun(bench, tmp_path).run()
     assert seen["state"] == {"UCX_TLS", "UCX_LOG_LEVEL", "HOME"}
     assert seen["survey"] == {"UCX_LOG_LEVEL", "HOME"}
-    survey = next(one for one in made.steps if isinstance(one.task, SurveyTask))
+    survey = next(step for step in made.steps if isinstance(step.task, SurveyTask))
     assert isinstance(survey.task, SurveyTask)
     assert survey.task.aside == ["UCX_TLS"]
-    assert [one.name for one in survey.task.settings] == ["UCX_LOG_LEVEL"]
+    assert [setting.name for setting in survey.task.settings] == ["UCX_LOG_LEVEL"]
     assert survey.why == "look for slow paths, from here on without UCX_TLS"
     assert made.findings[0].cause == own.cause
 
@@ -115,7 +115,7 @@ def test_ctrl_c_keeps_the_step_and_resume_goes_on_with_it(bench: Bench, tmp_path
         begun(bench, tmp_path).run()
     kept = read_diagnosis(tmp_path)
     assert kept.status == "interrupted"
-    assert [one.wall_s for one in kept.steps] == [None]
+    assert [step.wall_s for step in kept.steps] == [None]
     bench.fails = None
     again = Session(tmp_path, bench, kept)  # type: ignore[arg-type]
     again.load()
@@ -180,12 +180,12 @@ def test_a_fault_of_the_user_s_own_state_is_said_as_soon_as_it_is_measured(
     load = finding("SP048", number=1, text="Others keep 2.0 of 2 cores busy.", run="01-state")
     monkeypatch.setattr("slowpath.diagnose.steps.settings.judged", lambda *_: [load, own] if slowed else [])
     begun(bench, tmp_path).run()
-    said = [line for line in bench.told if line.startswith("Fault: ")]
+    said = [line for line in bench.lines if line.startswith("Fault: ")]
     assert said == ([f"Fault: {load.text}", f"Fault: {own.text}"] if slowed else [])
-    step_line = next(line for line in bench.told if line.startswith("01-state: ") and "slower with" not in line)
+    step_line = next(line for line in bench.lines if line.startswith("01-state: ") and "slower with" not in line)
     assert step_line == ("01-state: 2 faults (SP048, SP035)" if slowed else step_line)
-    following = next(line for line in bench.told if line.startswith("02-"))
-    assert not said or bench.told.index(said[-1]) < bench.told.index(following)
+    following = next(line for line in bench.lines if line.startswith("02-"))
+    assert not said or bench.lines.index(said[-1]) < bench.lines.index(following)
 
 
 def test_resume_takes_the_mpi_of_the_folder_whatever_else_is_here_by_now(

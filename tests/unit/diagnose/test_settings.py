@@ -45,12 +45,12 @@ def searched(count: int, oracle: Oracle, most: int = 12) -> tuple[Responsible | 
     seen: dict[Set, Outcome] = {}
     campaigns: list[int] = []
     for _ in range(most):
-        found = search(count, seen)
-        if isinstance(found, Responsible) or found.again:
-            return found, campaigns
-        assert not set(found.sets) & set(seen)
-        campaigns.append(len(found.sets))
-        seen |= {one: oracle(one) for one in found.sets}
+        answer = search(count, seen)
+        if isinstance(answer, Responsible) or answer.again:
+            return answer, campaigns
+        assert not set(answer.sets) & set(seen)
+        campaigns.append(len(answer.sets))
+        seen |= {removed: oracle(removed) for removed in answer.sets}
     raise AssertionError(f"no answer after {campaigns}")
 
 
@@ -77,10 +77,10 @@ def test_one_responsible_setting_is_found_in_few_campaigns(count: int, campaigns
 @pytest.mark.parametrize("count", [2, 5, 7, 13, 20])
 def test_two_that_are_slow_together_are_both_named(count: int) -> None:
     """Either may go."""
-    for one, other in combinations(range(count), 2):
-        found, campaigns = searched(count, any_of(one, other))
-        assert isinstance(found, Responsible)
-        assert sorted(found.sets) == [(one,), (other,)]
+    for first, other in combinations(range(count), 2):
+        answer, campaigns = searched(count, any_of(first, other))
+        assert isinstance(answer, Responsible)
+        assert sorted(answer.sets) == [(first,), (other,)]
         assert len(campaigns) <= 5
         assert sum(campaigns) <= 26
 
@@ -96,8 +96,8 @@ def test_what_fails_without_is_never_named() -> None:
 
 
 def test_an_outcome_that_noise_hides_is_asked_for_again() -> None:
-    found, _ = searched(4, lambda gone: "unclear" if 2 in gone else "stays")
-    assert found == ToTry((frozenset({2}),), again=True)
+    answer, _ = searched(4, lambda gone: "unclear" if 2 in gone else "stays")
+    assert answer == ToTry((frozenset({2}),), again=True)
 
 
 def pairs(generator: np.random.Generator, ratio: float, rounds: int, noise: float) -> np.ndarray:
@@ -119,11 +119,11 @@ def test_with_noise_a_named_setting_is_the_right_one(ratio: float) -> None:
         return seen.outcome if seen else "unclear"
 
     for _ in range(100):
-        found, _ = searched(13, oracle)
-        if isinstance(found, ToTry):
+        answer, _ = searched(13, oracle)
+        if isinstance(answer, ToTry):
             still_open += 1
         else:
-            assert found == Responsible(((11,),))
+            assert answer == Responsible(((11,),))
     assert still_open <= 10 if ratio > 1.2 else 100
 
 
@@ -132,7 +132,7 @@ def test_a_share_needs_a_slowdown() -> None:
     assert share(flat, flat) is None
     slow = np.tile([1e-5, 2e-5], (5, 1))
     assert share(slow[:1], slow) is None
-    seen: Iterable[Outcome] = [one.outcome for made in (slow, flat) if (one := share(made, slow))]
+    seen: Iterable[Outcome] = [made_share.outcome for made in (slow, flat) if (made_share := share(made, slow))]
     assert list(seen) == ["gone", "stays"]
     half = np.tile([1e-5, 2**0.5 * 1e-5], (5, 1))
     some = share(half, slow)
@@ -157,16 +157,20 @@ def settings(count: int, file_lines: int = 0) -> list[OwnSetting]:
 
 def surveyed(own: Sequence[OwnSetting], slow: Slow) -> MeasuredStep:
     """A survey with a finding about the user's settings over three lengths."""
-    there = {one.name for one in own}
+    there = {setting.name for setting in own}
     cells, contrasts = [], []
     for number, length in enumerate(SIZES):
         parameters = {"message_bytes": length, "pattern": "ping_pong"}
         factor = slow(there, length)
         cells.append(cell(2 * number, parameters, [1e-6] * 5, environment=WITHOUT_USER))
         cells.append(cell(2 * number + 1, parameters, [1e-6 * factor] * 5))
-        one = contrast(f"own {length}", [(1e-6, 1e-6 * factor)] * 5, a=2 * number, b=2 * number + 1, axis="environment")
-        contrasts.append(replace(one, ratio=factor, interval=(factor * 0.99, factor * 1.01)))
-    seen = finding("SP035", contrasts=[one.id for one in contrasts], cells=[1], affects_default=True, cause=None)
+        own_contrast = contrast(
+            f"own {length}", [(1e-6, 1e-6 * factor)] * 5, a=2 * number, b=2 * number + 1, axis="environment"
+        )
+        contrasts.append(replace(own_contrast, ratio=factor, interval=(factor * 0.99, factor * 1.01)))
+    seen = finding(
+        "SP035", contrasts=[contrast.id for contrast in contrasts], cells=[1], affects_default=True, cause=None
+    )
     seen = suspected(replace(seen, text="With your settings, messages take 2x.", remedies=[]), own)
     return MeasuredStep(step(1, StateTask(settings=list(own))), under(results(cells, contrasts, [seen]), "openmpi"))
 
@@ -180,25 +184,25 @@ def measured(proposal: Proposal, own: Sequence[OwnSetting], slow: Slow, noise: f
     """What its campaign would show, by the variables and the files that its environments leave."""
     campaign: dict[str, Any] = tomllib.loads(campaign_toml(proposal.campaign))
     generator = np.random.default_rng(3)
-    every = {one.name for one in own}
+    every = {setting.name for setting in own}
     there: dict[str, set[str]] = {}
-    for one in campaign["environment"]:
-        given = one.get("variables", {})
+    for table in campaign["environment"]:
+        given = table.get("variables", {})
         lines = {item.name for item in own if item.file} if not NO_FILES.items() <= given.items() else set[str]()
-        there[one["name"]] = (
-            {item.name for item in own if not item.file} - set(one.get("unset", [])) | lines | (every & given.keys())
+        there[table["name"]] = (
+            {item.name for item in own if not item.file} - set(table.get("unset", [])) | lines | (every & given.keys())
         )
-    lengths = {one["name"]: one["parameters"]["message_bytes"] for one in campaign["cells"]}
+    lengths = {table["name"]: table["parameters"]["message_bytes"] for table in campaign["cells"]}
     made = []
-    for one in campaign["contrast"]:
-        length = lengths[one["cells"]]
-        sides = [slow(there[one[side]], length) for side in ("a", "b")]
+    for contrast_ in campaign["contrast"]:
+        length = lengths[contrast_["cells"]]
+        sides = [slow(there[contrast_[side]], length) for side in ("a", "b")]
         pairs = (
             1e-6
             * np.array(sides)
             * (1 + noise * np.abs(generator.standard_normal((campaign["campaign"]["rounds"], 2))))
         )
-        made.append(contrast(one["name"], [(float(a), float(b)) for a, b in pairs]))
+        made.append(contrast(contrast_["name"], [(float(a), float(b)) for a, b in pairs]))
     return results(contrasts=made)
 
 
@@ -207,7 +211,7 @@ def diagnosed(own: Sequence[OwnSetting], slow: Slow, noise: float = 0.01) -> tup
     steps = [surveyed(own, slow)]
     for number in range(2, MOST_STEPS + 3):
         findings = conclude(steps).findings
-        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
+        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {setting.name: "1" for setting in own})
         proposal = next(propose(state), None)
         if proposal is None:
             return list(findings), steps
@@ -222,10 +226,10 @@ def test_the_one_that_no_table_knows_is_named_in_few_campaigns(count: int) -> No
     bad = own[count - 2].name
     findings, steps = diagnosed(own, lambda there, _: 2.0 if bad in there else 1.0)
     assert len(steps) <= 3
-    assert [one.cause for one in findings] == [f"{bad}=1 makes messages slower."]
+    assert [finding.cause for finding in findings] == [f"{bad}=1 makes messages slower."]
     assert findings[0].text.startswith(f"With {bad}=1, 8 B messages are 2.00x [2.00, 2.00] slower than without: ")
     assert findings[0].status == "explained"
-    assert [one.name for one in findings[0].remedies] == [f"unset {bad}"]
+    assert [remedy.name for remedy in findings[0].remedies] == [f"unset {bad}"]
     assert findings[0].remedies[0].snippet.shell == f"unset {bad}"
     (remedy,) = remedies_of(findings[0], own)
     assert (remedy.unset, dict(remedy.variables)) == ((bad,), {})
@@ -233,19 +237,21 @@ def test_the_one_that_no_table_knows_is_named_in_few_campaigns(count: int) -> No
 
 def test_two_together_and_two_that_each_do_it() -> None:
     own = settings(10)
-    one, other = own[2].name, own[7].name
-    findings, _ = diagnosed(own, lambda there, _: 2.0 if {one, other} <= there else 1.0)
-    assert findings[0].cause == f"{one}=1 and {other}=1 make messages slower, together: unsetting either one is enough."
-    assert [remedy.name for remedy in findings[0].remedies] == [f"unset {one}", f"unset {other}"]
-    findings, _ = diagnosed(own, lambda there, _: 2.0 if {one, other} & there else 1.0)
-    assert findings[0].cause == f"{one}=1 and {other}=1 make messages slower, each: both have to go."
-    assert [remedy.name for remedy in findings[0].remedies] == [f"unset {one} and {other}"]
+    first, other = own[2].name, own[7].name
+    findings, _ = diagnosed(own, lambda there, _: 2.0 if {first, other} <= there else 1.0)
+    assert (
+        findings[0].cause == f"{first}=1 and {other}=1 make messages slower, together: unsetting either one is enough."
+    )
+    assert [remedy.name for remedy in findings[0].remedies] == [f"unset {first}", f"unset {other}"]
+    findings, _ = diagnosed(own, lambda there, _: 2.0 if {first, other} & there else 1.0)
+    assert findings[0].cause == f"{first}=1 and {other}=1 make messages slower, each: both have to go."
+    assert [remedy.name for remedy in findings[0].remedies] == [f"unset {first} and {other}"]
 
 
 def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     own = settings(1)
     findings, steps = diagnosed(own, lambda there, _: 1.5 if there else 1.0)
-    assert [one.cause for one in conclude(steps[:1]).findings] == [None]
+    assert [finding.cause for finding in conclude(steps[:1]).findings] == [None]
     assert "(OMPI_MCA_a00)" in conclude(steps[:1]).findings[0].text
     assert len(steps) == 2
     assert findings[0].cause == "OMPI_MCA_a00=1 makes messages slower."
@@ -292,14 +298,14 @@ def test_settings_that_help_are_said_to(survey: Results) -> None:
         interval=(0.45, 0.55),
         verdict="faster",
     )
-    told = lines(
+    said = lines(
         measured_of_settings_listing(replace(survey, cells=[own, without], contrasts=[helping]), {"UCX_TLS": "sm"}),
         "mpich",
     )
-    assert told[0] == "your settings help: without them it takes 2.00x on 48 KiB messages"
+    assert said[0] == "your settings help: without them it takes 2.00x on 48 KiB messages"
     slow = replace(helping, ratio=2.0, interval=(1.9, 2.1), verdict="slower")
-    told = lines(
+    said = lines(
         measured_of_settings_listing(replace(survey, cells=[own, without], contrasts=[slow]), {"UCX_TLS": "sm"}),
         "mpich",
     )
-    assert told == ["taken away together: 1"]
+    assert said == ["taken away together: 1"]

@@ -42,17 +42,17 @@ def measured(
 ) -> Results:
     """What its campaign would show; the order of the launches of a round is random."""
     campaign: dict[str, Any] = tomllib.loads(campaign_toml(proposal.campaign))
-    rounds, names = campaign["campaign"]["rounds"], [one["name"] for one in campaign["environment"]]
+    rounds, names = campaign["campaign"]["rounds"], [environment["name"] for environment in campaign["environment"]]
     order = np.array([random.permutation(len(names)) for _ in range(rounds)])
     launches = np.take_along_axis(law(random, order.size).reshape(order.shape), order, axis=1)
-    every = {one.name for one in own}
-    unset = [set(one.get("unset", [])) for one in campaign["environment"]]
+    every = {setting.name for setting in own}
+    unset = [set(environment.get("unset", [])) for environment in campaign["environment"]]
     of = {name: slow(every - gone) * column for name, gone, column in zip(names, unset, launches.T, strict=True)}
     made = []
-    for one in campaign["contrast"]:
+    for contrast_ in campaign["contrast"]:
         own_s = np.exp(OF_A_CELL * random.standard_normal((rounds, 2)))
-        pairs = 1e-6 * own_s * np.stack([of[one["a"]], of[one["b"]]], axis=1)
-        made.append(contrast(one["name"], [(float(a), float(b)) for a, b in pairs]))
+        pairs = 1e-6 * own_s * np.stack([of[contrast_["a"]], of[contrast_["b"]]], axis=1)
+        made.append(contrast(contrast_["name"], [(float(a), float(b)) for a, b in pairs]))
     return results(contrasts=made)
 
 
@@ -60,11 +60,11 @@ def diagnosed(count: int, seen: float, slow: Callable[[set[str]], float], law: L
     """Findings where the survey saw a slowdown.  Args: seen: its ratio.  slow: what is there -> times as long."""
     own, random = settings(count), np.random.default_rng(seed)
     first = surveyed(own, lambda there, _: seen if there else 1.0)
-    found = [replace(one, ratio=seen, interval=(0.99 * seen, 1.01 * seen)) for one in first.results.findings]
-    steps = [MeasuredStep(first.step, replace(first.results, findings=found))]
+    noisy = [replace(finding, ratio=seen, interval=(0.99 * seen, 1.01 * seen)) for finding in first.results.findings]
+    steps = [MeasuredStep(first.step, replace(first.results, findings=noisy))]
     for number in range(2, MOST_STEPS + 3):
         findings = conclude(steps).findings
-        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
+        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {setting.name: "1" for setting in own})
         proposal = next(propose(state), None)
         if proposal is None:
             return list(findings)
@@ -78,8 +78,8 @@ def diagnosed(count: int, seen: float, slow: Callable[[set[str]], float], law: L
 def test_no_fault_where_no_setting_does_anything(law: str, count: int, seen: float) -> None:
     """One diagnosis of three named `OMPI_MCA_btl_vader_single_copy_mechanism` on a machine whose messages go by UCX."""
     ended = [diagnosed(count, seen, lambda _: 1.0, LAWS[law], seed) for seed in range(DIAGNOSES)]
-    named = [one.cause for findings in ended for one in findings if one.cause]
-    faults = [one.text for findings in ended for one in findings if group_of(one) == "fault"]
+    named = [finding.cause for findings in ended for finding in findings if finding.cause]
+    faults = [finding.text for findings in ended for finding in findings if group_of(finding) == "fault"]
     assert len(named) <= 1
     assert len(faults) <= 1
 
@@ -91,10 +91,10 @@ def test_the_setting_that_doubles_a_time_is_named(law: str, count: int) -> None:
     ended = [
         diagnosed(count, 2.0, lambda there: 2.0 if bad in there else 1.0, LAWS[law], seed) for seed in range(DIAGNOSES)
     ]
-    causes = {one.cause for findings in ended for one in findings if one.cause}
+    causes = {finding.cause for findings in ended for finding in findings if finding.cause}
     assert causes <= {f"{bad}=1 makes messages slower."}
-    faults = sum(any(group_of(one) == "fault" for one in findings) for findings in ended)
-    named = sum(any(one.cause for one in findings) for findings in ended)
+    faults = sum(any(group_of(finding) == "fault" for finding in findings) for findings in ended)
+    named = sum(any(finding.cause for finding in findings) for findings in ended)
     assert faults >= 0.8 * DIAGNOSES
     if count == 1 or law != "two kinds":  # where a launch in three is 1.5 times slower, which of several stays open
         assert named >= 0.7 * DIAGNOSES

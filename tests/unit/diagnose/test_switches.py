@@ -23,8 +23,14 @@ def limit(above: float, up_to: float) -> LimitBracket:
 
 
 def test_a_variable_is_near_a_switch_whose_bracket_holds_it_or_lies_a_header_away() -> None:
-    assert {one.switch.variable for one in suspects(SWITCHES, limit(6144, 8192), {}, {}, "mpich")} == {CMA, CELL}
-    assert {one.switch.variable for one in suspects(SWITCHES, limit(8192, 12288), {}, {}, "mpich")} == {CMA, CELL}
+    assert {suspect.switch.variable for suspect in suspects(SWITCHES, limit(6144, 8192), {}, {}, "mpich")} == {
+        CMA,
+        CELL,
+    }
+    assert {suspect.switch.variable for suspect in suspects(SWITCHES, limit(8192, 12288), {}, {}, "mpich")} == {
+        CMA,
+        CELL,
+    }
     assert suspects(SWITCHES, limit(12288, 16384), {}, {}, "mpich") == []
     read = {"MPIR_CVAR_X_SIZE": 16000.0, CELL: 8192.0}
     (other,) = suspects(SWITCHES, limit(12288, 16384), {}, read, "mpich")
@@ -45,9 +51,9 @@ def test_the_user_s_own_variable_is_taken_away_first_and_then_set_below_the_slow
 ) -> None:
     start, measured = seen
     proposals = list(propose_named(start, state([start], measured, **{CMA: "50021"})))
-    tasks = [one.task for one in proposals if isinstance(one.task, TrialTask)]
+    tasks = [proposal.task for proposal in proposals if isinstance(proposal.task, TrialTask)]
     assert [task.remedy for task in tasks] == [f"unset {CMA}", f"set {CMA}"]
-    assert all(asked(one) == [49152] for one in proposals), "the slow length next to the switch"
+    assert all(asked(proposal) == [49152] for proposal in proposals), "the slow length next to the switch"
     assert tasks[0].fast_side == "none"
     assert tasks[0].constant_s == pytest.approx(19e-6 / 2.4), "what the other protocol takes"
     remedied = proposals[1].campaign.environments[-1]
@@ -60,8 +66,8 @@ def test_limits_that_coincide_are_tried_one_by_one_and_then_together(
     start, measured = seen
     known = replace(start, law=law((40960.0, 50000.0)))
     read = {CELL: "45056", CMA: "45056"}
-    found = [one.task for one in propose_named(known, state([known], measured, **read))]
-    names = [one.remedy for one in found if isinstance(one, TrialTask) and one.remedy.startswith("set")]
+    tasks = [proposal.task for proposal in propose_named(known, state([known], measured, **read))]
+    names = [task.remedy for task in tasks if isinstance(task, TrialTask) and task.remedy.startswith("set")]
     assert len(names) == 3
     assert AND in names[-1]
 

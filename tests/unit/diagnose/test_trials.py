@@ -73,12 +73,12 @@ def outcome(
 
 
 def test_a_remedy_that_removes_the_gap_while_the_control_stays_is_proven() -> None:
-    found = outcome()
-    assert found.verdict == "proven"
-    assert found.leg.state == "shown"
-    assert found.removed_ratio.value == pytest.approx(1.0, abs=0.05)
-    low, high = found.removed_ratio.interval
-    assert low <= found.removed_ratio.value <= high
+    judged = outcome()
+    assert judged.verdict == "proven"
+    assert judged.leg.state == "shown"
+    assert judged.removed_ratio.value == pytest.approx(1.0, abs=0.05)
+    low, high = judged.removed_ratio.interval
+    assert low <= judged.removed_ratio.value <= high
 
 
 def test_a_control_that_changed_by_a_few_percent_does_not_hide_a_large_effect() -> None:
@@ -88,9 +88,9 @@ def test_a_control_that_changed_by_a_few_percent_does_not_hide_a_large_effect() 
         planted_contrast("negative control", 1e-6, 1.04e-6, seed=4),
     ]
     contrasts[2] = replace(contrasts[2], verdict="slower", ratio=1.038, interval=(1.003, 1.049))
-    found = judge_trial(replace(TASK, fast_side="remedied"), results(contrasts=contrasts))
-    assert found.verdict == "proven"
-    assert "hardly changed" in " ".join(found.leg.evidence)
+    judged = judge_trial(replace(TASK, fast_side="remedied"), results(contrasts=contrasts))
+    assert judged.verdict == "proven"
+    assert "hardly changed" in " ".join(judged.leg.evidence)
 
 
 @pytest.mark.parametrize(
@@ -107,23 +107,23 @@ def test_a_control_that_changed_by_a_few_percent_does_not_hide_a_large_effect() 
     ],
 )
 def test_anything_less_is_not_proven_and_says_why(planted: dict[str, Any], verdict: str, state: str, word: str) -> None:
-    found = outcome(**planted)
-    assert (found.verdict, found.leg.state) == (verdict, state)
-    assert word in found.reason
+    judged = outcome(**planted)
+    assert (judged.verdict, judged.leg.state) == (verdict, state)
+    assert word in judged.reason
 
 
 def gap(slow: list[float], remedied: list[float], fast: list[float], fast_remedied: list[float] | None = None) -> Gap:
-    return Gap(*(np.array(one) for one in (slow, remedied, fast, fast_remedied or fast)))
+    return Gap(*(np.array(times_s) for times_s in (slow, remedied, fast, fast_remedied or fast)))
 
 
 def test_a_remedy_that_speeds_up_both_sides_removes_nothing_of_the_gap() -> None:
     """As an info key does to a lock (45 to 26.5 ns) and to a flush (36.5 to 18.9 ns): the cost of the lock remains."""
-    found = outcome(slow=45e-9, remedied=26.5e-9, fast=36.5e-9, fast_remedied=18.9e-9)
-    assert (found.verdict, found.leg.state) == ("both sides", "refuted")
-    assert found.removed_ratio.value == pytest.approx(0.1, abs=0.05)
-    assert re.search(r"speeds up both sides: the fast side takes 1[678]\S* ns in place of 3[3-7]\S* ns", found.reason)
-    assert "worth having, but 1" in found.reason
-    assert re.search(r"the fast side takes 1[78]\S* ns in place of 3[4-7]\S* ns", " ".join(found.leg.evidence))
+    judged = outcome(slow=45e-9, remedied=26.5e-9, fast=36.5e-9, fast_remedied=18.9e-9)
+    assert (judged.verdict, judged.leg.state) == ("both sides", "refuted")
+    assert judged.removed_ratio.value == pytest.approx(0.1, abs=0.05)
+    assert re.search(r"speeds up both sides: the fast side takes 1[678]\S* ns in place of 3[3-7]\S* ns", judged.reason)
+    assert "worth having, but 1" in judged.reason
+    assert re.search(r"the fast side takes 1[78]\S* ns in place of 3[4-7]\S* ns", " ".join(judged.leg.evidence))
 
 
 def control(verdict: str | None, ratio: float | None, interval: tuple[float, float] | None) -> ContrastResult:
@@ -133,34 +133,34 @@ def control(verdict: str | None, ratio: float | None, interval: tuple[float, flo
 EXPLAINED = Legs(observed=leg("shown"), explained=leg("shown"), proven=leg())
 
 
-def after(found: TrialOutcome) -> StepConclusion:
+def after(judged: TrialOutcome) -> StepConclusion:
     """The conclusion after a trial of a finding of 3x that was explained."""
     seen = finding("SP009", status="explained", cause="It is.", legs=EXPLAINED, excess_s=2e-3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slowpath.diagnose.steps.trial.judge_trial", lambda *_: found)
+        patch.setattr("slowpath.diagnose.steps.trial.judge_trial", lambda *_: judged)
         history = StepHistory(step(2, TASK), [])
         return apply(StepConclusion([seen]), TASK, results(), history)
 
 
 def test_what_the_trial_s_own_pairs_show_again_stays() -> None:
-    found = outcome(remedied=2.9e-3)
-    assert found.gap is not None
-    assert found.gap.again == "shown"
-    assert [one.status for one in after(found).findings] == ["explained"]
+    judged = outcome(remedied=2.9e-3)
+    assert judged.gap is not None
+    assert judged.gap.again == "shown"
+    assert [finding.status for finding in after(judged).findings] == ["explained"]
 
 
 def test_what_noise_hides_from_them_is_not_explained_and_goes_last() -> None:
     """A finding of 2.71x stood first, explained, after ten pairs that took from 0.5x to 2x."""
-    found = outcome()
+    judged = outcome()
     times = np.array([1.0, 2.0] * 5)
     hidden = Gap(times * 1e-3, times * 1e-3, times[::-1] * 1e-3, times[::-1] * 1e-3)
     assert hidden.again == "open"
-    [one] = after(dataclasses.replace(found, verdict="partial", leg=leg("missing"), gap=hidden)).findings
-    assert (one.status, one.cause) == ("observed", None)
-    assert one.hypotheses == ["It is."]
-    assert one.doubts == ["10 pairs of a trial did not show the gap again"]
-    assert cost(one)[1] < cost(finding("SP009", excess_s=1e-6))[1]
-    [proven] = after(dataclasses.replace(found, gap=hidden)).findings
+    [seen] = after(dataclasses.replace(judged, verdict="partial", leg=leg("missing"), gap=hidden)).findings
+    assert (seen.status, seen.cause) == ("observed", None)
+    assert seen.hypotheses == ["It is."]
+    assert seen.doubts == ["10 pairs of a trial did not show the gap again"]
+    assert cost(seen)[1] < cost(finding("SP009", excess_s=1e-6))[1]
+    [proven] = after(dataclasses.replace(judged, gap=hidden)).findings
     assert proven.status == "proven"
 
 
@@ -198,22 +198,22 @@ def after_of_refuted_cause(
     run: Results | None = None,
     earlier: Sequence[MeasuredStep] = (),
 ) -> Finding:
-    found = replace(run or results(), contrasts=list(contrasts))
+    measured = replace(run or results(), contrasts=list(contrasts))
     history = StepHistory(step(len(earlier) + 1, task), earlier)
-    [one] = apply(StepConclusion([replace(seen, id=task.finding)]), task, found, history).findings
-    return one
+    [kept] = apply(StepConclusion([replace(seen, id=task.finding)]), task, measured, history).findings
+    return kept
 
 
 def test_a_remedy_of_the_cause_that_changes_nothing_takes_the_cause_away() -> None:
-    found = after_of_refuted_cause(trial())
-    assert (found.status, found.cause) == ("observed", None)
-    why = found.legs.explained
+    kept = after_of_refuted_cause(trial())
+    assert (kept.status, kept.cause) == ("observed", None)
+    why = kept.legs.explained
     assert why.state == "refuted"
     assert why.text == "pageable host memory changes nothing"
-    assert found.doubts == [why.text]
-    assert f"explained: {why.text}" in found.missing
-    assert CAUSE.rstrip(".") not in found.hypotheses
-    assert found.remedies[0].verdict == "no effect"
+    assert kept.doubts == [why.text]
+    assert f"explained: {why.text}" in kept.missing
+    assert CAUSE.rstrip(".") not in kept.hypotheses
+    assert kept.remedies[0].verdict == "no effect"
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_a_remedy_of_the_cause_that_changes_nothing_takes_the_cause_away() -> No
     ],
 )
 def test_what_decides_nothing_changes_nothing(contrasts: Sequence[ContrastResult]) -> None:
-    found = after_of_refuted_cause(contrasts)
-    assert (found.status, found.cause, found.legs.explained) == (
+    kept = after_of_refuted_cause(contrasts)
+    assert (kept.status, kept.cause, kept.legs.explained) == (
         "explained",
         CAUSE,
         EXPLAINED_OF_REFUTED_CAUSE.legs.explained,
@@ -245,7 +245,7 @@ def test_what_removes_a_cause_is_a_remedy_of_its_slow_path_that_the_engine_appli
             assert removing.untried is None
     small_pages = known("SP008")
     assert small_pages is not None
-    assert [one.name for one in small_pages.removes_cause] == ["huge pages"]
+    assert [remedy.name for remedy in small_pages.removes_cause] == ["huge pages"]
 
 
 Json = dict[str, Any]
@@ -255,8 +255,8 @@ DEFAULT = Condition("default", {}, (), "bound", "core")
 
 
 def sides(description: Json, collective: str = "scatter", length: int = 8, **more: str) -> Sides:
-    entry = next(one for one in description["experiments"] if one["name"] == "coll")
-    common = {one["name"]: one["default"] for one in entry["parameters"]}
+    entry = next(experiment for experiment in description["experiments"] if experiment["name"] == "coll")
+    common = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
     common |= {"collective": collective, "message_bytes": str(length), **more}
 
     def cell(number: int, way: str) -> CellResult:
@@ -267,8 +267,8 @@ def sides(description: Json, collective: str = "scatter", length: int = 8, **mor
 
 
 def table(of: Sides, ranks: int = 2) -> Json:
-    found = replaceable(REMEDY, of, "mpich-5.0.2", ranks, PRELOAD)
-    made: Json = json.loads(found.variables["SLOWPATH_COLL"])
+    toggle = replaceable(REMEDY, of, "mpich-5.0.2", ranks, PRELOAD)
+    made: Json = json.loads(toggle.variables["SLOWPATH_COLL"])
     return made
 
 
@@ -284,9 +284,9 @@ def test_the_trial_toggles_the_preload_with_a_row_about_the_slow_cell_alone(desc
     assert made.task.fast_side == "toggled", "the mock-up as a cell of its own is measured with the preload, too"
     mpis = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
     plan = expand(decode(recorded(made.campaign), "made.toml"), description, mpis, 1)
-    (remedied,) = [one for one in plan.environments if one.variables]
+    (remedied,) = [environment for environment in plan.environments if environment.variables]
     assert json.loads(remedied.variables["SLOWPATH_COLL"])["rows"] == [row], "as it went through the campaign's text"
-    lengths = {one.parameters["message_bytes"] for one in plan.cells if one.group == "negative control"}
+    lengths = {cell.parameters["message_bytes"] for cell in plan.cells if cell.group == "negative control"}
     assert lengths == {"65536"}
 
 
@@ -301,9 +301,9 @@ def test_the_trial_toggles_the_preload_with_a_row_about_the_slow_cell_alone(desc
 def test_the_control_is_what_the_table_leaves_alone(
     description: Json, collective: str, length: int, control: tuple[str, int]
 ) -> None:
-    found = replaceable(REMEDY, sides(description, collective, length), "mpich-5.0.2", 2, PRELOAD).control
-    assert found is not None
-    assert found.parameters == {"collective": control[0], "message_bytes": str(control[1])}
+    toggle = replaceable(REMEDY, sides(description, collective, length), "mpich-5.0.2", 2, PRELOAD).control
+    assert toggle is not None
+    assert toggle.parameters == {"collective": control[0], "message_bytes": str(control[1])}
 
 
 def test_the_library_s_own_count_says_whether_it_acted(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_the_library_s_own_count_says_whether_it_acted(tmp_path: Path) -> None:
         launch = tmp_path / "launches" / f"{number:06d}"
         launch.mkdir(parents=True)
         if calls is not None:
-            (launch / "replaced.json").write_text(json.dumps({"rows": [{"calls": one} for one in calls]}))
+            (launch / "replaced.json").write_text(json.dumps({"rows": [{"calls": call} for call in calls]}))
     (tmp_path / "launches" / "000003" / "replaced.json").write_text("{")
     assert replaced_words(tmp_path) == "libslowpath-coll.so replaced 7 calls in 1 of 3 launches that reported"
 
@@ -331,12 +331,12 @@ def after_of_order(survey: Results, findings: list[Finding], *steps: MeasuredSte
 
 
 def kinds(of: State) -> list[str]:
-    return [one.task.kind for one in proposals(of)]
+    return [proposal.task.kind for proposal in proposals(of)]
 
 
-def trial_of(one: Finding, remedy: str = "huge pages") -> TrialTask:
+def trial_of(finding: Finding, remedy: str = "huge pages") -> TrialTask:
     return TrialTask(
-        finding=one.id, remedy=remedy, axis="pages", slow="small", remedied="huge", metric=one.metric,
+        finding=finding.id, remedy=remedy, axis="pages", slow="small", remedied="huge", metric=finding.metric,
         phase="steady", control="it is short", fast_side="remedied",
     )  # fmt: skip
 
@@ -345,7 +345,7 @@ def test_what_is_the_user_s_own_and_costs_most_goes_first(small_pages: Results) 
     small = finding("SP008", 1e-6, number=1)
     large = finding("SP008", 1e-3, number=2)
     chosen = finding("SP008", 1.0, number=3, affects_default=False)
-    tasks = [one.task for one in proposals(after_of_order(small_pages, [small, chosen, large]))]
+    tasks = [proposal.task for proposal in proposals(after_of_order(small_pages, [small, chosen, large]))]
     order = list(dict.fromkeys(task.finding for task in tasks if isinstance(task, TrialTask)))
     assert all(isinstance(task, TrialTask) for task in tasks)
     assert order == [large.id, small.id, chosen.id]
@@ -357,12 +357,12 @@ def test_what_costs_most_is_tried_before_anything_is_explained_and_properties_la
     witnessed = finding("SP008", 1e-5, number=4, kind="opportunity", status="explained")
     large = finding("SP008", 1e-3, number=2, kind="opportunity")
     puts = finding("SP008", 1e-2, number=3, kind="opportunity", concerns="one-sided communication")
-    tasks = [one.task for one in proposals(after_of_order(small_pages, [property_, puts, witnessed, large]))]
+    tasks = [proposal.task for proposal in proposals(after_of_order(small_pages, [property_, puts, witnessed, large]))]
     trials = [task.finding for task in tasks if isinstance(task, TrialTask)]
     assert isinstance(tasks[0], TrialTask)
     assert trials[0] == large.id
     assert trials[-1] == property_.id
-    named = [one.task for one in proposals(after_of_order(small_pages, [large]), name_only=True)]
+    named = [proposal.task for proposal in proposals(after_of_order(small_pages, [large]), name_only=True)]
     assert not any(isinstance(task, TrialTask) for task in named)
 
 
@@ -378,16 +378,16 @@ def noisy_trial(seed: int, noise: float = 0.3) -> Results:
 
 
 def test_a_trial_that_noise_left_open_is_made_once_more_and_judged_by_all_pairs(small_pages: Results) -> None:
-    one = finding("SP008")
-    task = trial_of(one)
+    small = finding("SP008")
+    task = trial_of(small)
     first, second = (MeasuredStep(step(number, task), noisy_trial(number - 2)) for number in (3, 4))
     clear = MeasuredStep(step(3, task), noisy_trial(1, 0.01))
-    assert kinds(after_of_order(small_pages, [one], first)) == ["trial"]
-    assert kinds(after_of_order(small_pages, [one], clear)) == []  # decided
-    assert kinds(after_of_order(small_pages, [one], first, second)) == []  # twice is all
+    assert kinds(after_of_order(small_pages, [small], first)) == ["trial"]
+    assert kinds(after_of_order(small_pages, [small], clear)) == []  # decided
+    assert kinds(after_of_order(small_pages, [small], first, second)) == []  # twice is all
     joined = pooled(second.results, [first.results])
     assert judge_trial(task, joined).pairs == 20
-    assert [one.launches for one in joined.contrasts] == [20] * 4
+    assert [contrast.launches for contrast in joined.contrasts] == [20] * 4
     for pool, own in zip(joined.contrasts, second.results.contrasts, strict=True):
         assert pool.pairs[10:] == own.pairs
         assert pool.p != own.p  # of all pairs, as ratio, interval and verdict are
@@ -442,11 +442,11 @@ def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
         MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
         MeasuredStep(step(2, task), results(contrasts=contrasts)),
     ]
-    found = conclude(steps).findings[0]
-    assert found.status == "proven"
-    assert found.remedies[0].verdict == "proven"
-    assert "memory" in found.remedies[0].side_effects
-    assert advance(StepConclusion([start]), steps).findings == [found]
+    proven = conclude(steps).findings[0]
+    assert proven.status == "proven"
+    assert proven.remedies[0].verdict == "proven"
+    assert "memory" in proven.remedies[0].side_effects
+    assert advance(StepConclusion([start]), steps).findings == [proven]
 
 
 def path(layer: Layer | None, environment: str = OWN_WITNESSED) -> MessagePath:
@@ -475,11 +475,13 @@ def test_one_launch_is_asked_right_after_the_survey(survey: Results) -> None:
     after = witnessed(state([], surveyed))
     first = next(proposals(after))
     assert (first.task.kind, first.campaign.rounds) == ("path", 1)
-    assert [one.witness for one in first.campaign.environments] == [True], "none of its launches is timed"
+    assert [environment.witness for environment in first.campaign.environments] == [True], (
+        "none of its launches is timed"
+    )
     assert next(proposals(after, name_only=True)).task.kind == "path"
-    assert all(one.task.kind != "path" for one in proposals(witnessed(state([], surveyed), False)))
+    assert all(proposal.task.kind != "path" for proposal in proposals(witnessed(state([], surveyed), False)))
     twice = [*surveyed, MeasuredStep(step(2, PathTask()), asked())]
-    assert all(one.task.kind != "path" for one in proposals(witnessed(state([], twice))))
+    assert all(proposal.task.kind != "path" for proposal in proposals(witnessed(state([], twice))))
 
 
 def test_the_step_says_the_path_or_that_nothing_was_said() -> None:

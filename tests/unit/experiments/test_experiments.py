@@ -36,9 +36,9 @@ def block(rank: int, begin_ns: int, length_ns: int, part: int = 0) -> SampleBloc
     return SampleBlock(rank, "steady", 0, 1, 1, np.array([length_ns], dtype=np.int64), begins, part)
 
 
-def value_s(found: object) -> float:
-    assert isinstance(found, dict)
-    series: MetricSamples = found["steady"]
+def value_s(derived: object) -> float:
+    assert isinstance(derived, dict)
+    series: MetricSamples = derived["steady"]
     assert series.values_s.size == 1
     return float(series.values_s[0])
 
@@ -61,10 +61,10 @@ def test_who_sends_and_who_receives(given: dict[str, str], pair: tuple[int, int]
 def test_a_reversed_message_is_timed_from_the_last_rank_to_rank_0() -> None:
     p = {"pattern": "one_way", "direction": "reverse"}
     blocks = [block(2, 100, 40), block(0, 90, 110)]
-    found = one_way(p, blocks, JOB)
-    assert value_s(found["one_way_s"]) == pytest.approx(100e-9)  # 90 + 110 - 100
-    assert value_s(found["send_s"]) == pytest.approx(40e-9)
-    assert value_s(found["receive_s"]) == pytest.approx(110e-9)
+    derived = one_way(p, blocks, JOB)
+    assert value_s(derived["one_way_s"]) == pytest.approx(100e-9)  # 90 + 110 - 100
+    assert value_s(derived["send_s"]) == pytest.approx(40e-9)
+    assert value_s(derived["receive_s"]) == pytest.approx(110e-9)
     shares = splits(p, blocks, JOB)
     assert isinstance(shares, dict)
     assert shares["steady"].both == pytest.approx(0.4)
@@ -86,10 +86,10 @@ def test_partitions_lie_side_by_side_on_both_sides() -> None:
 
 def test_the_messages_of_a_window_lie_apart_or_in_one_place_of_each_thread() -> None:
     windowed = {**FULL, "pattern": "windowed", "message_bytes": "100", "in_flight": "8", "threads": "2"}
-    one = {**windowed, "places": "one"}
+    in_one_place = {**windowed, "places": "one"}
     assert [allocation_bytes(windowed, side) for side in (0, 1)] == [100, 15 * 128 + 100]
-    assert [allocation_bytes(one, side) for side in (0, 1)] == [100, 128 + 100]
-    assert [allocation_bytes({**one, "direction": "both"}, side) for side in (0, 1)] == [228, 228]
+    assert [allocation_bytes(in_one_place, side) for side in (0, 1)] == [100, 128 + 100]
+    assert [allocation_bytes({**in_one_place, "direction": "both"}, side) for side in (0, 1)] == [228, 228]
 
 
 def test_idle_time_and_lines_are_in_the_estimate() -> None:

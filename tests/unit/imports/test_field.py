@@ -36,14 +36,14 @@ def plan(run: Path) -> Plan:
 @pytest.fixture(scope="module")
 def samples(run: Path, plan: Plan) -> dict[tuple[int, str], list[int]]:
     """(cell, phase) -> nanoseconds."""
-    found: dict[tuple[int, str], list[int]] = {}
+    by_index: dict[tuple[int, str], list[int]] = {}
     for launch in plan.launches:
         index = scan(launch_folder(run, launch.launch) / "samples.blk")
         assert index.notes == ()
         for i in range(len(index)):
             key = int(index.headers["cell"][i]), index.phase(i)
-            found.setdefault(key, []).extend(read(index, i).duration_ns.tolist())
-    return found
+            by_index.setdefault(key, []).extend(read(index, i).duration_ns.tolist())
+    return by_index
 
 
 def ratio(contrast: Contrast, samples: dict[tuple[int, str], list[int]]) -> float:
@@ -83,10 +83,10 @@ def test_ratios_of_over_allocation(
     plan: Plan, samples: dict[tuple[int, str], list[int]], file: str, first: float, later: float
 ) -> None:
     mine = {cell.cell for cell in plan.cells if cell.environment == file}
-    found = {c.b.phase: c for c in plan.contrasts if c.axis == "overalloc_bytes" and c.a.cell in mine}
-    assert ratio(found["first"], samples) == pytest.approx(first, rel=1e-3)
-    assert ratio(found["steady"], samples) == pytest.approx(later, rel=1e-3)
-    assert found["first"].a.value == "0 B"
+    by_phase = {c.b.phase: c for c in plan.contrasts if c.axis == "overalloc_bytes" and c.a.cell in mine}
+    assert ratio(by_phase["first"], samples) == pytest.approx(first, rel=1e-3)
+    assert ratio(by_phase["steady"], samples) == pytest.approx(later, rel=1e-3)
+    assert by_phase["first"].a.value == "0 B"
 
 
 def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
@@ -105,14 +105,14 @@ def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
     assert between(plan, "host-bound", "pinned_host-cma").question.endswith("differ in mem_type (host, pinned_host).")
     asked = between(plan, "host-bound", "pinned_host-nic-across-nodes").question
     assert asked.endswith("differ in mem_type (host, pinned_host), nodes (1, 2) and transport (cma, network).")
-    pinned = next(one for one in build_results(folder).findings if one.rule == "SP007")
+    pinned = next(finding for finding in build_results(folder).findings if finding.rule == "SP007")
     cma = between(plan, "host-bound", "pinned_host-cma")
     assert pinned.contrasts == [cma.id]  # neither another binding nor the network card counts
     (doubt,) = pinned.doubts
     assert "one page of zeros" in doubt
 
     campaign = load(folder / "campaign.toml")
-    assert {(one.name, one.bind, one.nodes) for one in campaign.placements} == {
+    assert {(placement.name, placement.bind, placement.nodes) for placement in campaign.placements} == {
         ("1 node, bind core", "core", 1),
         ("1 node, bind none", "none", 1),
         ("2 nodes, bind core", "core", 2),
@@ -130,11 +130,11 @@ def test_pageable_memory_that_nothing_wrote_is_no_measure_of_pinned(tmp_path: Pa
     for log in logs:
         log.write_text(head + (FIELD[0].parent / log.name).read_text())
     results = build_results(import_files(logs, tmp_path / "run", ["*:nodes=1,transport=cma,bind=core"]))
-    (finding,) = (one for one in results.findings if one.rule == "SP007")
+    (finding,) = (finding for finding in results.findings if finding.rule == "SP007")
     written = touch in ("write", "write:none")
     assert results.cells[0].parameters["touch"] == (touch or "none")
     assert ("that nothing had written" in finding.text) != written
-    assert [one.phrase for one in finding.remedies] == (["memory from malloc"] if written else [])
+    assert [remedy.phrase for remedy in finding.remedies] == (["memory from malloc"] if written else [])
     assert bool(finding.doubts) != written
 
 
@@ -153,10 +153,14 @@ def test_one_log_is_enough_to_name_the_first_use(tmp_path: Path, log: str, devic
     )
     results = build_results(import_files([tmp_path / "log.txt"], tmp_path / "run"))
     assert all(f"device {device}" in cell.label for cell in results.cells if device)
-    assert [one for one in results.verdict.lines if one.level == "slow" and "19000x" in one.text] == []
+    assert [line for line in results.verdict.lines if line.level == "slow" and "19000x" in line.text] == []
     if text is None:
-        assert [one.rule for one in results.findings] == []
-        (same,) = (one for one in results.contrasts if one.axis == "overalloc_bytes" and one.b.phase == "first")
+        assert [finding.rule for finding in results.findings] == []
+        (same,) = (
+            contrast
+            for contrast in results.contrasts
+            if contrast.axis == "overalloc_bytes" and contrast.b.phase == "first"
+        )
         assert (same.verdict, same.reason) == (
             "same",
             "the interval lies within the noise of the log's own repetitions, which differ by up to 3.92x",
@@ -174,13 +178,15 @@ def test_a_warning_in_the_log_states_the_transport(tmp_path: Path) -> None:
     logs = [path for path in FIELD if "nic-within" in path.name or path.name == "host-bound.txt"]
     folder = import_files(logs, tmp_path / "run")
     plan = read_plan(folder / "plan.json")
-    assert {one.name: one.stated for one in plan.environments} == {
+    assert {environment.name: environment.stated for environment in plan.environments} == {
         "host-bound": {},
         "pinned_host-nic-within-node": {"transport": "network"},
     }
     asked = between(plan, "host-bound", "pinned_host-nic-within-node").question
     assert "transport (not stated, network)" in asked
-    assert [one for one in build_results(folder).findings if one.rule == "SP007"] == []  # it left the memory's path
+    assert [
+        finding for finding in build_results(folder).findings if finding.rule == "SP007"
+    ] == []  # it left the memory's path
     assert {group.environment for group in load(folder / "campaign.toml").cells} == {"default", "network path"}
     with pytest.raises(UsageError, match="has transport cma, and the log itself says network"):
         import_files(logs, tmp_path / "other", ["*-nic-within-*:transport=cma"])
@@ -189,18 +195,18 @@ def test_a_warning_in_the_log_states_the_transport(tmp_path: Path) -> None:
 def test_the_first_allocation_of_a_part_is_a_warm_up(run: Path) -> None:
     """Counted, the intervals of 4 against 3.4 ms reached from 0.27 to 2.91, and 1 GiB + 2 MiB stayed undecided."""
     contrasts = build_results(run).contrasts
-    asked = [one for one in contrasts if one.axis == "overalloc_bytes" and one.b.phase == "first"]
-    first = {one.b.label.split(",")[0]: one for one in asked}
-    assert {name: one.verdict for name, one in first.items()} == {
+    asked = [contrast for contrast in contrasts if contrast.axis == "overalloc_bytes" and contrast.b.phase == "first"]
+    first = {contrast.b.label.split(",")[0]: contrast for contrast in asked}
+    assert {name: contrast.verdict for name, contrast in first.items()} == {
         "overalloc-1B": "slower",
         "overalloc-1B-full-buffer": "slower",
         "overalloc-64KiB": "slower",
         "overalloc-2MiB": "same",  # 2.5 to 2.7 ms against 3.3 to 3.5 ms, but 0.9 ms from either first allocation
     }
-    for one in first.values():
-        low, high = one.interval or (0.0, 0.0)
-        assert low > 0.9 * (one.ratio or 0.0)
-        assert high < 1.1 * (one.ratio or 0.0)
+    for contrast in first.values():
+        low, high = contrast.interval or (0.0, 0.0)
+        assert low > 0.9 * (contrast.ratio or 0.0)
+        assert high < 1.1 * (contrast.ratio or 0.0)
 
 
 def test_a_message_longer_than_buffer_size(tmp_path: Path) -> None:
@@ -214,7 +220,7 @@ def test_a_message_longer_than_buffer_size(tmp_path: Path) -> None:
     )
     plan = read_plan(import_files([log], tmp_path / "run") / "plan.json")
     assert [cell.parameters["message_bytes"] for cell in plan.cells] == ["1073741825", "1073741824"]
-    assert "Its messages are longer by 1 B." in next(one.question for one in plan.contrasts)
+    assert "Its messages are longer by 1 B." in next(contrast.question for contrast in plan.contrasts)
     load(tmp_path / "run" / "campaign.toml")
 
 

@@ -111,20 +111,20 @@ ESCAPE = (
 @pytest.mark.parametrize("limit", [JobLimits(), JobLimits(idle_s=0.6)])
 def test_orphans_are_found_and_ended(tmp_path: Path, limit: JobLimits, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in a session of its own that ignores SIGTERM, its parent gone (no limit) or hanging."""
-    told = tmp_path / "told"
+    mark = tmp_path / "told"
 
     def at(_: int, __: Job) -> float:
         time.sleep(0.02)
-        return process.WAKE_S if told.exists() and told.read_text() else 0.0
+        return process.WAKE_S if mark.exists() and mark.read_text() else 0.0
 
     by_own_clock(monkeypatch, at)
     program = tmp_path / "escape.py"
-    program.write_text(ESCAPE.format(path=str(told)))
+    program.write_text(ESCAPE.format(path=str(mark)))
     last = "exec sleep 1000" if limit.idle_s else "exit 0"
-    script = f"'{sys.executable}' '{program}' & while [ ! -s '{told}' ]; do sleep 0.05; done; {last}"
+    script = f"'{sys.executable}' '{program}' & while [ ! -s '{mark}' ]; do sleep 0.05; done; {last}"
     outcome = job(tmp_path, script, limit)
     assert outcome.ended == ("hung" if limit.idle_s else "ok")
-    assert ends(int(told.read_text()))
+    assert ends(int(mark.read_text()))
 
 
 def interrupting(monkeypatch: pytest.MonkeyPatch, name: str, when: Callable[[], bool]) -> threading.Thread:
@@ -175,15 +175,15 @@ def runs_of_job_leftovers(pid: int) -> bool:
 
 
 def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    mark = tmp_path / "told"
     program = (
         "import os; from pathlib import Path; from slowpath.run.process import JobLimits, run_job; here = Path('.');"
         "argv = ['/bin/sh', '-c', 'echo $$ > told; exec sleep 1000'];"
         "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], JobLimits())"
     )
     slowpath = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
-    assert comes(lambda: told.exists() and told.read_text().strip())
-    launcher = int(told.read_text())
+    assert comes(lambda: mark.exists() and mark.read_text().strip())
+    launcher = int(mark.read_text())
     slowpath.kill()
     slowpath.wait()
     assert comes(lambda: not runs_of_job_leftovers(launcher))

@@ -84,10 +84,10 @@ def test_without_locks_the_user_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    told: list[str] = []
-    with owned(tmp_path, "slowpath run", told.append):
+    lines: list[str] = []
+    with owned(tmp_path, "slowpath run", lines.append):
         require_free(tmp_path)
-    assert ["has no locks" in line for line in told] == [True]
+    assert ["has no locks" in line for line in lines] == [True]
 
 
 def test_a_record_that_holds_anything_is_named_safely(tmp_path: Path, other: subprocess.Popen[str]) -> None:

@@ -34,9 +34,9 @@ def sweeps_of(tmp_path_factory: pytest.TempPathFactory) -> Of:
     return of
 
 
-def first(found: list[Sweep], metric: str, label: str) -> Sweep:
+def first(swept: list[Sweep], metric: str, label: str) -> Sweep:
     """The first of these, which is the one within a GPU."""
-    return next(s for s in found if (s.metric, s.phase, s.label) == (metric, "first", label))
+    return next(s for s in swept if (s.metric, s.phase, s.label) == (metric, "first", label))
 
 
 def test_the_remainder_decides_the_granule_of_a_first_message(sweeps_of: Of) -> None:

@@ -36,9 +36,9 @@ def test_nonnegative_least_squares_against_scipy() -> None:
         points, columns = int(random.integers(5, 12)), int(random.integers(1, 5))
         matrix, target = random.normal(size=(points, columns)), random.normal(size=points)
         weights = random.uniform(0.5, 2.0, points)
-        found = solve(matrix, target, weights)
+        solution = solve(matrix, target, weights)
         expected = optimize.nnls(matrix * weights[:, None], target * weights)[0]
-        assert found == pytest.approx(expected, abs=1e-9)
+        assert solution == pytest.approx(expected, abs=1e-9)
         clipped += (expected == 0).any()
     assert clipped > 50
 
@@ -46,9 +46,9 @@ def test_nonnegative_least_squares_against_scipy() -> None:
 def test_errors_are_looked_at_as_ratios() -> None:
     """Half of the points 4 times longer than the other: the constant is their geometric mean."""
     times = np.array([1.0, 4.0] * 5)
-    found = solve_times(np.ones((10, 1)), times, np.full(10, 0.02))
-    assert found is not None
-    assert found[0] == pytest.approx(2.0, rel=1e-3)
+    solution = solve_times(np.ones((10, 1)), times, np.full(10, 0.02))
+    assert solution is not None
+    assert solution[0] == pytest.approx(2.0, rel=1e-3)
 
 
 def test_alignment_of_lengths() -> None:
@@ -63,7 +63,7 @@ def test_splits_against_all_places_tried_one_by_one() -> None:
         x = np.cumsum(random.uniform(1, 5, 13))
         y = random.uniform(1, 2, 13)
         w = random.uniform(0.5, 2, 13)
-        found = best_splits(x, y, w)
+        found_splits = best_splits(x, y, w)
 
         def cost(edges: tuple[int, ...], x: np.ndarray = x, y: np.ndarray = y, w: np.ndarray = w) -> float:
             total = 0.0
@@ -74,8 +74,8 @@ def test_splits_against_all_places_tried_one_by_one() -> None:
                 total += optimize.nnls(line, y[a:b] * w[a:b])[1] ** 2
             return total
 
-        assert len(found) == 2
-        for switches, splits in enumerate(found, start=1):
+        assert len(found_splits) == 2
+        for switches, splits in enumerate(found_splits, start=1):
             best = min(combinations(range(1, 13), switches), key=cost)
             assert cost(tuple(splits)) == pytest.approx(cost(best), rel=1e-9)
 
@@ -86,7 +86,7 @@ def test_a_wild_value_of_a_launch_moves_its_fit_little() -> None:
     spoilt = sweep.launch_s.copy()
     spoilt[2, -1] *= 5
     wild = make_sweep({"message_bytes": sizes}, spoilt)
-    before, after = (fit(BY_BYTE, one).coefficients[1].launch_values[2] for one in (sweep, wild))
+    before, after = (fit(BY_BYTE, swept).coefficients[1].launch_values[2] for swept in (sweep, wild))
     assert after == pytest.approx(before, rel=0.15)
 
 
@@ -122,7 +122,7 @@ def test_a_jump_between_near_neighbours_is_the_switch(seed: int) -> None:
     winner = choose(jumps([*OCTAVES, *NEAR], seed), LAWS).winner
     assert winner is not None
     assert winner.name == "segments"
-    assert (8112, 8128) in [(one.above, one.up_to) for one in winner.brackets]
+    assert (8112, 8128) in [(bracket.above, bracket.up_to) for bracket in winner.brackets]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -131,7 +131,7 @@ def test_no_stretch_costs_less_than_nothing_and_none_is_shorter_than_four_length
     x = np.array(OCTAVES)
     random = np.random.default_rng(seed)
     sweep = make_sweep({"message_bytes": x}, (1e-6 + (x / 3e4) ** 2 * 1e-5) * random.lognormal(0, 0.02, (6, x.size)))
-    fits = [one for one in choose(sweep, LAWS).fits if one.name == "segments"]
+    fits = [fit for fit in choose(sweep, LAWS).fits if fit.name == "segments"]
     assert fits
     for segments in fits:
         assert all(term.value >= 0 for term in segments.coefficients)

@@ -88,10 +88,10 @@ def test_its_coefficients_lie_in_their_intervals_and_near(chosen: dict[str, list
     for choice in chosen[name]:
         if choice.winner is None:
             continue
-        found = {term.name: term for term in choice.winner.coefficients}
+        by_name = {term.name: term for term in choice.winner.coefficients}
         for term, planted in PLANTS[name][1].items():
-            assert found[term].value == pytest.approx(planted, rel=0.1)
-            interval = found[term].interval
+            assert by_name[term].value == pytest.approx(planted, rel=0.1)
+            interval = by_name[term].interval
             assert interval is not None
             inside += interval[0] <= planted <= interval[1]
             all_of_them += 1

@@ -26,9 +26,9 @@ def test_later_messages_go_through_the_live_buffers_in_turn() -> None:
     # 2 sets of 2 buffers with 3 uses each; a time says set, use and buffer: 132 is set 1, use 3, buffer 2.
     first = np.array([111.0, 112, 211, 212])
     later = np.array([121.0, 122, 131, 132, 221, 222, 231, 232])
-    found = _by_use(first, later, (2, 2, 3))
-    assert found is not None
-    assert found.tolist() == [[111, 121, 131], [112, 122, 132], [211, 221, 231], [212, 222, 232]]
+    uses = _by_use(first, later, (2, 2, 3))
+    assert uses is not None
+    assert uses.tolist() == [[111, 121, 131], [112, 122, 132], [211, 221, 231], [212, 222, 232]]
     assert _by_use(first, later[:-1], (2, 2, 3)) is None
 
 

@@ -33,8 +33,8 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
         record(site, "libucx_cu13-1.22.0", libucx_files())
 
         def distribution(name: str) -> importlib.metadata.Distribution:
-            for found in importlib.metadata.distributions(name=name, path=[str(site)]):
-                return found
+            for distribution in importlib.metadata.distributions(name=name, path=[str(site)]):
+                return distribution
             raise importlib.metadata.PackageNotFoundError(name)
 
         monkeypatch.setattr(importlib.metadata, "distribution", distribution)

@@ -46,24 +46,24 @@ from slowpath.studies.nodes.measure import (
 )
 
 
-def measures(found: NodesVerdict) -> dict[str, set[str]]:
-    return {node.node: {one.measure for one in node.slow} for node in found.nodes}
+def measures(verdict: NodesVerdict) -> dict[str, set[str]]:
+    return {node.node: {slow.measure for slow in node.slow} for node in verdict.nodes}
 
 
-def ends(found: NodesVerdict) -> dict[frozenset[str], int]:
-    return {frozenset((link.a, link.b)): link.ways for link in found.links}
+def ends(verdict: NodesVerdict) -> dict[frozenset[str], int]:
+    return {frozenset((link.a, link.b)): link.ways for link in verdict.links}
 
 
-def confirmed(machine: Machine, found: NodesVerdict, seed: int) -> NodesVerdict:
+def confirmed(machine: Machine, verdict: NodesVerdict, seed: int) -> NodesVerdict:
     seen = screened(machine, seed)
-    suspects = suspicious_pairs(found, seen.links, MOST_ALONE)
+    suspects = suspicious_pairs(verdict, seen.links, MOST_ALONE)
     numbers = {node: number for number, node in enumerate(seen.nodes)}
-    bad = {numbers[node.node] for node in found.nodes}
-    bad |= {numbers[end] for link in found.links for end in (link.a, link.b)}
+    bad = {numbers[node.node] for node in verdict.nodes}
+    bad |= {numbers[end] for link in verdict.links for end in (link.a, link.b)}
     controls = [
         (name(a), name(b)) for a, b in controls_for(machine.count, [(numbers[a], numbers[b]) for a, b in suspects], bad)
     ]
-    return confirm(found, screened_again(machine, seed, [*suspects, *controls]), controls)
+    return confirm(verdict, screened_again(machine, seed, [*suspects, *controls]), controls)
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +86,15 @@ def thousand() -> tuple[Machine, NodesVerdict]:
 
 
 def test_each_planted_node_is_found_by_its_own_measure_and_none_else(thousand: tuple[Machine, NodesVerdict]) -> None:
-    found = measures(thousand[1])
-    assert found.keys() == {name(node) for node in (5, 6, 7, 8, 41, 77, 300)}
-    assert found[name(5)] == {"clock"}
-    assert {"processors"} <= found[name(6)] <= {"processors", "copy"}
-    assert found[name(7)] == {"access", "single_copy"}
-    assert found[name(8)] == {"copy", "access"}
-    assert found[name(41)] == {"sends"}
-    assert found[name(77)] == {"receives"}
-    assert found[name(300)] == {"latency"}
+    slow_measures = measures(thousand[1])
+    assert slow_measures.keys() == {name(node) for node in (5, 6, 7, 8, 41, 77, 300)}
+    assert slow_measures[name(5)] == {"clock"}
+    assert {"processors"} <= slow_measures[name(6)] <= {"processors", "copy"}
+    assert slow_measures[name(7)] == {"access", "single_copy"}
+    assert slow_measures[name(8)] == {"copy", "access"}
+    assert slow_measures[name(41)] == {"sends"}
+    assert slow_measures[name(77)] == {"receives"}
+    assert slow_measures[name(300)] == {"latency"}
 
 
 def test_links_are_found_with_their_direction(thousand: tuple[Machine, NodesVerdict]) -> None:
@@ -114,18 +114,18 @@ def test_fresh_launches_confirm_what_is_there(thousand: tuple[Machine, NodesVerd
 
 @pytest.mark.parametrize("count", [4, 5, 8, 17, 40])
 def test_a_slow_link_of_a_small_machine_is_found(count: int) -> None:
-    found = infer(screened(Machine(count=count, disturbed=0, links={(0, 1): 3.0, (1, 0): 3.0}), seed=1))
-    assert ends(found) == {frozenset((name(0), name(1))): 2}
-    assert not found.nodes
+    verdict = infer(screened(Machine(count=count, disturbed=0, links={(0, 1): 3.0, (1, 0): 3.0}), seed=1))
+    assert ends(verdict) == {frozenset((name(0), name(1))): 2}
+    assert not verdict.nodes
 
 
 def test_a_slow_node_does_not_hide_another_nor_a_link() -> None:
     machine = Machine(
         count=16, disturbed=0, sends={1: 3.0, 5: 1.5}, receives={1: 3.0}, latency={1: 3.0}, links={(8, 9): 2.0}
     )
-    found = infer(screened(machine, seed=1))
-    assert measures(found) == {name(1): {"sends", "receives", "latency"}, name(5): {"sends"}}
-    assert ends(found) == {frozenset((name(8), name(9))): 1}
+    verdict = infer(screened(machine, seed=1))
+    assert measures(verdict) == {name(1): {"sends", "receives", "latency"}, name(5): {"sends"}}
+    assert ends(verdict) == {frozenset((name(8), name(9))): 1}
 
 
 @pytest.mark.needs("minutes")
@@ -133,9 +133,9 @@ def test_no_healthy_machine_has_a_slow_node_or_link() -> None:
     """100 machines, each with lasting spread, launches that differ, disturbed values, and racks."""
     counts = [2, 3, 4, 6, 8, 12, 16, 24, 32, 64] * 9 + [100] * 8 + [1000] * 2
     for seed, count in enumerate(counts):
-        found = infer(screened(Machine(count=count), seed))
-        assert not found.nodes, (seed, count, measures(found))
-        assert not found.links, (seed, count, found.links)
+        verdict = infer(screened(Machine(count=count), seed))
+        assert not verdict.nodes, (seed, count, measures(verdict))
+        assert not verdict.links, (seed, count, verdict.links)
 
 
 BUSY_MS = {
@@ -182,9 +182,9 @@ def test_a_slow_link_and_a_slow_sender_do_not_make_a_slow_receiver(
     for (a, b), times_ms in times_of.items():
         for launch, time_ms in enumerate(times_ms):
             seen.add_between("stream", (name(a - 1), name(b - 1)), launch, time_ms * 1e-3)
-    found = infer(seen)
-    assert measures(found) == {name(3): {"sends"}}
-    assert ends(found) == {frozenset((name(0), name(1))): 2}
+    verdict = infer(seen)
+    assert measures(verdict) == {name(3): {"sends"}}
+    assert ends(verdict) == {frozenset((name(0), name(1))): 2}
 
 
 # From blocks of launches to values of nodes and pairs.
@@ -238,9 +238,9 @@ def test_what_is_never_fast_is_found_where_times_differ_by_a_hundred() -> None:
         a, b = pair.split(">")
         for launch, time_us in enumerate(times_us):
             seen.add_between("stream", (a, b), launch, 1e-6 * time_us)
-    found = infer(seen)
-    assert measures(found) == {"n4": {"sends"}}
-    assert ends(found) == {frozenset(("n1", "n2")): 2}
+    verdict = infer(seen)
+    assert measures(verdict) == {"n4": {"sends"}}
+    assert ends(verdict) == {frozenset(("n1", "n2")): 2}
 
 
 def test_busy_nodes_of_which_none_is_slow_are_seldom_called_slow() -> None:
@@ -254,8 +254,8 @@ def test_busy_nodes_of_which_none_is_slow_are_seldom_called_slow() -> None:
                 turns = np.exp(random.uniform(1.0, 5.3, 2)) * (random.random(2) < 0.5) + 1.0
                 seen.add_between("stream", (nodes[a], nodes[b]), launch, float(16e-6 * turns[0]))
                 seen.add_between("stream", (nodes[b], nodes[a]), launch, float(16e-6 * turns[1]))
-        found = infer(seen)
-        named += bool(found.nodes or found.links)
+        verdict = infer(seen)
+        named += bool(verdict.nodes or verdict.links)
     assert named <= 2
 
 
@@ -282,9 +282,9 @@ def test_a_node_without_a_measure_has_its_reason() -> None:
 
 def test_a_cell_of_the_report_has_one_value_for_each_node() -> None:
     blocks = [block(0, [100, 300, 200]), block(2, [400])]
-    found = NODES.derive({"pattern": "copy"}, blocks, LaunchContext(size=3, one_clock=False))["node_copy_s"]
-    assert isinstance(found, dict)
-    steady = found["steady"]
+    derived = NODES.derive({"pattern": "copy"}, blocks, LaunchContext(size=3, one_clock=False))["node_copy_s"]
+    assert isinstance(derived, dict)
+    steady = derived["steady"]
     assert isinstance(steady, MetricSamples)
     assert steady.values_s == pytest.approx([200e-9, 400e-9])
 
@@ -370,8 +370,8 @@ LINK = SlowLink("n1", "n2", (slow("stream", 3.0),), 1, 12)
 
 
 def verdict(**changes: object) -> NodesVerdict:
-    found = NodesVerdict(nodes=(SENDS, BUSY), links=(LINK,), compared=8, pairs=28, launches=5, wall_s=42.0)
-    return msgspec.structs.replace(found, **changes)
+    made = NodesVerdict(nodes=(SENDS, BUSY), links=(LINK,), compared=8, pairs=28, launches=5, wall_s=42.0)
+    return msgspec.structs.replace(made, **changes)
 
 
 def test_each_line_has_the_node_the_ratio_its_interval_and_its_evidence() -> None:
@@ -397,9 +397,9 @@ def test_a_healthy_machine_is_said_to_be_so() -> None:
 
 
 def test_the_lower_end_of_an_interval_decides() -> None:
-    one = verdict(nodes=(SENDS,), links=())
-    assert fails(one, 1.85)
-    assert not fails(one, 1.95)
+    sender = verdict(nodes=(SENDS,), links=())
+    assert fails(sender, 1.85)
+    assert not fails(sender, 1.95)
     assert fails(verdict(nodes=(), links=(), silent={"n9": "no route"}), 10)
 
 

@@ -26,8 +26,8 @@ from watchdog import WATCHDOG_S
 ROOT = Path(__file__).parents[3]
 PACKAGING = ROOT / "packaging"
 NEEDED = {
-    re.split(r"[><=]", one)[0]: one.partition(">=")[2]
-    for one in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    re.split(r"[><=]", requirement)[0]: requirement.partition(">=")[2]
+    for requirement in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
 }
 SPACK = (PACKAGING / "spack" / "package.py").read_text()
 EASYBUILD = next((PACKAGING / "easybuild").glob("*.eb"))
@@ -53,7 +53,7 @@ def test_spack_asks_for_the_same_packages_and_versions() -> None:
 def test_easybuild_asks_for_the_same_packages() -> None:
     names: dict[str, Any] = {}
     exec(EASYBUILD.read_text(), names)
-    given = {one[0].lower() for one in names["dependencies"]} | {one[0] for one in names["exts_list"]}
+    given = {word[0].lower() for word in names["dependencies"]} | {word[0] for word in names["exts_list"]}
     assert set(NEEDED) <= given | IN_EASYBUILD_BUNDLES
     assert {"python-bundle-pypi", "scipy-bundle"} <= given
     assert names["version"] == __version__
@@ -77,7 +77,7 @@ def test_man_pages_hold_every_command_and_option(tmp_path: Path) -> None:
         command = program.get_command(click.Context(program), name)
         assert command is not None
         page = (tmp_path / f"slowpath-{name}.1").read_text()
-        for option in (one for one in command.params if isinstance(one, click.Option)):
+        for option in (parameter for parameter in command.params if isinstance(parameter, click.Option)):
             assert option.opts[-1].replace("-", "\\-") in page, f"{name} {option.opts}"
 
 

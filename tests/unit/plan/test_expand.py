@@ -177,7 +177,7 @@ def test_each_number_of_ranks_is_a_placement_of_its_own(plan_of: Callable[..., P
     assert [plan.ranks_of(cell.placement) for cell in plan.cells] == [1, 2, 4]
     assert len({cell.key for cell in plan.cells}) == 3
     for number in range(1, plan.rounds + 1):
-        assert {plan.ranks_of(one.placement) for one in plan.launches if one.round == number} == {1, 2, 4}
+        assert {plan.ranks_of(launch.placement) for launch in plan.launches if launch.round == number} == {1, 2, 4}
     assert len({round(seconds, 6) for seconds in launch_seconds(plan).values()}) == 3
 
 
@@ -336,7 +336,7 @@ def test_cells_of_an_mpi_that_is_not_there_are_skipped(plan_of: Callable[..., Pl
 def test_contrasts_stay_within_an_mpi(plan_of: Callable[..., Plan]) -> None:
     along = ACROSS + 'axis = "message_bytes"\na = 8\nb = 64\n'
     plan = plan_of(TEXT + along, mpis=in_use("mpich", "openmpi"))
-    own = [one for one in plan.contrasts if one.group == "x"]
+    own = [contrast for contrast in plan.contrasts if contrast.group == "x"]
     assert len(own) == 2 * 3
     for made in own:
         assert plan.cells[made.a.cell].mpi == plan.cells[made.b.cell].mpi
@@ -353,23 +353,23 @@ def test_contrasts_between_mpis(plan_of: Callable[..., Plan]) -> None:
     assert plan_of(TEXT + between, mpis=in_use("openmpi")).contrasts == []
     own = ACROSS.replace('"x"', '"y"') + 'axis = "message_bytes"\na = 8\nb = 64\nwhere = { mpi = "mpich" }\n'
     across = plan_of(TEXT + own, mpis=in_use("mpich", "openmpi")).contrasts
-    assert sum(one.group == "y" for one in across) == 3
+    assert sum(contrast.group == "y" for contrast in across) == 3
     assert plan_of(TEXT + own, mpis=in_use("openmpi")).contrasts == []
 
 
 def test_the_others_are_compared_with_the_first_cell_by_cell(plan: Plan) -> None:
     cells = {cell.cell: cell for cell in plan.cells}
-    assert {one.axis for one in plan.contrasts} == {"mpi"}
-    groups = list(dict.fromkeys(one.group for one in plan.contrasts))
+    assert {contrast.axis for contrast in plan.contrasts} == {"mpi"}
+    groups = list(dict.fromkeys(contrast.group for contrast in plan.contrasts))
     assert groups == [f"{b} against mpich: {group}" for group in ("c", "d") for b in ("openmpi", "intelmpi")]
-    for one in plan.contrasts:
-        a, b = (coordinates(cells[side.cell]) for side in (one.a, one.b))
+    for contrast in plan.contrasts:
+        a, b = (coordinates(cells[side.cell]) for side in (contrast.a, contrast.b))
         assert [axis for axis in a if a[axis] != b[axis]] == ["mpi"]
-        assert one.metric == "half_round_trip_latency_s"
-        assert (one.a.value, one.a.phase, one.b.phase) == ("mpich", "steady", "steady")
+        assert contrast.metric == "half_round_trip_latency_s"
+        assert (contrast.a.value, contrast.a.phase, contrast.b.phase) == ("mpich", "steady", "steady")
     measured = [cell for cell in plan.cells if cell.skip is None]
     assert len(plan.contrasts) == sum(cell.mpi != "mpich" for cell in measured)  # intelmpi's "off" is skipped
-    assert len({one.id for one in plan.contrasts}) == len(plan.contrasts)
+    assert len({contrast.id for contrast in plan.contrasts}) == len(plan.contrasts)
 
 
 # Environments whose launches count calls instead of taking times.

@@ -38,9 +38,9 @@ def cell(**changed: str) -> dict[str, str]:
 
 def test_blocks_and_gaps_make_the_extent() -> None:
     by_length, by_number = cell(datatype="vector", block_bytes="64"), cell(datatype="indexed", blocks="16")
-    for one in (by_length, by_number):
-        assert blocks_of(one) == 16
-        assert extent_bytes(one, 0) == extent_bytes(one, 1) == 16 * 64 + 15 * 64
+    for parameters in (by_length, by_number):
+        assert blocks_of(parameters) == 16
+        assert extent_bytes(parameters, 0) == extent_bytes(parameters, 1) == 16 * 64 + 15 * 64
     assert extent_bytes(cell(block_bytes="64"), 0) == 1024, "a message in one piece has no blocks"
     assert extent_bytes(cell(datatype="vector", blocks="1"), 0) == 1024
     assert extent_bytes(cell(datatype="vector", block_bytes="64", message_bytes="0"), 0) == 0
@@ -181,7 +181,7 @@ def planned(name: str, description: dict[str, Any], library: tuple[str, str], gp
 def test_gpu_support_is_measured_where_there_is_a_driver(description: dict[str, Any], library: tuple[str, str]) -> None:
     plan = planned("gpu-support", description, library, gpus=True)
     assert [cell.skip for cell in plan.cells if cell.skip] == []
-    variables = {one.name: one.variables for one in plan.environments}
+    variables = {environment.name: environment.variables for environment in plan.environments}
     assert variables["default"] == {}
     off, on = variables["GPU support off"], variables["GPU support on"]
     assert (off.keys(), set(off.values()), set(on.values())) == (on.keys(), {"0"}, {"1"})
@@ -198,7 +198,7 @@ def test_pinned_host_has_a_law_of_its_own_and_its_states(description: dict[str, 
     assert {cell.environment for cell in memory} == {
         "default", "CMA", "XPMEM", "no single copy", "network path", "GPU support off"
     }  # fmt: skip
-    variables = {one.name: one.variables for one in plan.environments}
+    variables = {environment.name: environment.variables for environment in plan.environments}
     # GPU support excludes XPMEM, and without GPU support no message comes from a GPU's memory.
     assert variables["XPMEM"] == {"MPICH_SMP_SINGLE_COPY_MODE": "XPMEM", "MPICH_GPU_SUPPORT_ENABLED": "0"}
     without = {name for name, value in variables.items() if value.get("MPICH_GPU_SUPPORT_ENABLED") == "0"}

@@ -42,18 +42,18 @@ def written(tmp_path: Path, *lines: str, end: str = "\n") -> LaunchEvents:
 
 
 def test_a_launch_that_died_in_a_cell(tmp_path: Path) -> None:
-    found = written(tmp_path, BEGIN, *CELLS)
-    assert found.notes == ()
-    assert found.begin is not None
-    assert (found.begin.launch, found.size) == (42, 2)
-    clock = found.ranks[0].clock
+    events = written(tmp_path, BEGIN, *CELLS)
+    assert events.notes == ()
+    assert events.begin is not None
+    assert (events.begin.launch, events.size) == (42, 2)
+    clock = events.ranks[0].clock
     assert clock is not None
     assert (clock.quantum_ns, clock.source) == (10.0, "tsc")
-    assert found.allocations(3)[0].huge_bytes == 4194304
-    assert found.allocations(9) == []
-    assert found.cell_ends[3].reason == "no GPU"
-    assert found.open_cell == 9
-    assert found.end is None
+    assert events.allocations(3)[0].huge_bytes == 4194304
+    assert events.allocations(9) == []
+    assert events.cell_ends[3].reason == "no GPU"
+    assert events.open_cell == 9
+    assert events.end is None
 
 
 def test_counts_of_instructions(tmp_path: Path) -> None:
@@ -66,20 +66,20 @@ def test_counts_of_instructions(tmp_path: Path) -> None:
         '{"event":"instructions","t_ns":5,"cell":3,"rank":0,"region":"synchronisation","calls":1,"method":null,'
         '"stepped":[],"retired":[],"region_instructions":null,"shares":[],"reason":"a debugger is attached"}'
     )
-    found = written(tmp_path, BEGIN, CELLS[0], counted, refused)
-    assert found.notes == ()
-    put, synchronisation = found.instructions(3)
+    events = written(tmp_path, BEGIN, CELLS[0], counted, refused)
+    assert events.notes == ()
+    put, synchronisation = events.instructions(3)
     assert (put.counted, put.stepped, put.region_instructions) == (True, (588, 949), 1575)
     assert put.shares == (CountedFunction("libmpi.so.12", "MPI_Put", 1537),)
     assert (synchronisation.counted, synchronisation.reason) == (False, "a debugger is attached")
-    assert found.instructions(9) == []
+    assert events.instructions(9) == []
 
 
 @pytest.mark.parametrize("line", ["{broken", '{"event":"surprise","t_ns":1}', '{"event":"cell_begin"}', "\x00\x00"])
 def test_a_damaged_line_in_the_middle(tmp_path: Path, line: str) -> None:
-    found = written(tmp_path, line, CELLS[0])
-    assert [event.cell for event in found.of(CellBegin)] == [3]
-    assert found.notes[0].startswith("events.jsonl: line 1 cannot be read")
+    events = written(tmp_path, line, CELLS[0])
+    assert [event.cell for event in events.of(CellBegin)] == [3]
+    assert events.notes[0].startswith("events.jsonl: line 1 cannot be read")
 
 
 def test_of_cells_that_run_in_turns_the_last_to_run_is_where_it_stood(tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def read(tmp_path: Path, nodes: object, size: int = 4) -> LaunchEvents:
 
 
 def test_each_rank_has_what_its_node_shares_and_what_is_its_own(tmp_path: Path) -> None:
-    found = read(tmp_path, NODES)
-    assert found.notes == ()
-    assert found.ranks == (
+    split_job = read(tmp_path, NODES)
+    assert split_job.notes == ()
+    assert split_job.ranks == (
         Rank(0, "a", 7, "0", 0, 0, Clock(10, 20, None, None, 1e-9, "tsc")),
         Rank(1, "a", 8, None, 1, 0, Clock(10, 21.5, None, None, 1e-9, "tsc")),
         Rank(2, "b", 7, "0-63", None, 1, None),
@@ -147,12 +147,12 @@ def test_each_rank_has_what_its_node_shares_and_what_is_its_own(tmp_path: Path) 
     ],
 )
 def test_a_damaged_line_is_left_out_and_noted(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    found = read(tmp_path, [NODES[0] | change, NODES[1]])
-    assert found.begin is None
-    assert said in found.notes[0]
+    split_job = read(tmp_path, [NODES[0] | change, NODES[1]])
+    assert split_job.begin is None
+    assert said in split_job.notes[0]
 
 
-def told(user: tuple[int, int], kernel: tuple[int, int]) -> bool:
+def differ(user: tuple[int, int], kernel: tuple[int, int]) -> bool:
     """(user_ns, system_ns) of arithmetic alone, and of the kernel's work alone."""
     return ProcessorTime(9, 0, *user, *kernel).is_distinguished
 
@@ -172,4 +172,4 @@ def told(user: tuple[int, int], kernel: tuple[int, int]) -> bool:
 def test_nearly_all_of_each_is_booked_as_what_it_is(
     user: tuple[int, int], kernel: tuple[int, int], apart: bool
 ) -> None:
-    assert told(user, kernel) == apart
+    assert differ(user, kernel) == apart

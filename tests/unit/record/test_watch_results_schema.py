@@ -35,9 +35,9 @@ def test_a_whole_document_passes() -> None:
     "change", [{"saved_s": None}, {"status": "explained"}, {"interval": [1.0]}, {"share": 1.5}, {"surprise": 1}]
 )
 def test_what_a_finding_cannot_be(change: dict[str, Any]) -> None:
-    found = as_json(a_finding())
-    assert errors(found, "WatchFinding") == []
-    assert errors({**found, **change}, "WatchFinding")
+    document = as_json(a_finding())
+    assert errors(document, "WatchFinding") == []
+    assert errors({**document, **change}, "WatchFinding")
 
 
 def test_every_field_has_its_meaning() -> None:

@@ -26,7 +26,7 @@ def test_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda remedy: remedy.name)
 def test_each_changes_exactly_one_kind_of_thing_or_says_why_it_can_t_be_tried(remedy: Remedy) -> None:
     kinds = [bool(remedy.variables or remedy.unset), remedy.change is not None, remedy.bind is not None]
     assert sum(kinds) == 1 or (remedy.untried and sum(kinds) == 0)
@@ -36,7 +36,7 @@ def test_each_changes_exactly_one_kind_of_thing_or_says_why_it_can_t_be_tried(re
     assert remedy.parameter is None or remedy.parameter in remedy.axes
 
 
-@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda remedy: remedy.name)
 def test_each_that_is_tried_has_a_control_or_says_why_there_is_none(remedy: Remedy) -> None:
     reasons = [remedy.control is not None, remedy.untried is not None, remedy.uncontrolled is not None]
     assert sum(reasons) == 1
@@ -47,7 +47,9 @@ def test_each_that_is_tried_has_a_control_or_says_why_there_is_none(remedy: Reme
     [("mpich", "5.0.2", True), ("mpich", "3.4", False), ("mpich", None, False), ("openmpi", "5.0.11", False)],
 )
 def test_a_remedy_fits_its_library_and_version_only(library: str, version: str | None, fits: bool) -> None:
-    assert ("complete puts at once" in [one.name for one in remedies_for("SP019", None, library, version)]) == fits
+    assert (
+        "complete puts at once" in [remedy.name for remedy in remedies_for("SP019", None, library, version)]
+    ) == fits
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_a_remedy_fits_its_library_and_version_only(library: str, version: str |
     ],
 )
 def test_a_remedy_fits_the_axis_of_the_contrast_only(rule: str, axis: str, names: list[str]) -> None:
-    assert [one.name for one in remedies_for(rule, axis, "mpich", "5.0.2")] == names
+    assert [remedy.name for remedy in remedies_for(rule, axis, "mpich", "5.0.2")] == names
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_a_remedy_that_changes_nothing_in_the_slow_cell_is_none(name: str, slow:
 
 
 def test_switches_know_what_holds_now() -> None:
-    switch = next(one for one in SWITCHES if one.variable == "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD")
+    switch = next(switch_ for switch_ in SWITCHES if switch_.variable == "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD")
     assert switch.applies.fits("mpich", "5.0.2")
     assert not switch.applies.fits("openmpi", "5.0.11")
     assert switch.value({}) == switch.default_bytes
@@ -101,12 +103,12 @@ UNBOUND = Condition("default", {}, (), "unbound", "none")
 
 
 def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
-    entry = next(one for one in DESCRIPTION["experiments"] if one["name"] == "p2p")
-    parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
+    entry = next(experiment for experiment in DESCRIPTION["experiments"] if experiment["name"] == "p2p")
+    parameters = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]} | changed
     sides = Sides(cell(0, parameters), UNBOUND, None, None, None, metric, "steady", "steady")
-    found = design("SP001:0", sides, find_remedy(name), frozenset(), 2)
-    assert isinstance(found, Trial), found
-    return found, expand(found.campaign, DESCRIPTION, MPICH, 1)
+    trial = design("SP001:0", sides, find_remedy(name), frozenset(), 2)
+    assert isinstance(trial, Trial), trial
+    return trial, expand(trial.campaign, DESCRIPTION, MPICH, 1)
 
 
 @pytest.mark.parametrize(
@@ -118,22 +120,22 @@ def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
 def test_a_control_toggles_the_remedy_in_a_cell_that_it_must_leave(
     name: str, metric: str, slow: dict[str, str], control: dict[str, str]
 ) -> None:
-    found, plan = planned(name, metric, **slow)
-    made = next(one for one in plan.contrasts if one.group == CONTROL)
-    assert made.axis == found.task.axis
-    cells = {one.cell: one for one in plan.cells}
+    trial, plan = planned(name, metric, **slow)
+    made = next(contrast for contrast in plan.contrasts if contrast.group == CONTROL)
+    assert made.axis == trial.task.axis
+    cells = {cell.cell: cell for cell in plan.cells}
     for side in (made.a, made.b):
         parameters = cells[side.cell].parameters
         assert {key: parameters[key] for key in control} == control
 
 
 def test_packing_says_why_nothing_can_be_its_control() -> None:
-    found, plan = planned("contiguous data", "half_round_trip_latency_s", datatype="vector", message_bytes="65536")
-    assert not [one for one in plan.contrasts if one.group == CONTROL]
+    trial, plan = planned("contiguous data", "half_round_trip_latency_s", datatype="vector", message_bytes="65536")
+    assert not [contrast for contrast in plan.contrasts if contrast.group == CONTROL]
     pairs = [(1e-6 * (1 + 0.001 * i), 3e-6) for i in range(10)]
     made = [contrast(name, pairs) for name in (EFFECT, AGAIN)]
     made.append(contrast(FAST, [(1e-6 * (1 + 0.001 * i), 1e-6) for i in range(10)]))
-    task = replace(found.task, fast_side="unchanged")
+    task = replace(trial.task, fast_side="unchanged")
     outcome = judge_trial(task, results(contrasts=made))
     assert outcome.verdict == "partial"
     assert "no negative control: MPI_Pack also copies contiguous messages" in outcome.reason

@@ -77,20 +77,25 @@ class Planted:
             for (cell, value), p in zip((a, b), phases, strict=True)
         ]
         times = [self.cells[s["cell"]]["metrics"][metric]["phases"][s["phase"]] for s in sides]
-        found = paired(times[0]["launch_values"], times[1]["launch_values"], MINIMUM_EFFECT)
-        verdict = judge(found, found.p)
+        estimate = paired(times[0]["launch_values"], times[1]["launch_values"], MINIMUM_EFFECT)
+        verdict = judge(estimate, estimate.p)
         entry = {"id": f"c{len(self.contrasts)}", "group": axis, "question": f"{axis}?", "axis": axis, "where": ""}
         entry |= {"a": sides[0], "b": sides[1], "metric": metric, "control": False, "explains": False, "usual": None}
-        entry |= {"a_value_s": times[0]["value"], "b_value_s": times[1]["value"], "ratio": found.ratio, "suspect": []}
-        entry |= {"interval": list(found.interval or ()), "verdict": verdict.word, "minimum_effect": MINIMUM_EFFECT}
+        entry |= {
+            "a_value_s": times[0]["value"],
+            "b_value_s": times[1]["value"],
+            "ratio": estimate.ratio,
+            "suspect": [],
+        }
+        entry |= {"interval": list(estimate.interval or ()), "verdict": verdict.word, "minimum_effect": MINIMUM_EFFECT}
         self.contrasts.append(entry | more)
 
     def results(self) -> results.Results:
         """As the model has it: a name that it does not know is an error."""
         run = _whole(results.RunResult, _RUN, mpi=self.mpi, mpis=[self.mpi], placements=self.placements)
         run["environments"], run["machine"] = self.environments, self.machine
-        whole = _whole(results.Results, _RESULTS, run=run, cells=[_cell(one) for one in self.cells])
-        whole["contrasts"] = [_whole(results.ContrastResult, _CONTRAST, **one) for one in self.contrasts]
+        whole = _whole(results.Results, _RESULTS, run=run, cells=[_cell(cell) for cell in self.cells])
+        whole["contrasts"] = [_whole(results.ContrastResult, _CONTRAST, **contrast) for contrast in self.contrasts]
         return msgspec.convert(whole, results.Results)
 
 
@@ -103,7 +108,7 @@ def _whole(kind: type[Result], neutral: Mapping[str, Any], **given: Any) -> dict
 
 def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     made = _whole(CellResult, _CELL, **cell)
-    made["metrics"] = {name: _whole_metric(one) for name, one in cell["metrics"].items()}
+    made["metrics"] = {name: _whole_metric(metric) for name, metric in cell["metrics"].items()}
     if made["allocations"] is not None:
         made["allocations"] = _whole(cell_results.Allocations, _ALLOCATIONS, **made["allocations"])
     return made
@@ -111,7 +116,9 @@ def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole_metric(metric: Mapping[str, Any]) -> dict[str, Any]:
     made = _whole(MetricResult, _METRIC, **metric)
-    made["phases"] = {name: _whole(MetricEstimate, _ESTIMATE, **one) for name, one in metric["phases"].items()}
+    made["phases"] = {
+        name: _whole(MetricEstimate, _ESTIMATE, **estimate) for name, estimate in metric["phases"].items()
+    }
     return made
 
 

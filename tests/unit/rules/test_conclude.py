@@ -26,10 +26,10 @@ def line(*contrasts: ContrastResult) -> Line:
 
 
 def test_a_default_that_loses_is_a_slow_path_and_the_slower_side_is_named_first() -> None:
-    found = line(contrast("x", 0.5, "faster"))
-    assert found.level == "slow"
-    assert found.contrast == "x"
-    assert found.text.startswith('path: "default" is 2.00x [1.82, 2.22] slower than "other"')
+    answer = line(contrast("x", 0.5, "faster"))
+    assert answer.level == "slow"
+    assert answer.contrast == "x"
+    assert answer.text.startswith('path: "default" is 2.00x [1.82, 2.22] slower than "other"')
 
 
 def test_the_users_own_loss_speaks_before_a_larger_one_that_nobody_chose() -> None:
@@ -37,9 +37,9 @@ def test_the_users_own_loss_speaks_before_a_larger_one_that_nobody_chose() -> No
 
 
 def test_undecided_is_never_called_no_difference() -> None:
-    found = line(contrast("x", 1.1, "undecided"), contrast("y", 1.0, "same"))
-    assert found.level == "info"
-    assert "undecided; 1 same, 1 undecided of 2" in found.text
+    answer = line(contrast("x", 1.1, "undecided"), contrast("y", 1.0, "same"))
+    assert answer.level == "info"
+    assert "undecided; 1 same, 1 undecided of 2" in answer.text
 
 
 def test_a_control_that_differs_is_a_warning_about_the_machine() -> None:
@@ -77,9 +77,9 @@ def test_cells_that_failed_are_counted_and_what_is_absent_is_not_in_the_headline
 
 def test_no_headline_says_no_slow_path_above_a_finding() -> None:
     same = contrast("x", 1.0, "same")
-    for found in ([a_finding(contrasts=[])], [a_finding(affects_default=False, contrasts=["x"])]):
+    for findings in ([a_finding(contrasts=[])], [a_finding(affects_default=False, contrasts=["x"])]):
         for contrasts in ([], [same], [contrast("x", 1.1, "slower", default_side=None)]):
-            verdict = conclude(contrasts, found).verdict
+            verdict = conclude(contrasts, findings).verdict
             assert "No slow path" not in verdict.headline
             assert verdict.slow_paths + verdict.off_default == 1
 
@@ -134,7 +134,7 @@ def test_undecided_comparisons_are_no_all_clear() -> None:
 
 
 def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
-    assert len({one.name for one in ADVICE}) == len(ADVICE)
+    assert len({remedy.name for remedy in ADVICE}) == len(ADVICE)
     assert find_advice("huge pages", "pages").text == advice_text("huge pages")
     with pytest.raises(UsageError, match="there is no remedy 'prayer'; for axis pages there are 'huge pages'"):
         find_advice("prayer", "pages")
@@ -199,10 +199,10 @@ def lengths() -> tuple[list[ContrastResult], dict[int, CellResult]]:
     """Decided at 1 and 16 MiB, the same at 64 KiB."""
     cells = {n: a_cell(n, parameters={"message_bytes": str(size)}) for n, size in ((0, 2**16), (1, 2**20), (16, 2**24))}
     sides = {n: a_side(n, "small") for n in cells}
-    found = [
+    contrasts = [
         contrast_of_headline(name, 3.2, "slower", axis="pages", b=sides[n]) for name, n in (("m1", 1), ("m16", 16))
     ]
-    return [contrast_of_headline("k64", 1.0, "same", axis="pages", b=sides[0]), *found], cells
+    return [contrast_of_headline("k64", 1.0, "same", axis="pages", b=sides[0]), *contrasts], cells
 
 
 def test_the_headline_says_what_to_do_first_and_from_which_measured_length_on() -> None:
@@ -229,4 +229,4 @@ def test_the_finding_that_costs_most_speaks() -> None:
     dear = a_finding("SP012", excess_s=1e-3, ratio=1.1)
     nobodys = a_finding("SP003", excess_s=1.0, ratio=9.0, affects_default=None)
     chosen = a_finding("SP004", excess_s=1.0, ratio=9.0, affects_default=False)
-    assert [one.rule for one in by_cost([chosen, nobodys, cheap, dear])] == ["SP012", "SP001", "SP003", "SP004"]
+    assert [finding.rule for finding in by_cost([chosen, nobodys, cheap, dear])] == ["SP012", "SP001", "SP003", "SP004"]

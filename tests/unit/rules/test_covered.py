@@ -32,7 +32,7 @@ def explained(slow_s: float, *also: dict[str, Any]) -> Finding:
         for kind, each, more in (("allocate", 1e-7, also[0]), ("create", slow_s, also[1]))
     )
     run.contrast("window", "time_per_put_s", (a, "allocate"), (b, "create"))
-    (finding,) = (one for one in findings(run.results(), ROLES) if one.rule == "SP019")
+    (finding,) = (finding for finding in findings(run.results(), ROLES) if finding.rule == "SP019")
     return finding
 
 

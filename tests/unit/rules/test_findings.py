@@ -24,17 +24,17 @@ def planted(code: str, seed: int = 1) -> Planted:
 
 
 def only(run: Planted) -> Finding:
-    found = findings(run.results(), ROLES)
-    assert len(found) == 1
-    return found[0]
+    named = findings(run.results(), ROLES)
+    assert len(named) == 1
+    return named[0]
 
 
 def test_without_a_witness_a_finding_is_observed_and_says_what_is_missing() -> None:
-    one = only(planted("SP008"))
-    assert (one.status, one.cause) == ("observed", None)
-    assert one.hypotheses
-    assert [text.split(":")[0] for text in one.missing] == ["explained", "proven"]
-    assert one.legs.observed.evidence
+    seen = only(planted("SP008"))
+    assert (seen.status, seen.cause) == ("observed", None)
+    assert seen.hypotheses
+    assert [text.split(":")[0] for text in seen.missing] == ["explained", "proven"]
+    assert seen.legs.observed.evidence
 
 
 def in_the_kernel(counted: dict | None) -> Planted:
@@ -48,20 +48,20 @@ def in_the_kernel(counted: dict | None) -> Planted:
 
 
 def test_system_time_on_small_pages_explains() -> None:
-    one = only(in_the_kernel({"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": MIB, "failed_per_op": 0.0}}))
-    assert one.status == "explained"
-    assert one.cause == find("SP008").cause
-    assert one.hypotheses == list(find("SP008").hypotheses), "they would look the same"
+    seen = only(in_the_kernel({"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": MIB, "failed_per_op": 0.0}}))
+    assert seen.status == "explained"
+    assert seen.cause == find("SP008").cause
+    assert seen.hypotheses == list(find("SP008").hypotheses), "they would look the same"
 
 
 def test_a_law_is_needed_besides_the_witness() -> None:
     seen = Observation("x", Place("here"), "It is slow.", "one_way_s", "first", 2.0, (1.9, 2.1), 1e-5, True, (0,))
     rule = find("SP001")
     assert rule.needs_law
-    one = build(rule, seen, Support("shown", "they agree", ("a line",)), None)
-    assert one.status == "observed"
-    assert one.legs.explained.text.startswith("no law")
-    assert one.legs.explained.evidence
+    built_finding = build(rule, seen, Support("shown", "they agree", ("a line",)), None)
+    assert built_finding.status == "observed"
+    assert built_finding.legs.explained.text.startswith("no law")
+    assert built_finding.legs.explained.evidence
 
 
 def test_ranks_on_one_core_explain_a_slow_placement() -> None:
@@ -83,9 +83,9 @@ def fine_switch(run: Planted) -> None:
 def test_a_switch_has_no_cause_until_a_variable_was_moved() -> None:
     run = Planted()
     fine_switch(run)
-    one = only(run)
-    assert (one.rule, one.status, one.cause) == ("SP013", "observed", None)
-    assert "slowpath diagnose moves variables near it" in one.legs.explained.text
+    seen = only(run)
+    assert (seen.rule, seen.status, seen.cause) == ("SP013", "observed", None)
+    assert "slowpath diagnose moves variables near it" in seen.legs.explained.text
 
 
 def test_one_cause_is_one_finding() -> None:
@@ -96,12 +96,12 @@ def test_one_cause_is_one_finding() -> None:
 
 
 def test_an_id_is_the_same_for_other_times_and_another_for_another_place() -> None:
-    one, again = (only(planted("SP008", seed)).id for seed in (1, 2))
-    assert one == again
+    first, again = (only(planted("SP008", seed)).id for seed in (1, 2))
+    assert first == again
     run = planted("SP008")
     for cell in run.cells:
         cell["mpi"] = "openmpi"
-    assert only(run).id != one
+    assert only(run).id != first
 
 
 def trial(state: str, verdict: str) -> tuple[RemedyResult, Leg]:
@@ -118,17 +118,17 @@ def trial(state: str, verdict: str) -> tuple[RemedyResult, Leg]:
 
 
 def test_only_a_trial_proves() -> None:
-    one = only(planted("SP008"))
-    refuted = with_trial(one, *trial("refuted", "no effect"))
+    seen = only(planted("SP008"))
+    refuted = with_trial(seen, *trial("refuted", "no effect"))
     assert (refuted.status, refuted.legs.proven.state) == ("observed", "refuted")
     proven = with_trial(refuted, *trial("shown", "proven"))
     assert (proven.status, proven.legs.proven.state) == ("proven", "shown")
     assert proven.remedies[0].verdict == "proven"
-    assert len(proven.remedies) == len(one.remedies)
+    assert len(proven.remedies) == len(seen.remedies)
     assert not any(text.startswith("proven") for text in proven.missing)
     still = with_trial(proven, *trial("refuted", "no effect"))
     assert still.status == "proven"
-    assert one.status == "observed"  # the finding that was given is left as it was
+    assert seen.status == "observed"  # the finding that was given is left as it was
 
 
 def test_every_code_is_there_once() -> None:

@@ -22,16 +22,16 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 def test_the_field_logs_show_pages_and_what_each_costs(field: dict) -> None:
-    one = next(f for f in field.findings if f.rule == "SP001")
-    assert one.status == "observed"
-    assert one.cause is None
-    assert one.law.name == "granules"
-    cost = {term.per: term.value for term in one.law.coefficients}
+    first = next(f for f in field.findings if f.rule == "SP001")
+    assert first.status == "observed"
+    assert first.cause is None
+    assert first.law.name == "granules"
+    cost = {term.per: term.value for term in first.law.coefficients}
     assert cost["4 KiB page"] == pytest.approx(1.7e-6, rel=0.05)
     assert cost["64 KiB page"] == pytest.approx(2.8e-6, rel=0.05)
     assert cost["2 MiB page"] == pytest.approx(5.9e-6, rel=0.1)  # at most: 3 ms for 512 of them
-    assert [(b.above, b.up_to) for b in one.law.brackets] == [(4096, 65536), (65536, 2097152)]
-    assert one.ratio == pytest.approx(133.6, rel=0.005)
+    assert [(b.above, b.up_to) for b in first.law.brackets] == [(4096, 65536), (65536, 2097152)]
+    assert first.ratio == pytest.approx(133.6, rel=0.005)
 
 
 def test_the_field_logs_show_pinned_memory_and_prove_nothing(field: dict) -> None:

@@ -33,16 +33,16 @@ def paths(**slower: float) -> Planted:
 
 
 @pytest.mark.parametrize(
-    ("slower", "found"),
+    ("slower", "is_named"),
     [
         ({f"at_{16 * MIB}": 1.15}, False),
         ({f"at_{16 * MIB}": 1.15, f"at_{MIB}": 1.15}, True),
         ({f"at_{16 * MIB}": 1.6}, True),
     ],
 )
-def test_a_default_that_is_slower_at_one_length_has_to_be_clearly_so(slower: dict[str, float], found: bool) -> None:
+def test_a_default_that_is_slower_at_one_length_has_to_be_clearly_so(slower: dict[str, float], is_named: bool) -> None:
     named = findings(paths(**slower).results(), ROLES)
-    assert [one.rule for one in named] == (["SP009"] if found else [])
+    assert [finding.rule for finding in named] == (["SP009"] if is_named else [])
 
 
 MIB_OF_PLACE = 2**20
@@ -87,16 +87,16 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("check", "place", "what", "do"), WRONG)
-def test_what_is_wrong_is_named_with_what_to_do(check: PlaceCheck, place: PlaceFacts, what: str, do: str) -> None:
-    found = check(place, MPICH)
-    assert found is not None
-    assert what in found.text
-    assert do in found.do
-    assert judged(place, MPICH) == [found]
-    assert found.sentence.endswith(".")
-    assert found.action.endswith(".")
-    assert ".." not in found.sentence
+@pytest.mark.parametrize(("check", "place", "words", "do"), WRONG)
+def test_what_is_wrong_is_named_with_what_to_do(check: PlaceCheck, place: PlaceFacts, words: str, do: str) -> None:
+    fault = check(place, MPICH)
+    assert fault is not None
+    assert words in fault.text
+    assert do in fault.do
+    assert judged(place, MPICH) == [fault]
+    assert fault.sentence.endswith(".")
+    assert fault.action.endswith(".")
+    assert ".." not in fault.sentence
 
 
 def test_every_check_is_tested() -> None:
@@ -111,8 +111,8 @@ def test_a_copy_that_goes_when_it_is_asked_for_is_no_fault() -> None:
 
 def test_the_quota_says_for_how_long_it_stopped_processes() -> None:
     tried = replace(FINE, processor_quota=1.5, tried=2, tried_s=0.25, still_s=0.05)
-    (found,) = faults(tried, MPICH)
-    assert "2 processes that compute stood still for 50.0 ms of 250 ms" in found.text
+    (fault,) = faults(tried, MPICH)
+    assert "2 processes that compute stood still for 50.0 ms of 250 ms" in fault.text
     (quiet,) = faults(replace(tried, still_s=0.001), MPICH)
     assert "stood still" not in quiet.text
 

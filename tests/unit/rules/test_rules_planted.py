@@ -22,7 +22,7 @@ SEEDS = (1, 2, 3)
 COUNTED = ("rounds", "involuntary_switches")  # no time was taken
 
 
-def found(code: str, slow: bool, seed: int) -> list[Finding]:
+def named_by(code: str, slow: bool, seed: int) -> list[Finding]:
     run = Planted(seed)
     PLANTS[code](run, slow)
     return findings(run.results(), ROLES)
@@ -31,8 +31,8 @@ def found(code: str, slow: bool, seed: int) -> list[Finding]:
 @pytest.mark.parametrize("code", CODES)
 def test_what_is_planted_is_named(code: str) -> None:
     for seed in SEEDS:
-        named = found(code, True, seed)
-        assert [one.rule for one in named] == [code], seed
+        named = named_by(code, True, seed)
+        assert [finding.rule for finding in named] == [code], seed
         if named[0].metric not in COUNTED:
             assert named[0].interval[0] > 1.03
             assert named[0].excess_s > 0
@@ -41,7 +41,7 @@ def test_what_is_planted_is_named(code: str) -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_a_clean_twin_gives_nothing(code: str) -> None:
     for seed in SEEDS:
-        assert found(code, False, seed) == [], seed
+        assert named_by(code, False, seed) == [], seed
 
 
 LAWS = {
@@ -52,18 +52,18 @@ LAWS = {
 @pytest.mark.parametrize("code", LAWS)
 def test_the_cost_is_right_within_a_tenth(code: str) -> None:
     name, per, planted = LAWS[code]
-    law = found(code, True, 1)[0].law
+    law = named_by(code, True, 1)[0].law
     assert law.name == name
-    terms = [one for one in law.coefficients if one.per == per]
+    terms = [coefficient for coefficient in law.coefficients if coefficient.per == per]
     term = terms[-1]  # a step comes behind the constant
     assert term.value == pytest.approx(planted, rel=0.1)
     assert term.interval is not None
 
 
 def test_limits_lie_where_they_were_planted() -> None:
-    bracket = found("SP013", True, 1)[0].law.brackets[0]
+    bracket = named_by("SP013", True, 1)[0].law.brackets[0]
     assert bracket.above <= 16 * KIB < bracket.up_to
-    low, high = found("SP001", True, 1)[0].law.brackets
+    low, high = named_by("SP001", True, 1)[0].law.brackets
     assert low.above < 64 * KIB <= low.up_to
     assert high.above <= MIB < high.up_to
 
@@ -105,4 +105,4 @@ def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:
     (fault,) = wrong_place(results.run)
     assert "rank 1 on 0 of n1" in fault.text
     run.placements = [placement("bound", "0", "1")]
-    assert {one.rule for one in findings(run.results(), ROLES)} == {"SP019"}
+    assert {finding.rule for finding in findings(run.results(), ROLES)} == {"SP019"}

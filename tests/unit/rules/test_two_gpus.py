@@ -32,24 +32,24 @@ def findings(results: Results) -> list[Finding]:
 
 
 def test_within_a_gpu_pages_are_named_with_their_cost_and_their_witness(findings: list[Finding]) -> None:
-    [one] = [f for f in findings if f.rule == "SP001" and "within one GPU" in f.where]
+    [finding] = [f for f in findings if f.rule == "SP001" and "within one GPU" in f.where]
     # Recorded before calls were counted: whether the side with the system time works or yields is not known.
-    assert one.status == "observed"
-    assert "one side waits for the other" in one.hypotheses
-    assert one.law.name == "granules"
-    costs = {c.per: c.value for c in one.law.coefficients if c.per}
+    assert finding.status == "observed"
+    assert "one side waits for the other" in finding.hypotheses
+    assert finding.law.name == "granules"
+    costs = {c.per: c.value for c in finding.law.coefficients if c.per}
     assert 20e-9 < costs["4 KiB page"] < 30e-9
     assert 200e-9 < costs["64 KiB page"] < 350e-9
-    assert any("system time" in line for line in one.legs.explained.evidence)
+    assert any("system time" in line for line in finding.legs.explained.evidence)
 
 
 def test_between_gpus_no_law_is_named_since_long_clean_allocations_cost_as_much(
     findings: list[Finding],
 ) -> None:
-    [one] = [f for f in findings if f.rule == "SP001" and "between GPUs 0 and 1" in f.where]
-    assert one.status == "observed"
-    assert one.law.name is None
-    assert "268435456" in one.law.refused
+    [finding] = [f for f in findings if f.rule == "SP001" and "between GPUs 0 and 1" in f.where]
+    assert finding.status == "observed"
+    assert finding.law.name is None
+    assert "268435456" in finding.law.refused
 
 
 def test_padding_within_a_gpu_is_proven_by_its_trial(tmp_path: Path) -> None:

@@ -120,16 +120,16 @@ def builds(environ: dict[str, str]) -> int:
 
 
 def test_built_once_and_kept(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
-    told: list[str] = []
-    first = engine_for(mpi, environ, told.append, source)
-    again = engine_for(mpi, environ, told.append, source)
+    lines: list[str] = []
+    first = engine_for(mpi, environ, lines.append, source)
+    again = engine_for(mpi, environ, lines.append, source)
     assert first == again
     assert os.access(first.program, os.X_OK)
     assert builds(environ) == 1
-    assert len(told) == 1
+    assert len(lines) == 1
     assert [engine.program for engine in list_engines(environ)] == [first.program]
     assert not list(first.program.parents[1].glob(".*")), "the work folder stays behind"
-    assert engine_for(mpi, environ, told.append, source, rebuild=True) is not None
+    assert engine_for(mpi, environ, lines.append, source, rebuild=True) is not None
     assert builds(environ) == 2
 
 
@@ -168,13 +168,13 @@ def test_failed_build_shows_the_error_and_the_log(mpi: Mpi, environ: dict[str, s
 def test_a_damaged_engine_is_built_anew_and_said(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     engine = engine_for(mpi, environ, source=source)
     engine.program.write_bytes(engine.program.read_bytes()[:10])
-    told: list[str] = []
-    assert engine_for(mpi, environ, told.append, source).program == engine.program
+    lines: list[str] = []
+    assert engine_for(mpi, environ, lines.append, source).program == engine.program
     assert builds(environ) == 2
     said = f"the engine in {engine.program.parent} is not used, but made anew: it was damaged: slowpath-engine is not"
-    assert told[0].startswith(said)
-    assert engine_for(mpi, environ, told.append, source).program == engine.program
-    assert len(told) == 2
+    assert lines[0].startswith(said)
+    assert engine_for(mpi, environ, lines.append, source).program == engine.program
+    assert len(lines) == 2
     assert [path.name for path in engine.program.parents[1].iterdir() if path.is_dir()] == [engine.note.key]
     named = {**environ, "SLOWPATH_ENGINE": str(engine.program)}
     engine.program.write_bytes(b"#!/bin/sh")
@@ -188,8 +188,8 @@ def test_several_build_at_once(mpi: Mpi, environ: dict[str, str], source: Path) 
     said: list[str] = []
     slow = {**environ, "SLOW_S": "0.5"}
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: engine_for(mpi, slow, said.append, source=source), range(8)))
-    assert {engine.program for engine in found} == {first.program}
+        engines = list(pool.map(lambda _: engine_for(mpi, slow, said.append, source=source), range(8)))
+    assert {engine.program for engine in engines} == {first.program}
     assert builds(environ) == 2  # one of them, while the others wait and take it
     assert [line for line in said if line.startswith("waiting for another process, which builds the engine for mpich")]
     assert usable_engine(first.program.parent, environ) is not None
@@ -359,12 +359,12 @@ def keep_engine(
 def test_a_dry_run_compiles_nothing_and_reports_what_was_not_checked(
     environ_of_engine_planned: dict[str, str], tmp_path: Path
 ) -> None:
-    told: list[str] = []
-    prepared = prepare("checkup", environ_of_engine_planned, told.append, dry=True)
+    notices: list[str] = []
+    prepared = prepare("checkup", environ_of_engine_planned, notices.append, dry=True)
     assert not (tmp_path / "started").exists(), (tmp_path / "started").read_text()
     assert not (tmp_path / "cache").exists()
-    assert [line.partition(":")[0] for line in told] == ["not checked"]
-    assert "mpich 5.0.2 is not built yet" in told[0]
+    assert [line.partition(":")[0] for line in notices] == ["not checked"]
+    assert "mpich 5.0.2 is not built yet" in notices[0]
     lines = command_lines(prepared.commands, prepared.plan, Path("RUN"))
     assert len(lines) == prepared.cost.launches > 1
     assert all(f" {PLACE} --plan RUN/launches/" in line for line in lines)
@@ -379,11 +379,11 @@ def test_an_engine_that_is_there_is_planned_with(
     keep_engine(mpi_of_engine_planned, environ_of_engine_planned, "2027", source="another")
     keep_engine(mpi_of_engine_planned, environ_of_engine_planned, "2028", processor="another")
     keep_engine(mpi_of_engine_planned, environ_of_engine_planned, "2029", mpi="mpich 4.0")
-    told: list[str] = []
-    found = planned_engine(mpi_of_engine_planned, environ_of_engine_planned, told.append)
-    assert isinstance(found, Engine)
-    assert found.program == newest
-    assert told == []
+    lines: list[str] = []
+    planned = planned_engine(mpi_of_engine_planned, environ_of_engine_planned, lines.append)
+    assert isinstance(planned, Engine)
+    assert planned.program == newest
+    assert lines == []
     assert not (tmp_path / "started").exists()
 
 
@@ -441,10 +441,10 @@ def starts(engine: Scripted) -> int:
 
 
 def refused(engine: Scripted, cells: list[Cell], ranks: int = 2, environ: Mapping[str, str] | None = None) -> list[int]:
-    found = checker(engine, {"PATH": "/usr/bin:/bin", **(environ or {})})(cells, ranks)
-    assert sorted(found) == [one.cell for one in cells]
-    assert all(verdict.cell == number for number, verdict in found.items())
-    return [number for number, verdict in found.items() if verdict.reason is not None]
+    refusals = checker(engine, {"PATH": "/usr/bin:/bin", **(environ or {})})(cells, ranks)
+    assert sorted(refusals) == [cell.cell for cell in cells]
+    assert all(verdict.cell == number for number, verdict in refusals.items())
+    return [number for number, verdict in refusals.items() if verdict.reason is not None]
 
 
 def test_an_engine_is_asked_about_a_cell_once_whatever_its_number(engine: Scripted) -> None:
@@ -609,10 +609,10 @@ def test_share_done(log: str, share: float | None) -> None:
 
 
 def test_a_line_now_and_then_off_a_terminal(tmp_path: Path) -> None:
-    log, clock, told = tmp_path / "log", Clock(), list[str]()
-    meter = BuildMeter(log, told.append, clock)
+    log, clock, lines = tmp_path / "log", Clock(), list[str]()
+    meter = BuildMeter(log, lines.append, clock)
     meter.look()
-    assert told == []
+    assert lines == []
     clock.now_s += PLAIN_EVERY_S
     meter.look()
     meter.look()
@@ -620,7 +620,7 @@ def test_a_line_now_and_then_off_a_terminal(tmp_path: Path) -> None:
     clock.now_s += PLAIN_EVERY_S
     meter.look()
     meter.close()
-    assert told == ["building the engine: configuring, 10 s", "building the engine: 45% compiled, 20 s"]
+    assert lines == ["building the engine: configuring, 10 s", "building the engine: 45% compiled, 20 s"]
 
 
 def test_one_line_drawn_anew_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -673,7 +673,7 @@ FOLDER, FILE = stat.S_IFDIR, stat.S_IFREG
 
 
 @pytest.mark.parametrize(
-    ("what", "reason"),
+    ("status", "reason"),
     [
         (status(FILE | 0o755), None),
         (status(FILE | 0o755, user=0), None),
@@ -685,9 +685,9 @@ FOLDER, FILE = stat.S_IFDIR, stat.S_IFREG
         (status(FOLDER | 0o1777, user=NOBODY), "it belongs to user"),
     ],
 )
-def test_who_could_have_changed_it(what: os.stat_result, reason: str | None) -> None:
-    found = why_not_trusted(what, {})
-    assert found == reason if reason is None else reason in str(found)
+def test_who_could_have_changed_it(status: os.stat_result, reason: str | None) -> None:
+    why = why_not_trusted(status, {})
+    assert why == reason if reason is None else reason in str(why)
 
 
 def truncate(folder: Path) -> None:
@@ -736,13 +736,13 @@ def test_what_is_not_whole_is_not_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(usable, "BETWEEN_LOOKS_S", 0.0)  # nobody exchanges it
-    told: list[str] = []
-    assert usable_engine(folder, environ_of_usable_engines, told.append) is not None
-    assert told == []
+    lines: list[str] = []
+    assert usable_engine(folder, environ_of_usable_engines, lines.append) is not None
+    assert lines == []
     harm(folder)
-    assert usable_engine(folder, environ_of_usable_engines, told.append) is None
-    assert len(told) == 1
-    assert told[0].startswith(f"the engine in {folder} is not used, but made anew: {said}")
+    assert usable_engine(folder, environ_of_usable_engines, lines.append) is None
+    assert len(lines) == 1
+    assert lines[0].startswith(f"the engine in {folder} is not used, but made anew: {said}")
     with pytest.raises(EnvironmentFailure, match="set SLOWPATH_CACHE_DIR to a file system that keeps"):
         kept_now(folder, environ_of_usable_engines)
     discard(folder, environ_of_usable_engines)

@@ -48,7 +48,7 @@ CONTROLS = "\x1b]52;c;eA==\x07\x1b[2J\x9b2J\u202e\u200b\r\x08\x7f\x85\u2028"
 
 
 def controls_in(words: str) -> set[str]:
-    return {one for one in words if one in CONTROLS and not one.isprintable()} & set(
+    return {word for word in words if word in CONTROLS and not word.isprintable()} & set(
         "\x1b\x07\x9b\u202e\u200b\r\x08\x7f"
     )
 

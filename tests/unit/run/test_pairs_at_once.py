@@ -100,7 +100,9 @@ def test_the_bad_one_of_many_nodes_is_found_named_and_left_alone(run_folder: Pat
     assert said.getvalue().count(f"{BAD} is left out") == 1
     results = build_results(run_folder)
     (matrix,) = results.node_pairs
-    assert [(one.node, one.pairs, one.reason.endswith(WHY)) for one in matrix.failed_nodes or []] == [(BAD, 19, True)]
+    assert [(node.node, node.pairs, node.reason.endswith(WHY)) for node in matrix.failed_nodes or []] == [
+        (BAD, 19, True)
+    ]
     assert any(line.text.startswith(f"{BAD}: all 19 pairs with it failed: ") for line in results.verdict.lines)
 
 
@@ -118,5 +120,9 @@ def test_jobs_run_at_the_same_time_and_end_each_in_its_own_way(tmp_path: Path) -
         job("c", "raise SystemExit(3)"),
     ]
     begun = time.monotonic()
-    assert [(one.ended, one.return_code) for one in run_jobs(jobs)] == [("ok", 0), ("ok", 0), ("crashed", 3)]
+    assert [(run_job.ended, run_job.return_code) for run_job in run_jobs(jobs)] == [
+        ("ok", 0),
+        ("ok", 0),
+        ("crashed", 3),
+    ]
     assert time.monotonic() - begun < 60, "neither waited for the other in vain"

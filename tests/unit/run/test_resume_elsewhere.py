@@ -38,7 +38,7 @@ def under_mpich(plan: Plan) -> Plan:
 
 
 @pytest.fixture
-def told() -> list[str]:
+def lines() -> list[str]:
     return []
 
 
@@ -47,7 +47,7 @@ def resume(
     run_folder: Path,
     make_plan: Callable[..., Plan],
     fake_commands: MpiCommands,
-    told: list[str],
+    lines: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Resume:
     """Opens a run that began on the machine `began`, on the machine `here`, which has its MPI."""
@@ -65,14 +65,14 @@ def resume(
             of_run = {**facts, "engine": {"key": "key"}}
             write_run(run_folder, RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0", mpis=[of_run], machine=began))
             write_plan(run_folder / "plan.json", under_mpich(make_plan(["ok"], 2)))
-        return reopen.reopen(run_folder, fake_commands.environ, told.append, Terms(**terms))
+        return reopen.reopen(run_folder, fake_commands.environ, lines.append, Terms(**terms))
 
     return call
 
 
-def number(run: Path, found: Reopened) -> int:
+def number(run: Path, reopened: Reopened) -> int:
     """Of this machine, as the launches that are left will state it."""
-    return what_is_left(run, found)[1]
+    return what_is_left(run, reopened)[1]
 
 
 @pytest.mark.parametrize(
@@ -93,27 +93,27 @@ def test_another_machine_is_refused_in_one_line(resume: Resume, change: dict[str
     assert "\n" not in str(caught.value)
 
 
-def test_with_trust_each_launch_states_its_machine(resume: Resume, told: list[str], run_folder: Path) -> None:
-    found = resume(OTHER, HERE, trust=True)
-    assert told == [
+def test_with_trust_each_launch_states_its_machine(resume: Resume, lines: list[str], run_folder: Path) -> None:
+    reopened = resume(OTHER, HERE, trust=True)
+    assert lines == [
         f"differs: processor: Q in {run_folder}, P here",
         f"differs: host: there in {run_folder}, here here",
     ]
     limits = RunLimits(cell_timeout_s=30)
-    schedule, machine = what_is_left(run_folder, found)
-    measure.measure(run_folder, found.plan, found.commands, limits, Quiet(io.StringIO()), schedule, machine)
+    schedule, machine = what_is_left(run_folder, reopened)
+    measure.measure(run_folder, reopened.plan, reopened.commands, limits, Quiet(io.StringIO()), schedule, machine)
     kept = read_run(run_folder)
     assert [info.machine for info in read_launches(run_folder)] == [1, 1]
     assert (kept.machine, kept.machines) == (OTHER, [{**HERE, "engines": {"mpich": "key"}}])
 
 
 def test_variables_that_steer_mpi_are_named_where_they_differ(
-    resume: Resume, told: list[str], run_folder: Path
+    resume: Resume, lines: list[str], run_folder: Path
 ) -> None:
     before = {"UCX_TLS": "sm", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "1", "SLOWPATH_CACHE_DIR": "/c"}
     now = {"UCX_TLS": "tcp", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "2"}
     number(run_folder, resume({**HERE, "variables": before}, {**HERE, "variables": now}))
-    assert told == ["differs: variables that steer MPI, from those when it began: UCX_TLS"]
+    assert lines == ["differs: variables that steer MPI, from those when it began: UCX_TLS"]
     assert read_run(run_folder).notes == [
         "resumed with variables that steer MPI unlike those of its beginning: UCX_TLS"
     ]

@@ -40,14 +40,14 @@ def ended_cells(folder: Path, launch: int) -> dict[int, str]:
 
 def fake_processes(folder: Path) -> list[int]:
     """Processes of the run in `folder`, and of no other run on this machine."""
-    found = []
+    numbers = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and f"FAKE_RUN={folder}".encode() in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
+                numbers.append(int(entry.name))
         except OSError:
             continue
-    return found
+    return numbers
 
 
 def test_all_cells_ok(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
@@ -179,26 +179,26 @@ def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
     assert not schedule_after(run_folder, plan).launches_left()
 
 
-def damaged(what: str, folder: Path) -> None:
+def damaged(damage: str, folder: Path) -> None:
     """What can happen to the files of a launch that is over."""
-    if what == "launch.json cut":
+    if damage == "launch.json cut":
         (folder / "launch.json").write_bytes((folder / "launch.json").read_bytes()[:100])
-    elif what == "events cut":
+    elif damage == "events cut":
         (folder / "events.jsonl").write_bytes((folder / "events.jsonl").read_bytes()[:-20])
-    elif what == "samples gone":
+    elif damage == "samples gone":
         (folder / "samples.blk").unlink()
     else:
         data = (folder / "samples.blk").read_bytes()
-        (folder / "samples.blk").write_bytes(data[:-10] if what == "samples cut" else data[:-1] + b"?")
+        (folder / "samples.blk").write_bytes(data[:-10] if damage == "samples cut" else data[:-1] + b"?")
 
 
-@pytest.mark.parametrize("what", ["launch.json cut", "events cut", "samples gone", "samples cut", "samples changed"])
+@pytest.mark.parametrize("damage", ["launch.json cut", "events cut", "samples gone", "samples cut", "samples changed"])
 def test_launch_whose_files_were_damaged_is_run_again_whole(
-    what: str, run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+    damage: str, run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     plan = make_plan(["ok", "ok"], rounds=2)
     execute(run_folder, plan, fake_commands)
-    damaged(what, launch_folder(run_folder, 1))
+    damaged(damage, launch_folder(run_folder, 1))
     schedule = schedule_after(run_folder, plan)
     assert [launch.launch for launch in schedule.launches_left()] == [1]
     Execution(run_folder, plan, fake_commands, FAST, Quiet(io.StringIO()), schedule).execute()

@@ -87,7 +87,7 @@ def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def names(option: str | None, campaign: list[str] | None, environ: Mapping[str, str]) -> list[str]:
-    return [mpi.name for mpi in choose_mpis(option, campaign, environ, ask).found]
+    return [mpi.name for mpi in choose_mpis(option, campaign, environ, ask).mpis]
 
 
 def test_one_mpi_unless_several_are_asked_for(environ: dict[str, str]) -> None:
@@ -109,7 +109,7 @@ def test_all_is_every_installation_once(environ: dict[str, str], tmp_path: Path)
     (tmp_path / "again" / "mpiexec").symlink_to(tmp_path / "mpich" / "bin" / "mpiexec")
     environ["PATH"] += f":{tmp_path}/again"
     for chosen in (choose_mpis("all", None, environ, ask), choose_mpis(None, ["all"], environ, ask)):
-        assert [mpi.name for mpi in chosen.found] == ["mpich", "openmpi", "mpich"]
+        assert [mpi.name for mpi in chosen.mpis] == ["mpich", "openmpi", "mpich"]
         assert chosen.unbuilt == "leave out"
 
 
@@ -147,14 +147,14 @@ def test_a_loaded_library_that_the_campaign_does_not_name_comes_first_and_the_em
         return "slurm 23.02.7\n" if argv[0].endswith("srun") else ask(argv, variables)
 
     chosen = choose_mpis(None, ["mpich", "openmpi"], environ | loaded, ask_slurm)
-    assert [mpi.identity for mpi in chosen.found] == ["craympich 8.1.29"]
+    assert [mpi.identity for mpi in chosen.mpis] == ["craympich 8.1.29"]
     assert "--mpi craympich,embedded" in chosen.missing["mpich"]
     both = choose_mpis("craympich,embedded", None, environ | loaded, ask_slurm)
-    assert [mpi.name for mpi in both.found] == ["craympich", "mpich"]
+    assert [mpi.name for mpi in both.mpis] == ["craympich", "mpich"]
     with pytest.raises(EnvironmentFailure, match="run it inside a job"):
-        require_job(chosen.found, environ | loaded)
-    require_job(chosen.found, environ | loaded | {"SLURM_JOB_ID": "7"})
-    require_job(both.found, environ | loaded)  # asked for by name
+        require_job(chosen.mpis, environ | loaded)
+    require_job(chosen.mpis, environ | loaded | {"SLURM_JOB_ID": "7"})
+    require_job(both.mpis, environ | loaded)  # asked for by name
 
 
 def test_place() -> None:

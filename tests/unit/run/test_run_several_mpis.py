@@ -87,10 +87,10 @@ def test_an_environment_is_the_launchs_own(make_plan: MakePlan, pair: RunCommand
 
 
 def test_an_mpi_that_does_not_start_is_given_up_alone(run_folder: Path, plan: Plan, pair: RunCommands) -> None:
-    one = [msgspec.structs.replace(e, name="e") for e in plan.environments[:1]]
+    single = [msgspec.structs.replace(e, name="e") for e in plan.environments[:1]]
     same = msgspec.structs.replace(
         plan,
-        environments=one,
+        environments=single,
         cells=[msgspec.structs.replace(cell, environment="e") for cell in plan.cells],
         launches=[msgspec.structs.replace(launch, environment="e") for launch in plan.launches],
     )
@@ -107,7 +107,7 @@ def test_an_mpi_that_does_not_start_is_given_up_alone(run_folder: Path, plan: Pl
 def build(monkeypatch: pytest.MonkeyPatch) -> Build:
     """build_all where engines of the MPIs called `fails` can't be built; each build is told into `told`."""
 
-    def call(found: list[Mpi], fails: set[str], unbuilt: Any, missing: Mapping[str, str], told: list[str]) -> Libraries:
+    def call(mpis: list[Mpi], fails: set[str], unbuilt: Any, missing: Mapping[str, str], lines: list[str]) -> Libraries:
         def engine_for(mpi: Mpi, environ: Mapping[str, str], tell: Callable[[str], None]) -> Engine:
             tell(mpi.name)
             if mpi.name in fails:
@@ -115,33 +115,33 @@ def build(monkeypatch: pytest.MonkeyPatch) -> Build:
             return engine_of(mpi, Path("engine"))
 
         monkeypatch.setattr(libraries, "engine_for", engine_for)
-        return libraries.build_all(ChosenMpis(tuple(found), missing, unbuilt), {}, told.append)
+        return libraries.build_all(ChosenMpis(tuple(mpis), missing, unbuilt), {}, lines.append)
 
     return call
 
 
 def test_engines_are_built_one_after_the_other(build: Build, fake_commands: MpiCommands) -> None:
-    found = [mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi", "mpich")]
-    told: list[str] = []
-    made = build(found, set(), "fail", {"intelmpi": "not here"}, told)
-    assert told == ["mpich", "openmpi", "mpich"]
+    mpis = [mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi", "mpich")]
+    lines: list[str] = []
+    made = build(mpis, set(), "fail", {"intelmpi": "not here"}, lines)
+    assert lines == ["mpich", "openmpi", "mpich"]
     assert [library.name for library in made.usable] == ["mpich 1", "openmpi", "mpich 1 (2)"]
     assert [library.identity for library in made.usable] == ["mpich 1", "openmpi 1", "mpich 1 (2)"]
     assert [(mpi.name, mpi.unavailable) for mpi in made.planned_for][-1] == ("intelmpi", "not here")
 
 
 def test_what_becomes_of_an_mpi_without_an_engine(build: Build, fake_commands: MpiCommands) -> None:
-    found = [mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi")]
+    mpis = [mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi")]
     with pytest.raises(EnvironmentFailure, match="no mpicxx"):
-        build(found, {"openmpi"}, "fail", {}, [])
-    skipped = build(found, {"mpich"}, "skip", {"intelmpi": "not here"}, [])
+        build(mpis, {"openmpi"}, "fail", {}, [])
+    skipped = build(mpis, {"mpich"}, "skip", {"intelmpi": "not here"}, [])
     assert [library.name for library in skipped.usable] == ["openmpi"]
     assert skipped.missing == {"intelmpi": "not here", "mpich": "no mpicxx"}
-    left_out = build(found, {"openmpi"}, "leave out", {}, [])
+    left_out = build(mpis, {"openmpi"}, "leave out", {}, [])
     assert (left_out.missing, len(left_out.notes)) == ({}, 1)
     assert left_out.notes[0].startswith("left out: openmpi 1 at ")
     with pytest.raises(EnvironmentFailure, match="no mpicxx"):
-        build(found, {"mpich", "openmpi"}, "leave out", {}, [])
+        build(mpis, {"mpich", "openmpi"}, "leave out", {}, [])
 
 
 @pytest.fixture
@@ -172,10 +172,10 @@ def test_run_json_keeps_the_first_and_all(run_folder: Path, recorded: RunInfo) -
 
 
 def test_resume_finds_every_mpi_again(run_folder: Path, recorded: RunInfo) -> None:
-    found = reopen.reopen(run_folder, {}, lambda line: None)
-    schedule, _ = reopen.what_is_left(run_folder, found)
-    assert list(found.commands.by_mpi) == ["a", "b"]
-    assert len(schedule.launches_left()) == len(found.plan.launches)
+    reopened = reopen.reopen(run_folder, {}, lambda line: None)
+    schedule, _ = reopen.what_is_left(run_folder, reopened)
+    assert list(reopened.commands.by_mpi) == ["a", "b"]
+    assert len(schedule.launches_left()) == len(reopened.plan.launches)
 
 
 def test_resume_wants_every_engine_as_it_was(

@@ -75,9 +75,9 @@ def test_version_2_the_least_of_the_groups_above_holds(tmp_path: Path) -> None:
             "a/cpu.stat": "usage_usec 7\nnr_throttled 3\nthrottled_usec 2500000\n",
         },
     )
-    found = group_limits(own, root)
-    assert (found.processor_quota, found.memory_limit_bytes, found.memory_used_bytes) == (1.5, 1 << 30, 4096)
-    assert still_s(found.stat) == pytest.approx(2.5)
+    limits = group_limits(own, root)
+    assert (limits.processor_quota, limits.memory_limit_bytes, limits.memory_used_bytes) == (1.5, 1 << 30, 4096)
+    assert still_s(limits.stat) == pytest.approx(2.5)
 
 
 def test_version_1_and_a_path_of_another_namespace(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_version_1_and_a_path_of_another_namespace(tmp_path: Path) -> None:
             "memory/memory.limit_in_bytes": "9223372036854771712\n",
         },
     )
-    found = group_limits(own, root)
-    assert (found.processor_quota, found.memory_limit_bytes) == (0.5, None)
-    assert still_s(found.stat) == pytest.approx(1.5)
+    limits = group_limits(own, root)
+    assert (limits.processor_quota, limits.memory_limit_bytes) == (0.5, None)
+    assert still_s(limits.stat) == pytest.approx(1.5)
 
 
 def test_a_place_from_recorded_trees(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ def test_a_place_from_recorded_trees(tmp_path: Path) -> None:
             "devices/system/node/online": "0-1\n",
         },
     )
-    found = read_place(proc, system, tmp_path)
-    assert (found.seccomp, found.ptrace_scope, found.processors, found.online) == (2, 1, "0-1,4", 8)
-    assert (found.numa_nodes, found.numa_balancing, found.virtual) == (2, True, True)
-    assert (found.processor_quota, found.gpu_driver) == (1.5, "580.65.06")
-    assert found.shm_bytes is not None
-    assert found.copy_errno is None
+    place = read_place(proc, system, tmp_path)
+    assert (place.seccomp, place.ptrace_scope, place.processors, place.online) == (2, 1, "0-1,4", 8)
+    assert (place.numa_nodes, place.numa_balancing, place.virtual) == (2, True, True)
+    assert (place.processor_quota, place.gpu_driver) == (1.5, "580.65.06")
+    assert place.shm_bytes is not None
+    assert place.copy_errno is None
 
 
 def proc(folder: Path, idle: list[int], busy: list[int], processes: dict[int, tuple[str, int]], on: int = 0) -> Path:
@@ -141,10 +141,10 @@ def proc(folder: Path, idle: list[int], busy: list[int], processes: dict[int, tu
 def test_a_busy_loop_on_one_of_two_processors_is_one_core(tmp_path: Path) -> None:
     before = ticks(proc(tmp_path / "a", [100, 100], [50, 50], {7: ("a (loop)", 50), 8: ("quiet", 3)}))
     after = ticks(proc(tmp_path / "b", [130, 101], [50, 79], {7: ("a (loop)", 79), 8: ("quiet", 4), 9: ("new", 30)}))
-    found = between(before, after, frozenset({0, 1}), 0.3, 100)
-    assert found is not None
-    assert (found.processors, found.cores) == (2, 0.97)
-    assert [(one.name, one.pid, one.cores) for one in found.processes] == [("a (loop)", 7, 0.97)]
+    others = between(before, after, frozenset({0, 1}), 0.3, 100)
+    assert others is not None
+    assert (others.processors, others.cores) == (2, 0.97)
+    assert [(process.name, process.pid, process.cores) for process in others.processes] == [("a (loop)", 7, 0.97)]
     alone = between(before, after, frozenset({0}), 0.3, 100)
     assert alone is not None
     assert (alone.processors, alone.cores) == (1, 0.0)
@@ -168,7 +168,7 @@ def test_load_is_what_is_still_there_at_a_second_look(
 
     write()
     monkeypatch.setattr("slowpath.run.machine.time.sleep", sleep)
-    found = others_now(frozenset({0}), 0.3, tmp_path)
-    assert found is not None
-    assert found.cores == cores
+    others = others_now(frozenset({0}), 0.3, tmp_path)
+    assert others is not None
+    assert others.cores == cores
     assert ASK_AGAIN_CORES < LEAST_CORES

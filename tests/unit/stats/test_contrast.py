@@ -26,27 +26,27 @@ def test_drift_that_both_sides_share_cancels() -> None:
 
 
 def test_a_large_family_makes_it_undecided() -> None:
-    found = of_ratio(1.2)
-    assert judge(found, 0.06).word == "undecided"
-    assert "contrasts" in judge(found, 0.06).reason
-    assert judge(found, None).word == "undecided"
+    estimate = of_ratio(1.2)
+    assert judge(estimate, 0.06).word == "undecided"
+    assert "contrasts" in judge(estimate, 0.06).reason
+    assert judge(estimate, None).word == "undecided"
     assert judge(of_ratio(0.8), None).word == "undecided"  # far from 1 is never "same"
-    assert judge(found, 0.05).word == "slower"
+    assert judge(estimate, 0.05).word == "slower"
 
 
 def test_a_small_but_certain_difference_is_not_slower() -> None:
-    found = of_ratio(1.02)
-    assert found.low is not None
-    assert found.low > 1.0
-    assert judge(found, found.p).word in ("undecided", "same")
+    estimate = of_ratio(1.02)
+    assert estimate.low is not None
+    assert estimate.low > 1.0
+    assert judge(estimate, estimate.p).word in ("undecided", "same")
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_and_two_pairs_are_never_decided(n: int) -> None:
-    found = of_ratio(5.0, n)
-    assert (found.level, found.p) == (None, None)
-    assert judge(found, 0.0).word == "undecided"
-    assert judge(found, None).more_pairs == 8 - n
+    estimate = of_ratio(5.0, n)
+    assert (estimate.level, estimate.p) == (None, None)
+    assert judge(estimate, 0.0).word == "undecided"
+    assert judge(estimate, None).more_pairs == 8 - n
 
 
 def test_method_follows_the_number_of_pairs() -> None:
@@ -77,9 +77,9 @@ def test_swapping_the_sides_inverts_the_ratio(pairs: list[tuple[float, float]]) 
 
 @given(st.floats(1.0, 3.0), st.integers(3, 8))
 def test_never_both_beyond_and_same(ratio: float, n: int) -> None:
-    found = of_ratio(ratio, n)
-    if judge(found, 0.0).word == "slower":
-        inner = found.equivalence
+    estimate = of_ratio(ratio, n)
+    if judge(estimate, 0.0).word == "slower":
+        inner = estimate.equivalence
         assert inner is not None
         assert not (inner.low > 0.97 and inner.high < 1.03)
 
@@ -87,21 +87,21 @@ def test_never_both_beyond_and_same(ratio: float, n: int) -> None:
 def test_within_one_launch_of_a_log() -> None:
     with_overallocation = [0.454265, 0.456158, 0.454067, 0.458347, 0.462559]
     without = [0.000880008, 0.00345239, 0.00360752, 0.00340928, 0.00341379]
-    found = within_launch(without, with_overallocation, 0.03)
-    assert found.ratio == pytest.approx(0.456158 / 0.00341379)
-    assert found.p == pytest.approx(2 / math.comb(10, 5), rel=0.05)
-    assert found.interval is not None
-    assert found.interval[0] > 100
-    assert found.within_launch
-    assert "within one launch" in found.kind
-    assert judge(found, found.p).word == "slower"
+    estimate = within_launch(without, with_overallocation, 0.03)
+    assert estimate.ratio == pytest.approx(0.456158 / 0.00341379)
+    assert estimate.p == pytest.approx(2 / math.comb(10, 5), rel=0.05)
+    assert estimate.interval is not None
+    assert estimate.interval[0] > 100
+    assert estimate.within_launch
+    assert "within one launch" in estimate.kind
+    assert judge(estimate, estimate.p).word == "slower"
 
 
 def test_unpaired_is_welch_and_says_so() -> None:
     b = BASE[:5] * 1.5
-    found = unpaired(BASE, b, 0.03)
-    assert found.p == pytest.approx(reference.ttest_ind(np.log(b), np.log(BASE), equal_var=False).pvalue)
-    assert "not interleaved" in found.kind
+    estimate = unpaired(BASE, b, 0.03)
+    assert estimate.p == pytest.approx(reference.ttest_ind(np.log(b), np.log(BASE), equal_var=False).pvalue)
+    assert "not interleaved" in estimate.kind
     assert unpaired([1.0], [1.0, 2.0], 0.03).interval is None
 
 

@@ -16,8 +16,8 @@ TRIALS = 2000
 def test_interval_over_launches_holds_the_truth(launches: int) -> None:
     rng = np.random.default_rng(launches)
     medians = np.exp(rng.normal(0, 0.02, (TRIALS, launches)))
-    found = [estimate_over_launches(row) for row in medians]
-    hits = np.mean([f.low is not None and f.high is not None and f.low <= 1 <= f.high for f in found])
+    estimates = [estimate_over_launches(row) for row in medians]
+    hits = np.mean([f.low is not None and f.high is not None and f.low <= 1 <= f.high for f in estimates])
     assert 0.93 <= hits <= 0.98
 
 
@@ -39,8 +39,8 @@ def test_same_against_same_is_rarely_a_difference(pairs: int) -> None:
     decided = 0
     for _ in range(TRIALS):
         a, b = np.exp(rng.normal(0, 0.02, (2, pairs)))
-        found = paired(a, b, 0.0)
-        decided += judge(found, found.p).word in ("faster", "slower")
+        estimate = paired(a, b, 0.0)
+        decided += judge(estimate, estimate.p).word in ("faster", "slower")
     assert 0.015 <= decided / TRIALS <= 0.065
 
 
@@ -50,15 +50,15 @@ def test_equivalence_is_claimed_wrongly_at_most_one_time_in_twenty() -> None:
     same = 0
     for _ in range(TRIALS):
         a, b = np.exp(rng.normal(0, 0.005, (2, 8)))
-        found = paired(a, b * 1.03, 0.03)
-        same += judge(found, found.p).word == "same"
+        estimate = paired(a, b * 1.03, 0.03)
+        same += judge(estimate, estimate.p).word == "same"
     assert same / TRIALS <= 0.06
 
 
 def campaign(rng: np.random.Generator, cells: int, effects: Floats) -> list[str]:
-    found = [paired(*(np.exp(rng.normal(0, 0.02, (2, 8))) * [[1.0], [1.0 + e]]), 0.03) for e in effects[:cells]]
-    adjusted = benjamini_hochberg([1.0 if f.p is None else f.p for f in found])
-    return [judge(f, float(p)).word for f, p in zip(found, adjusted, strict=True)]
+    estimates = [paired(*(np.exp(rng.normal(0, 0.02, (2, 8))) * [[1.0], [1.0 + e]]), 0.03) for e in effects[:cells]]
+    adjusted = benjamini_hochberg([1.0 if f.p is None else f.p for f in estimates])
+    return [judge(f, float(p)).word for f, p in zip(estimates, adjusted, strict=True)]
 
 
 def test_a_campaign_of_fifty_contrasts_finds_what_is_there_and_little_else() -> None:

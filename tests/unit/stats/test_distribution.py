@@ -18,13 +18,13 @@ def noise(seed: int, launches: int = 3, samples: int = 600, spread: float = 0.05
 
 
 def test_noise_alone_has_a_mean_at_its_median_and_no_period() -> None:
-    found = distribution_of(noise(1))
-    assert found.mean_ratio == pytest.approx(1.0, abs=0.01)
-    assert found.far_share == 0.0
-    assert found.period is None
-    assert found.between_ratio is not None
-    assert found.between_ratio < 0.3
-    assert found.slope_ratio == pytest.approx(1.0, abs=0.02)
+    distribution = distribution_of(noise(1))
+    assert distribution.mean_ratio == pytest.approx(1.0, abs=0.01)
+    assert distribution.far_share == 0.0
+    assert distribution.period is None
+    assert distribution.between_ratio is not None
+    assert distribution.between_ratio < 0.3
+    assert distribution.slope_ratio == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.parametrize("samples", [40, 200, 1000])
@@ -53,17 +53,17 @@ def test_stalls_are_a_share_and_raise_the_mean() -> None:
     launches = noise(7)
     for times in launches:
         times[5::20] *= 11.0
-    found = distribution_of(launches)
-    assert found.far_share == pytest.approx(0.05, abs=0.001)
-    assert found.mean_ratio == pytest.approx(1.5, abs=0.05)
+    distribution = distribution_of(launches)
+    assert distribution.far_share == pytest.approx(0.05, abs=0.001)
+    assert distribution.mean_ratio == pytest.approx(1.5, abs=0.05)
 
 
 def test_one_disturbed_launch_of_three_decides_nothing() -> None:
     launches = noise(8)
     launches[1][::3] *= 50.0
-    found = distribution_of(launches)
-    assert found.far_share == 0.0
-    assert found.mean_ratio < 1.01
+    distribution = distribution_of(launches)
+    assert distribution.far_share == 0.0
+    assert distribution.mean_ratio < 1.01
 
 
 def test_two_kinds_of_launches_lie_further_apart_than_the_samples_of_one() -> None:

@@ -31,16 +31,16 @@ def test_the_method_follows_the_number_of_launches() -> None:
 
 
 def test_one_and_two_launches_have_no_level() -> None:
-    one, two = estimate_over_launches([2.0]), estimate_over_launches([2.0, 8.0])
-    assert (one.value, one.interval, one.level) == (2.0, None, None)
+    single, two = estimate_over_launches([2.0]), estimate_over_launches([2.0, 8.0])
+    assert (single.value, single.interval, single.level) == (2.0, None, None)
     assert (two.value, two.level) == (pytest.approx(4.0), None)
     assert two.interval == pytest.approx((2.0, 8.0))
 
 
 def test_six_launches_have_the_level_that_ranks_have() -> None:
-    found = estimate_over_launches([1.0, 1.1, 1.3, 1.2, 1.05, 1.15])
-    assert found.level == pytest.approx(0.96875)
-    assert found.interval == pytest.approx((1.0, 1.3))
+    estimate = estimate_over_launches([1.0, 1.1, 1.3, 1.2, 1.05, 1.15])
+    assert estimate.level == pytest.approx(0.96875)
+    assert estimate.interval == pytest.approx((1.0, 1.3))
 
 
 @given(st.lists(st.floats(0.5, 2.0), min_size=1, max_size=12), st.floats(1e-9, 1e9))
@@ -62,11 +62,11 @@ def test_rates_and_times_agree(medians: list[float]) -> None:
 
 def test_within_one_launch() -> None:
     samples = np.arange(1.0, 1001.0)
-    found = estimate_within_launch(samples)
-    assert found.value == 500.5
-    assert found.kind == "order statistics within one launch"
+    estimate = estimate_within_launch(samples)
+    assert estimate.value == 500.5
+    assert estimate.kind == "order statistics within one launch"
     # 100 medians 5.5, 15.5, ...; ranks 40 and 61 of them.
-    assert found.interval == (395.5, 605.5)
+    assert estimate.interval == (395.5, 605.5)
     short = estimate_within_launch(samples[:59])
     assert (short.interval, short.level) == (None, None)
     assert "59 samples < 60" in short.kind
@@ -111,8 +111,8 @@ def noisy(rng: np.random.Generator, n: int, sd: float = 0.03, correlation: float
 def outcomes(shape: Shape, n: int, trials: int = 100) -> tuple[Counter[str | None], Floats]:
     rng = np.random.default_rng(9)
     i = np.arange(n, dtype=float)
-    found = [steady_state(np.exp(noisy(rng, n) + shape(i))) for _ in range(trials)]
-    return Counter(f.steady_class for f in found), np.quantile([f.cut for f in found], [0.1, 0.5, 0.9])
+    states = [steady_state(np.exp(noisy(rng, n) + shape(i))) for _ in range(trials)]
+    return Counter(f.steady_class for f in states), np.quantile([f.cut for f in states], [0.1, 0.5, 0.9])
 
 
 def test_flat_stays_flat() -> None:

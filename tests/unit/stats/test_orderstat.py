@@ -19,27 +19,27 @@ MEDIAN_95 = {
 
 @pytest.mark.parametrize(("n", "ranks"), MEDIAN_95.items())
 def test_ranks_of_the_median(n: int, ranks: tuple[int, int]) -> None:
-    found = interval_ranks(n, 0.5, 0.95)
-    assert found is not None
-    assert (found.low, found.high) == ranks
+    interval = interval_ranks(n, 0.5, 0.95)
+    assert interval is not None
+    assert (interval.low, interval.high) == ranks
 
 
 @pytest.mark.parametrize(("n", "level"), [(6, 0.969), (9, 0.961), (10, 0.979), (20, 0.959), (100, 0.965)])
 def test_achieved_level(n: int, level: float) -> None:
-    found = interval_ranks(n)
-    assert found is not None
-    assert found.level == pytest.approx(level, abs=6e-4)
+    ranks = interval_ranks(n)
+    assert ranks is not None
+    assert ranks.level == pytest.approx(level, abs=6e-4)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize("n", [1, 5, 6, 17, 36, 100, 368, 5000])
 def test_against_scipy(n: int, p: float) -> None:
     expected = reference.quantile_test(np.arange(1, n + 1.0), q=0, p=p).confidence_interval(0.95)
-    found = interval_ranks(n, p)
-    if found is None:
+    ranks = interval_ranks(n, p)
+    if ranks is None:
         assert math.isnan(expected.low) or math.isnan(expected.high)
     else:
-        assert (found.low, found.high) == (expected.low, expected.high)
+        assert (ranks.low, ranks.high) == (expected.low, expected.high)
 
 
 def test_no_interval_of_five() -> None:

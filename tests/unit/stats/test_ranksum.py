@@ -29,9 +29,9 @@ def test_p_as_scipy(values: list[int], data: st.DataObject) -> None:
 
 @given(st.lists(st.integers(0, 5), min_size=4, max_size=12), st.lists(st.integers(0, 5), min_size=4, max_size=12))
 def test_interval_holds_zero_exactly_when_p_says_so(a: list[int], b: list[int]) -> None:
-    found = shift(a, b).interval
-    assert found is not None
-    assert found.contains(0.0) == (p_value(a, b) > 0.05)
+    bounds = shift(a, b).interval
+    assert bounds is not None
+    assert bounds.contains(0.0) == (p_value(a, b) > 0.05)
 
 
 @given(st.floats(-3, 3), st.integers(4, 15), st.integers(4, 15))

@@ -21,17 +21,17 @@ distinct = st.lists(st.integers(-1000, 1000).filter(bool), min_size=1, max_size=
 
 def test_depression_data() -> None:
     assert p_value(DEPRESSION) == 0.0390625
-    found = hodges_lehmann(DEPRESSION)
-    assert found.value == pytest.approx(0.46)
-    assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == pytest.approx((0.010, 0.786))
-    assert found.interval.level == pytest.approx(0.9609375)
+    estimate = hodges_lehmann(DEPRESSION)
+    assert estimate.value == pytest.approx(0.46)
+    assert estimate.interval is not None
+    assert (estimate.interval.low, estimate.interval.high) == pytest.approx((0.010, 0.786))
+    assert estimate.interval.level == pytest.approx(0.9609375)
 
 
 def test_interval_is_the_inverted_test() -> None:
-    found = hodges_lehmann(DEPRESSION).interval
-    assert found is not None
-    for end, outwards in ((found.low, -1e-9), (found.high, 1e-9)):
+    bounds = hodges_lehmann(DEPRESSION).interval
+    assert bounds is not None
+    for end, outwards in ((bounds.low, -1e-9), (bounds.high, 1e-9)):
         assert p_value(DEPRESSION - end - outwards) <= 0.05 < p_value(DEPRESSION - end + outwards)
 
 
@@ -52,9 +52,9 @@ def test_p_as_scipy(values: list[int]) -> None:
 
 @given(st.lists(st.integers(-6, 6), min_size=6, max_size=15))
 def test_interval_holds_zero_exactly_when_p_says_so(values: list[int]) -> None:
-    found = hodges_lehmann(values).interval
-    assert found is not None
-    assert found.contains(0.0) == (p_value(values) > 0.05)
+    bounds = hodges_lehmann(values).interval
+    assert bounds is not None
+    assert bounds.contains(0.0) == (p_value(values) > 0.05)
 
 
 @given(st.lists(st.floats(-10, 10), min_size=6, max_size=20), st.floats(-5, 5), st.floats(0.5, 3))

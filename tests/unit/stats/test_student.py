@@ -32,10 +32,10 @@ def test_p_as_scipy(values: list[int]) -> None:
 @given(spread_out, spread_out)
 def test_welch_as_scipy(a: list[int], b: list[int]) -> None:
     expected = reference.ttest_ind(b, a, equal_var=False)
-    found = welch(a, b)
-    interval = found.interval()
+    test = welch(a, b)
+    interval = test.interval()
     ends = expected.confidence_interval(0.95)
-    assert found.p() == pytest.approx(expected.pvalue)
+    assert test.p() == pytest.approx(expected.pvalue)
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((ends.low, ends.high))
 

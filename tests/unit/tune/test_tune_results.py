@@ -51,16 +51,16 @@ def in_views(
     *times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING
 ) -> list[CellFactor]:
     """One for each view, in their order."""
-    return [seen(view.name, one, spread, length, pick) for view, one in zip(VIEWS, times_faster, strict=True)]
+    return [seen(view.name, faster, spread, length, pick) for view, faster in zip(VIEWS, times_faster, strict=True)]
 
 
 def test_what_further_launches_obtain_in_the_worst_view_is_promised() -> None:
-    (one,) = promises(in_views(1.5, 1.4, 1.2, 1.3))
-    assert one.times_faster == pytest.approx(1.2 * 0.96, rel=0.01)
-    low = min(1 / factor.interval[1] for factor in one.factors if factor.interval is not None)
-    assert one.times_faster is not None
-    assert one.times_faster < low, "a further launch may be worse than the mean"
-    assert one.holds
+    (promise,) = promises(in_views(1.5, 1.4, 1.2, 1.3))
+    assert promise.times_faster == pytest.approx(1.2 * 0.96, rel=0.01)
+    low = min(1 / factor.interval[1] for factor in promise.factors if factor.interval is not None)
+    assert promise.times_faster is not None
+    assert promise.times_faster < low, "a further launch may be worse than the mean"
+    assert promise.holds
     assert broken(in_views(1.5, 1.4, 1.2, 1.3)) == set()
 
 
@@ -71,7 +71,7 @@ def test_one_view_without_a_gain_takes_the_cell_back(worst: int) -> None:
     assert broken(in_views(*times)) == {RING}
     times[worst] = 1.1
     assert broken(in_views(*times)) == set()
-    noisy = [seen(one.view, 1.1, 0.2) if at == worst else one for at, one in enumerate(in_views(*times))]
+    noisy = [seen(factor.view, 1.1, 0.2) if at == worst else factor for at, factor in enumerate(in_views(*times))]
     assert broken(noisy) == {RING}, "the interval reaches below 1"
 
 
@@ -80,19 +80,19 @@ def test_nineteen_of_twenty_further_launches_keep_a_promise() -> None:
     draws, kept, above_the_mean = np.random.default_rng(7), 0, 0
     for _ in range(400):
         *pairs, further = ((1e-6 * 1.3 * noise, 1e-6) for noise in np.exp(draws.normal(0, 0.1, 9)))
-        one = CellFactor(CollectiveCell("bcast", 2, 8), tuple(pairs), RING, "skewed")
-        assert one.at_least is not None
-        assert one.interval is not None
-        kept += further[0] / further[1] >= one.at_least
-        above_the_mean += further[0] / further[1] >= 1 / one.interval[1]
+        noisy = CellFactor(CollectiveCell("bcast", 2, 8), tuple(pairs), RING, "skewed")
+        assert noisy.at_least is not None
+        assert noisy.interval is not None
+        kept += further[0] / further[1] >= noisy.at_least
+        above_the_mean += further[0] / further[1] >= 1 / noisy.interval[1]
     assert 0.92 < kept / 400 < 0.98
     assert above_the_mean / 400 < 0.87
 
 
 def test_too_few_launches_promise_nothing() -> None:
-    few = [CellFactor(one.cell, one.pairs[:2], one.pick, one.view) for one in in_views(2, 2, 2, 2)]
-    (one,) = promises(few)
-    assert one.times_faster is None
+    few = [CellFactor(in_view.cell, in_view.pairs[:2], in_view.pick, in_view.view) for in_view in in_views(2, 2, 2, 2)]
+    (promise,) = promises(few)
+    assert promise.times_faster is None
     assert broken(few) == {RING}
 
 
@@ -113,7 +113,7 @@ def test_a_verification_times_each_cell_in_three_ways() -> None:
     names = {group.name for group in campaign.cells}
     assert {contrast.cells for contrast in campaign.contrasts} == names
     for contrast, view in zip(campaign.contrasts, VIEWS, strict=True):
-        group = next(one for one in campaign.cells if one.name == contrast.cells)
+        group = next(cell for cell in campaign.cells if cell.name == contrast.cells)
         given = {name: str(value) for name, value in group.parameters.items()}
         assert view_of(given, contrast.metric) == view
     assert view_of({"pattern": "calls", "arrival": "together"}, TOGETHER.metric) == TOGETHER
@@ -203,15 +203,15 @@ def algorithm_of(text: str, number: int, ranks: int, length: int) -> str:
     words = iter(text.replace("#", " #").splitlines())
     rows = iter([line.split("#")[0].split() for line in words])
     for _ in range(int(next(rows)[0])):
-        this, found = int(next(rows)[0]), "0"
+        this, algorithm = int(next(rows)[0]), "0"
         for _ in range(int(next(rows)[0])):
             least, lengths = int(next(rows)[0]), int(next(rows)[0])
             steps = [next(rows) for _ in range(lengths)]
             assert steps[0][0] == "0", "without a rule for length 0 the library takes none"
             if least <= ranks:
-                found = [step[1] for step in steps if int(step[0]) <= length][-1]
+                algorithm = [step[1] for step in steps if int(step[0]) <= length][-1]
         if this == number:
-            return found
+            return algorithm
     return "0"
 
 
@@ -226,18 +226,18 @@ def test_open_mpi_takes_it_there_and_nowhere_else() -> None:
 
 
 def test_intel_mpi_takes_ranges() -> None:
-    found = [Range("bcast", 2, 8, 64, "3"), Range("bcast", 4, 1024, 1024, "1")]
-    assert tuning.intel_variables(found) == {"I_MPI_ADJUST_BCAST": "3:8-64@2-2;1:1024-1024@4-4"}
-    assert "export I_MPI_ADJUST_BCAST='3:8-64@2-2;1:1024-1024@4-4'" in tuning.intel_text(found)
+    ranges = [Range("bcast", 2, 8, 64, "3"), Range("bcast", 4, 1024, 1024, "1")]
+    assert tuning.intel_variables(ranges) == {"I_MPI_ADJUST_BCAST": "3:8-64@2-2;1:1024-1024@4-4"}
+    assert "export I_MPI_ADJUST_BCAST='3:8-64@2-2;1:1024-1024@4-4'" in tuning.intel_text(ranges)
 
 
 @pytest.mark.parametrize("library_name", list(ALGORITHMS))
 def test_few_environments_force_every_algorithm_once(library_name: str) -> None:
     collectives = tuple(ALGORITHMS[library_name])
-    found = environments(library_name, collectives)
-    pairs = [(name, algorithm) for chosen, _ in found for name, algorithm in chosen.items()]
-    assert sorted(pairs) == sorted((name, one) for name, names in ALGORITHMS[library_name].items() for one in names)
-    for chosen, variables in found:
+    chosen_environments = environments(library_name, collectives)
+    pairs = [(name, algorithm) for chosen, _ in chosen_environments for name, algorithm in chosen.items()]
+    assert sorted(pairs) == sorted((name, other) for name, names in ALGORITHMS[library_name].items() for other in names)
+    for chosen, variables in chosen_environments:
         for name, algorithm in chosen.items():
             assert forced(library_name, name, algorithm).items() <= variables.items()
 
@@ -281,9 +281,9 @@ def test_a_choice_is_for_all_lengths_of_the_class() -> None:
     picks = [Pick("bcast", 4, length, "algorithm", "3") for length in (1000, 1024)]
     picks += [Pick("barrier", 4, 0, "algorithm", "2")]
     measured = {("bcast", 4): (1000, 1024), ("barrier", 4): (0,)}
-    found = [(one.collective, one.first, one.last) for one in ranges(picks, "algorithm", measured, classes=True)]
-    assert found == [("barrier", 0, 0), ("bcast", 512, 2047)]
-    assert [(one.first, one.last) for one in ranges(picks[:2], "algorithm", measured)] == [(1000, 1024)]
+    chosen = [(span.collective, span.first, span.last) for span in ranges(picks, "algorithm", measured, classes=True)]
+    assert chosen == [("barrier", 0, 0), ("bcast", 512, 2047)]
+    assert [(span.first, span.last) for span in ranges(picks[:2], "algorithm", measured)] == [(1000, 1024)]
 
 
 def test_the_program_s_seconds_stand_in_front_and_what_is_saved_at_the_end() -> None:
@@ -307,8 +307,8 @@ def test_the_program_s_seconds_stand_in_front_and_what_is_saved_at_the_end() -> 
     ]
     assert shown[1].rstrip().endswith("2.00      3.00 s")
     said = "lmp: a rank spends 10.0 s in these collectives; the promises save at least 3.00 s"
-    assert any(said in one for one in shown)
-    assert any("bcast, 4 ranks: 3 for 512 B to 1023 B" in one for one in shown)
+    assert any(said in line for line in shown)
+    assert any("bcast, 4 ranks: 3 for 512 B to 1023 B" in line for line in shown)
 
 
 OWN = {"SLOWPATH_COLL": "/tuned/candidates/tuning.json"}

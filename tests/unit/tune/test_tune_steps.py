@@ -53,13 +53,13 @@ def ring(length: int) -> Pick:
 
 def until_near(grid: dict[str, tuple[int, ...]], chosen: Callable[[int], str]) -> tuple[list[int], int]:
     """The lengths of bcast when every pair of neighbours chooses the same or is near each other, and the steps."""
-    found: Any = grid
+    grid_: Any = grid
     for step in range(MOST_STEPS + 1):
-        picks = [Pick("bcast", 2, length, "algorithm", chosen(length)) for length in found["bcast"]]
-        more = between(found, [one for one in picks if one.name])
+        picks = [Pick("bcast", 2, length, "algorithm", chosen(length)) for length in grid_["bcast"]]
+        more = between(grid_, [pick for pick in picks if pick.name])
         if not more:
-            return list(found["bcast"]), step
-        found = joined(found, more)
+            return list(grid_["bcast"]), step
+        grid_ = joined(grid_, more)
     raise AssertionError("it does not end")
 
 
@@ -72,7 +72,10 @@ def test_neighbours_that_choose_the_same_stand_for_what_is_between() -> None:
 @pytest.mark.parametrize("border", [8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 100_000])
 def test_a_border_is_found_to_a_factor_of_two(border: int) -> None:
     lengths, steps = until_near({"bcast": (8 * KIB, 128 * KIB)}, lambda length: "ring" if length > border else "")
-    below, above = max(one for one in lengths if one <= border), min(one for one in lengths if one > border)
+    below, above = (
+        max(length for length in lengths if length <= border),
+        min(length for length in lengths if length > border),
+    )
     assert above <= 2 * below
     assert steps == 2
     assert len(lengths) == 4
@@ -105,13 +108,13 @@ def test_only_lengths_that_choose_differently_are_measured_and_the_rest_is_said(
     monkeypatch.setattr(Session, "_measured", measured)
     monkeypatch.setattr("slowpath.diagnose.tune.session.trials", trials)
     mpi: Any = SimpleNamespace()
-    found, grid = Session(tmp_path, request, mpi, {}, lambda _: None, True, (), 2)._chosen(2)
+    chosen, grid = Session(tmp_path, request, mpi, {}, lambda _: None, True, (), 2)._chosen(2)
     assert [name for name, _ in asked] == ["choose-2", "finer-1-2", "finer-2-2"]
     assert [cells for _, cells in asked[1:]] == [[("bcast", 32 * KIB)], [("bcast", 16 * KIB)]]
-    assert [one.bytes for one in found] == [32 * KIB, 128 * KIB, 1024 * KIB]
+    assert [pick.bytes for pick in chosen] == [32 * KIB, 128 * KIB, 1024 * KIB]
     assert tuple(grid["scan"]) == request.bytes
-    factors = tuple(CellFactor(CollectiveCell("bcast", 2, one.bytes), ((1.0, 0.5),) * 8, one) for one in found)
-    shown = lines(request, Tuned(factors, tuple(found), {"A": "b"}, measured=measured_of({2: grid})))
+    factors = tuple(CellFactor(CollectiveCell("bcast", 2, pick.bytes), ((1.0, 0.5),) * 8, pick) for pick in chosen)
+    shown = lines(request, Tuned(factors, tuple(chosen), {"A": "b"}, measured=measured_of({2: grid})))
     assert "  bcast, 2 ranks: ring for 32 KiB to 1 MiB (measured: 32 KiB, 128 KiB, 1 MiB)" in shown
 
 
@@ -136,8 +139,8 @@ CELL = CollectiveCell("bcast", 2, 1024)
     ],
 )
 def test_what_is_tried(others: list[WayTrial], expected: tuple[str, str] | None) -> None:
-    found = picks({CELL: [WayTrial(None, "", 1.0), *others]})
-    assert [(one.kind, one.name) for one in found] == ([] if expected is None else [expected])
+    chosen = picks({CELL: [WayTrial(None, "", 1.0), *others]})
+    assert [(pick.kind, pick.name) for pick in chosen] == ([] if expected is None else [expected])
 
 
 def test_nothing_is_tried_where_the_default_was_not_measured() -> None:
@@ -192,29 +195,29 @@ def test_a_length_that_got_worse_takes_its_collective_back_and_no_other_one() ->
 
 def test_a_file_that_slows_collectives_without_rows_goes_and_tables_of_mock_ups_remain() -> None:
     mockup = pick(kind="mockup", collective="scatter", name="bcast")
-    found = [factor(0.5, pick()), factor(0.5, mockup, collective="scatter")]
+    factors = [factor(0.5, pick()), factor(0.5, mockup, collective="scatter")]
     slower = factor(1.08, None, 8, collective="barrier", noise=0.005)
-    assert to_go([*found, slower]) == {pick()}
+    assert to_go([*factors, slower]) == {pick()}
     many = [factor(1.0, None, length, collective="scan") for length in range(8, 58)]
     # By itself the cell is worse; among 51 that are looked at one of them will seem so.
     seems = factor(1.05, None, 8, collective="barrier", noise=0.075)
     assert seems.worse
-    assert to_go([*found, *many, seems]) == set()
+    assert to_go([*factors, *many, seems]) == set()
 
 
 def test_the_mean_is_over_cells_and_its_interval_over_launches() -> None:
-    found = geometric_mean([factor(0.5, None, 8), factor(2.0, None, 16)])
-    assert found is not None
-    assert found.ratio == pytest.approx(1.0, abs=0.01)
-    assert found.interval is not None
-    assert found.interval[0] < 1 < found.interval[1]
-    found = geometric_mean([factor(0.25, None, 8), factor(1.0, None, 16)])
-    assert found is not None
-    assert found.ratio == pytest.approx(2.0, rel=0.01)
+    mean = geometric_mean([factor(0.5, None, 8), factor(2.0, None, 16)])
+    assert mean is not None
+    assert mean.ratio == pytest.approx(1.0, abs=0.01)
+    assert mean.interval is not None
+    assert mean.interval[0] < 1 < mean.interval[1]
+    mean = geometric_mean([factor(0.25, None, 8), factor(1.0, None, 16)])
+    assert mean is not None
+    assert mean.ratio == pytest.approx(2.0, rel=0.01)
     assert geometric_mean([]) is None
-    one = geometric_mean([factor(0.5, launches=1)])
-    assert one is not None
-    assert one.interval is None
+    single = geometric_mean([factor(0.5, launches=1)])
+    assert single is not None
+    assert single.interval is None
 
 
 RANKS = 8

@@ -28,9 +28,9 @@ def test_what_is_preloaded_already_stays_in_front() -> None:
 
 
 def test_variables_of_the_environment_win_over_tables() -> None:
-    found = witness_variables(ENGINE, Path("/run"), {"UCX_PROTO_INFO": "n", "A": "b"}, {}, "mpich")
-    assert (found["UCX_PROTO_INFO"], found["A"]) == ("n", "b")
-    assert found["UCX_LOG_FILE"] == "/run/ucx-%h-%p.log"
+    variables = witness_variables(ENGINE, Path("/run"), {"UCX_PROTO_INFO": "n", "A": "b"}, {}, "mpich")
+    assert (variables["UCX_PROTO_INFO"], variables["A"]) == ("n", "b")
+    assert variables["UCX_LOG_FILE"] == "/run/ucx-%h-%p.log"
 
 
 def test_the_library_is_asked_what_carries_messages_in_its_own_words() -> None:
@@ -84,7 +84,9 @@ def test_an_environment_has_its_own_value_of_a_variable() -> None:
 
 
 def test_all_variables_of_the_first_library_that_has_any() -> None:
-    found = {one.name: one.number for one in control_variables(RUN)}
-    assert (found["eager"], found["unread"], found["text"]) == (4096, None, 65536)
-    assert {one.name: one.number for one in control_variables(RUN, "two")} == {"eager": 8192}
+    by_name = {control_variable.name: control_variable.number for control_variable in control_variables(RUN)}
+    assert (by_name["eager"], by_name["unread"], by_name["text"]) == (4096, None, 65536)
+    assert {control_variable.name: control_variable.number for control_variable in control_variables(RUN, "two")} == {
+        "eager": 8192
+    }
     assert control_variables(RUN, "absent") == []

@@ -59,7 +59,7 @@ METRICS = {table.name: metric for table, metric, _ in CELLS}
 
 def screened(measured: Sequence[MeasuredStep]) -> AlternativesOutcome | None:
     """What launches with one alternative each showed; None: they were not made yet."""
-    tasks = ((one.step.task, one.results) for one in measured)
+    tasks = ((done.step.task, done.results) for done in measured)
     return next((_outcome(task, results) for task, results in tasks if isinstance(task, AlternativesTask)), None)
 
 
@@ -89,14 +89,16 @@ def _outcome(task: AlternativesTask, results: Results) -> AlternativesOutcome:
         name: {cell: ratio for cell, ratio in sorted(some.items(), key=lambda row: -row[1]) if ratio > least[cell]}
         for name, some in gains.items()
     }
-    found = sorted((name for name in clear if clear[name]), key=lambda one: (one in slower, -max(clear[one].values())))
+    by_gain = sorted(
+        (name for name in clear if clear[name]), key=lambda name: (name in slower, -max(clear[name].values()))
+    )
     reasons = {cell.cell: cell.environment for cell in results.cells}
     why = {reasons[row.cell]: row.launch_reason or row.reason for row in results.skipped if row.cell in reasons}
     return AlternativesOutcome(
         rows=len(task.rows),
         failed={name: why.get(f"{INSTEAD}{name}", "no launch with it worked") for name in task.rows if not gains[name]},
         slower=slower,
-        suspects={name: clear[name] for name in found},
+        suspects={name: clear[name] for name in by_gain},
         left_out=task.left_out,
     )
 
@@ -133,7 +135,7 @@ def _campaign(rows: Sequence[Alternative], ranks: int, why: str) -> Campaign:
         environments=environments,
         placements=[_PLACE],
         cells=[
-            replace(table, environment=[one.name for one in environments], placement=[_PLACE.name])
+            replace(table, environment=[environment.name for environment in environments], placement=[_PLACE.name])
             for table, _, _ in CELLS
         ],
         contrasts=[],
@@ -143,19 +145,18 @@ def _campaign(rows: Sequence[Alternative], ranks: int, why: str) -> Campaign:
 
 def apply(before: StepConclusion, task: AlternativesTask, results: Results, history: StepHistory) -> StepConclusion:
     """A finding for each alternative that looked faster, one for a variable, with what a trial sets as its remedy."""
-    outcome, found, taken = _outcome(task, results), list[Finding](), set[str]()
-    environments = {one.name: one.variables for one in results.run.environments}
+    outcome, fresh, taken = _outcome(task, results), list[Finding](), set[str]()
+    environments = {environment.name: environment.variables for environment in results.run.environments}
     for name, ratios in outcome.suspects.items():
         variables = environments.get(f"{INSTEAD}{name}", {})
-        if variables and not taken & variables.keys() and len(found) < MOST_SUSPECTS:
+        if variables and not taken & variables.keys() and len(fresh) < MOST_SUSPECTS:
             taken |= variables.keys()
             group, ratio = next(iter(ratios.items()))
-            found.append(replace(_finding(name, variables, group, ratio, results), run=history.step.folder))
-    return before.with_findings(found)
+            fresh.append(replace(_finding(name, variables, group, ratio, results), run=history.step.folder))
+    return before.with_findings(fresh)
 
 
 def _finding(name: str, variables: Mapping[str, str], group: str, ratio: float, results: Results) -> Finding:
-    """Args: group: the cell in which it is fastest, by this ratio."""
     words = " ".join(f"{variable}={value}" for variable, value in variables.items())
     by_environment = {cell.environment: cell for cell in results.cells if cell.group == group}
     slow, fast = by_environment[AS_IT_IS], by_environment[f"{INSTEAD}{name}"]
@@ -188,14 +189,13 @@ def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusio
     """`44 other choices, each alone; 7 others of this library have no effect here`."""
     less = f"; {len(task.left_out)} others of this library have no effect here" if task.left_out else ""
     fresh = after.findings[len(before.findings) :]
-    return " ".join([f"{len(task.rows)} other choices, each alone{less}.", *(one.text for one in fresh)])
+    return " ".join([f"{len(task.rows)} other choices, each alone{less}.", *(finding.text for finding in fresh)])
 
 
 ALTERNATIVES = StepKind(AlternativesTask, apply, summary, against=lambda _: _LIMIT)
 
 
 def _how_seen(name: str, results: Results) -> tuple[str, ...]:
-    """How one sees that the library takes the choice."""
     library = results.run.mpi.name
     rows = (row for row in all_alternatives() if row.name == name and row.applies.library in (None, library))
     return tuple(f"how one sees that it is taken: {row.seen}" for row in rows)[:1]

@@ -154,17 +154,16 @@ def witness_campaign(state: State) -> Campaign | None:
 
 
 def _plain(survey: Results) -> dict[str, tuple[CellResult, Condition]]:
-    """A cell in the user's own environment."""
-    found = next((cell for cell in survey.cells if cell.environment == AS_FOUND and cell.experiment == "p2p"), None)
-    return {f"{found.key} {found.environment}": (found, condition(found, survey))} if found else {}
+    plain = next((cell for cell in survey.cells if cell.environment == AS_FOUND and cell.experiment == "p2p"), None)
+    return {f"{plain.key} {plain.environment}": (plain, condition(plain, survey))} if plain else {}
 
 
 def judged(results: Results, history: StepHistory) -> list[Finding]:
     """What the rules see in a run, with what all witness runs counted in its cells."""
     counted = results
-    for one in history.measured:
-        if isinstance(one.step.task, WitnessTask):
-            counted = with_counts(counted, one.results)
+    for done in history.measured:
+        if isinstance(done.step.task, WitnessTask):
+            counted = with_counts(counted, done.results)
     if counted is results:
         return list(results.findings)  # the rules were asked when the results were built
     return findings(counted, ROLES)
@@ -197,7 +196,7 @@ def _both(mine: RoleWitness | None, other: RoleWitness | None) -> RoleWitness | 
     """`mine`, with what only `other` has."""
     if mine is None or other is None:
         return other if mine is None else mine
-    calls = {kind: _filled(one, (other.calls or {}).get(kind)) for kind, one in (mine.calls or {}).items()}
+    calls = {kind: _filled(calls, (other.calls or {}).get(kind)) for kind, calls in (mine.calls or {}).items()}
     return msgspec.structs.replace(_filled(mine, other), calls={**(other.calls or {}), **calls} or None)
 
 

@@ -53,8 +53,8 @@ def conclude(measured: Sequence[MeasuredStep], healthy: HealthyRuns = NONE) -> S
     Args: healthy: runs to compare with.
     """
     concluded = StepConclusion()
-    for one in measured:
-        concluded = _applied(concluded, one, StepHistory(one.step, measured, healthy))
+    for done in measured:
+        concluded = _applied(concluded, done, StepHistory(done.step, measured, healthy))
     return concluded
 
 
@@ -65,9 +65,9 @@ def advance(before: StepConclusion, measured: Sequence[MeasuredStep], healthy: H
     return _applied(before, measured[-1], StepHistory(measured[-1].step, measured, healthy))
 
 
-def _applied(before: StepConclusion, one: MeasuredStep, history: StepHistory) -> StepConclusion:
-    task = one.step.task
-    after = kind_of(task).apply(before, task, one.results, history)
+def _applied(before: StepConclusion, done: MeasuredStep, history: StepHistory) -> StepConclusion:
+    task = done.step.task
+    after = kind_of(task).apply(before, task, done.results, history)
     if isinstance(task, SurveyTask | OutsideTask):
         after = replace(after, findings=with_outside(after.findings, outside(history.measured, history.healthy)))
     return after
@@ -117,7 +117,7 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     if not state.asked:
         yield from propose_outside(state)
     state = state.for_what_was_asked
-    ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
+    ordered = sorted(state.findings, key=lambda finding: _value(finding, state), reverse=True)
     if state.gpus and not name_only and not state.tasks(TrialTask):
         yield from _first_trials(ordered, state)  # what the survey left time for, before anything else takes it
     yield from propose_path(state)
@@ -138,7 +138,7 @@ def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal
     every program, or the one that the diagnosis is for.
     """
     begun = 0
-    for finding in sorted(ordered, key=lambda one: (_is_set_by_user(one, state), cost(one)), reverse=True):
+    for finding in sorted(ordered, key=lambda finding: (_is_set_by_user(finding, state), cost(finding)), reverse=True):
         if (
             finding.kind == "property"
             or (finding.concerns and not finding.program_s)

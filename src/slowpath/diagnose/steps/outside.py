@@ -69,11 +69,11 @@ def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Jud
     if not measured or not isinstance(survey_of(measured).step.task, SurveyTask):
         return []
     panel = judged(survey_of(measured).results, healthy)
-    later = [one for one in measured if isinstance(one.step.task, OutsideTask)]
+    later = [done for done in measured if isinstance(done.step.task, OutsideTask)]
     if not later:
         return panel
-    known = {one.item.of_median: one for one in panel}
-    lines, slow = _lines(panel), [one for one in panel if one.side == "slower"]
+    known = {time.item.of_median: time for time in panel}
+    lines, slow = _lines(panel), [time for time in panel if time.side == "slower"]
     anew: dict[Key, Judged] = {}
     for number, step in enumerate(later, start=1):
         for item in items(step.results.cells):
@@ -82,13 +82,13 @@ def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Jud
                 anew[item.key] = replace(before, item=replace(item, cell=before.item.cell))
             elif (like := _sibling(slow, item) or between(lines.get(_line(item), ()), item)) is not None:
                 anew[item.key] = replace(like, item=replace(item, cell=number * _LATER + item.cell))
-    gone = {one.item.key for group in shared(panel) if _is_refuted(group, anew) for one in group.slow}
-    left = (one for one in panel if one.item.of_median not in anew and one.item.key not in gone)
+    gone = {time.item.key for group in shared(panel) if _is_refuted(group, anew) for time in group.slow}
+    left = (time for time in panel if time.item.of_median not in anew and time.item.key not in gone)
     return decided([*left, *anew.values()])
 
 
 def _is_refuted(group: Shared, anew: Mapping[Key, Judged]) -> bool:
-    again = [one.item.key for one in group.slow if one.item.of_median in anew]
+    again = [time.item.key for time in group.slow if time.item.of_median in anew]
     return bool(again) and 2 * sum(key in anew and anew[key].side == "slower" for key in again) < len(again)
 
 
@@ -101,10 +101,10 @@ def _line(item: Item) -> Line:
 def _lines(panel: Sequence[Judged]) -> dict[Line, list[Judged]]:
     """Cells that differ in their length alone, by length."""
     lines: dict[Line, list[Judged]] = defaultdict(list)
-    for one in panel:
-        if one.item.length:
-            lines[_line(one.item)].append(one)
-    return {line: sorted(cells, key=lambda one: one.item.length) for line, cells in lines.items()}
+    for time in panel:
+        if time.item.length:
+            lines[_line(time.item)].append(time)
+    return {line: sorted(cells, key=lambda time: time.item.length) for line, cells in lines.items()}
 
 
 def _sibling(slow: Sequence[Judged], item: Item) -> Judged | None:
@@ -113,32 +113,32 @@ def _sibling(slow: Sequence[Judged], item: Item) -> Judged | None:
     It may take somewhat longer itself: it is slow where it has a good part of what the cell costs.
     """
     alike = [
-        one
-        for one in slow
-        if (one.item.metric, one.item.phase) == (item.metric, item.phase)
-        and one.ratio > _FAR
-        and one.item.length == item.length
-        and len(changed := _differing(one.item.traits, item.traits)) <= 1
+        time
+        for time in slow
+        if (time.item.metric, time.item.phase) == (item.metric, item.phase)
+        and time.ratio > _FAR
+        and time.item.length == item.length
+        and len(changed := _differing(time.item.traits, item.traits)) <= 1
         and not changed & _WHAT  # another call has a cost of its own
-        and calls_of(one.item) == calls_of(item)
+        and calls_of(time.item) == calls_of(item)
     ]
     if not alike:
         return None
-    like = max(alike, key=lambda one: one.ratio)
+    like = max(alike, key=lambda time: time.ratio)
     return replace(like, item=item, limit=max(like.limit, like.reference.high + _PART * like.extra_s))
 
 
-def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
-    return {name for name in (one.keys() | other.keys()) - not_traits() if one.get(name) != other.get(name)}
+def _differing(first: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
+    return {name for name in (first.keys() | other.keys()) - not_traits() if first.get(name) != other.get(name)}
 
 
 def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Finding]:
     """A finding for each group of times that lie outside, the one that explains most first."""
     panel = of_panel(measured, healthy)
     again = {
-        item.key for one in measured if isinstance(one.step.task, OutsideTask) for item in items(one.results.cells)
+        item.key for done in measured if isinstance(done.step.task, OutsideTask) for item in items(done.results.cells)
     }
-    loaded = any(isinstance(one.step.task, StateTask) and one.step.task.others is not None for one in measured)
+    loaded = any(isinstance(done.step.task, StateTask) and done.step.task.others is not None for done in measured)
 
     def is_sure(group: Shared) -> bool:
         if 2 * len(group.cells) < group.among:
@@ -146,10 +146,10 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
         if len(group.cells) >= MANY:
             return True
-        if loaded or not any(one.item.key in again for one in group.slow):
+        if loaded or not any(time.item.key in again for time in group.slow):
             return False  # there was no time to measure it again, or it came up behind what was a disturbance
         # One of 6,000 times lay outside in 3 of 9 healthy runs; a call's cost shows in more than one.
-        return len({(one.item.cell, one.item.phase, one.item.traits.get("idle_s")) for one in group.slow}) > 1
+        return len({(time.item.cell, time.item.phase, time.item.traits.get("idle_s")) for time in group.slow}) > 1
 
     return findings_outside(survey_of(measured).results, panel, is_sure) if panel else []
 
@@ -195,14 +195,16 @@ def _campaign(state: State, changes: Sequence[tuple[CellResult, Mapping[str, Sca
 
 def _chosen(group: Shared) -> list[int]:
     """Cells of a group over its lengths, of each length the clearest."""
-    by_cell = {one.item.cell: one for one in sorted(group.slow, key=lambda one: one.ratio) if one.item.cell < _LATER}
+    by_cell = {
+        time.item.cell: time for time in sorted(group.slow, key=lambda time: time.ratio) if time.item.cell < _LATER
+    }
     ordered = sorted(by_cell, key=lambda cell: by_cell[cell].item.length)
     return ordered[:: math.ceil(len(ordered) / _MOST_AGAIN)]
 
 
 def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]:
     """The clearest cell with one parameter at a time as it is by default, and a call in a longer series."""
-    clearest = max(group.slow, key=lambda one: one.item.interval[0] / one.limit)
+    clearest = max(group.slow, key=lambda time: time.item.interval[0] / time.limit)
     number, cell = clearest.item.cell, cells[clearest.item.cell]
     uses = min(_USES, int(_SERIES_S / clearest.item.value))
     if cell.parameters.get("pattern") == "call" and uses >= 2 * int(cell.parameters["uses"]):
@@ -214,16 +216,16 @@ def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]
 def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
     """Lengths on both sides of a limit, and beside one that is slow, of the line of cells that shows it best."""
     best: tuple[float, list[Change]] = (0.0, [])
-    slow = {one.item.key for one in group.slow if one.side == "slower"}
+    slow = {time.item.key for time in group.slow if time.side == "slower"}
     for line in _lines(panel).values():
-        inside = [one for one in line if one.item.key in slow]
-        number = next((one.item.cell for one in line if one.item.cell < _LATER), None)
+        inside = [time for time in line if time.item.key in slow]
+        number = next((time.item.cell for time in line if time.item.cell < _LATER), None)
         if not inside or number is None or inside[0].item.phase == "first" != group.slow[0].item.phase:
             continue
         # Of the others those that would show the cost, and do not.
-        room_s = {one.item.key: one.item.interval[1] - one.reference.low for one in line}
-        telling = [one for one in line if one in inside or 2 * room_s[one.item.key] < group.cost.at(one)]
-        clearest = max(inside, key=lambda one: one.ratio)
+        room_s = {time.item.key: time.item.interval[1] - time.reference.low for time in line}
+        telling = [time for time in line if time in inside or 2 * room_s[time.item.key] < group.cost.at(time)]
+        clearest = max(inside, key=lambda time: time.ratio)
         length = clearest.item.length
         lengths = [length + _STEP] if length % GRANULES[0] == 0 else []  # of no granule
         lengths = [near for near in lengths if all(one.item.length != near for one in telling)]

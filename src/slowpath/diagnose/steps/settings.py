@@ -149,7 +149,7 @@ def state_campaign(
         environments.append(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset))
     more = MORE_CELLS if settings and not is_loaded else ()
     asked = (*FEW_CELLS, *more, *(_of_gpus(gpus) if settings and gpus else ()))
-    names = [one.name for one in environments]
+    names = [environment.name for environment in environments]
     return Campaign(
         name=CAMPAIGN,
         title="Is it slower with your settings than in a clean state?",
@@ -157,19 +157,18 @@ def state_campaign(
         rounds=rounds,
         environments=environments,
         placements=[PlacementTable(STARTED, INHERITED)],
-        cells=[replace(one.cells, environment=names, placement=[STARTED]) for one in asked],
-        contrasts=[contrast for one in asked for contrast in _contrasts(one, names[-1])],
+        cells=[replace(cell.cells, environment=names, placement=[STARTED]) for cell in asked],
+        contrasts=[contrast for cell in asked for contrast in _contrasts(cell, names[-1])],
         why="Written by slowpath diagnose.",
     )
 
 
-def _contrasts(one: StateCell, clean: str) -> Iterator[ContrastTable]:
-    """Args: clean: environment of the clean state."""
-    name = one.cells.name
-    for phase in one.phases if clean != AS_IT_IS else ():
+def _contrasts(state_cell: StateCell, clean: str) -> Iterator[ContrastTable]:
+    name = state_cell.cells.name
+    for phase in state_cell.phases if clean != AS_IT_IS else ():
         title = f"{name}, settings{', first' * (phase == 'first')}"
         question = "Is it slower than without your settings?"
-        yield ContrastTable(title, question, name, "environment", clean, AS_IT_IS, one.metric, phase)
+        yield ContrastTable(title, question, name, "environment", clean, AS_IT_IS, state_cell.metric, phase)
 
 
 def against(task: StateTask) -> Against | None:
@@ -183,14 +182,14 @@ def apply_own_state(before: StepConclusion, task: StateTask, results: Results, h
     and then (tests/unit/diagnose/test_settings_noise.py).
     """
     settings, codes = removable(task.settings), codes_refined_by("state")
-    contrasts = [only_clear(by_ranks(one)) for one in results.contrasts]
+    contrasts = [only_clear(by_ranks(contrast)) for contrast in results.contrasts]
     if contrasts == list(results.contrasts):
         seen = judged(results, history)
     else:
         seen = findings(replace(results, contrasts=contrasts), ROLES)
-    found = [one for one in seen if one.rule in codes and _is_clear(one)]
-    found = [_about_settings(one, settings) if is_about_settings(one) else one for one in found]
-    return before.with_findings([replace(one, run=history.step.folder) for one in found])
+    fresh = [finding for finding in seen if finding.rule in codes and _is_clear(finding)]
+    fresh = [_about_settings(finding, settings) if is_about_settings(finding) else finding for finding in fresh]
+    return before.with_findings([replace(finding, run=history.step.folder) for finding in fresh])
 
 
 def _about_settings(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
@@ -208,13 +207,13 @@ def by_ranks(contrast: ContrastResult) -> ContrastResult:
     if contrast.verdict in DECIDED or len(contrast.pairs) < FEWEST_RANKED:
         return contrast
     logs = np.log(np.array(contrast.pairs, dtype=np.float64))
-    found = shift(logs[:, 0], logs[:, 1], LEVEL)
-    interval = found.interval.exp() if found.interval else None
+    estimate = shift(logs[:, 0], logs[:, 1], LEVEL)
+    interval = estimate.interval.exp() if estimate.interval else None
     if interval is None or interval.low < CLEAR_RATIO:
         return contrast
     return replace(
         contrast,
-        ratio=float(np.exp(found.value)),
+        ratio=float(np.exp(estimate.value)),
         interval=(interval.low, interval.high),
         interval_kind="rank-sum 95 %, launches not paired",
         level=interval.level,
@@ -234,7 +233,6 @@ def only_clear(contrast: ContrastResult) -> ContrastResult:
 
 
 def _is_clear(finding: Finding) -> bool:
-    """Whether its interval leaves a margin; what has no ratio at all was counted, or ended."""
     return finding.ratio is None or (finding.interval is not None and finding.interval[0] >= CLEAR_RATIO)
 
 
@@ -311,7 +309,7 @@ def paths_in(results: Results) -> Sequence[MessagePath]:
 
 def paths_of(measured: Sequence[MeasuredStep]) -> Sequence[MessagePath]:
     """The same of the step that asked; empty: no step did, or its launch failed."""
-    return next((paths_in(one.results) for one in measured if isinstance(one.step.task, PathTask)), ())
+    return next((paths_in(done.results) for done in measured if isinstance(done.step.task, PathTask)), ())
 
 
 def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding], library: str) -> list[str]:
@@ -321,7 +319,7 @@ def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding]
 
     Args: findings: a setting that one of them names as what makes something slower is left out.  library: the MPI.
     """
-    tasks = (one.step.task for one in measured)
+    tasks = (done.step.task for done in measured)
     if any(isinstance(task, SurveyTask) and task.aside for task in tasks):
         return []
     paths = paths_of(measured)
@@ -345,7 +343,7 @@ def with_own_settings(verdict: Verdict, own: Sequence[Finding], idle: Sequence[s
 
     Args: own: findings of the first step.  idle: as of `without_effect`.
     """
-    first = [one.text for one in own if is_about_settings(one) and group_of(one) == "fault"][:1]
+    first = [finding.text for finding in own if is_about_settings(finding) and group_of(finding) == "fault"][:1]
     actions = [*verdict.actions[: MOST_ACTIONS - 1], " ".join(idle)] if idle else verdict.actions
     return replace(verdict, answer=" ".join([*first, verdict.answer]), actions=actions)
 
@@ -385,24 +383,27 @@ class Searched:
             return {}
         whole = np.concatenate(self.every)
         made = {some: share(np.concatenate(pairs), whole) for some, pairs in self.gone.items() if pairs}
-        return {some: one for some, one in made.items() if one is not None}
+        return {some: share for some, share in made.items() if share is not None}
 
     def answer(self, count: int) -> Responsible | ToTry:
         """Which of so many settings it is, or what to take away next."""
         seen: dict[Set, Outcome] = {some: "failed" for some, pairs in self.gone.items() if not pairs}
-        return search(count, seen | {some: one.outcome for some, one in self.shares.items()})
+        return search(count, seen | {some: share.outcome for some, share in self.shares.items()})
 
 
 def _searched(state: Iterable[MeasuredStep]) -> dict[tuple[str, str], Searched]:
-    """By finding and contrast."""
-    found = defaultdict[tuple[str, str], Searched](Searched)
+    searches = defaultdict[tuple[str, str], Searched](Searched)
     for step in state:
         task = step.step.task
         if not isinstance(task, SettingsTask):
             continue
-        pairs = {one.group: np.array(one.pairs, dtype=np.float64) for one in step.results.contrasts if one.pairs}
+        pairs = {
+            contrast.group: np.array(contrast.pairs, dtype=np.float64)
+            for contrast in step.results.contrasts
+            if contrast.pairs
+        }
         for cell in task.cells:
-            seen = found[cell.finding, cell.contrast]
+            seen = searches[cell.finding, cell.contrast]
             seen.tries[None] += 1
             seen.every += [pairs[name]] if (name := f"{cell.group}, {_ALL}") in pairs else []
             for environment, numbers in task.taken.items():
@@ -410,9 +411,9 @@ def _searched(state: Iterable[MeasuredStep]) -> dict[tuple[str, str], Searched]:
                 seen.tries[some] += 1
                 measured = [pairs[name]] if (name := f"{cell.group}, {environment}") in pairs else []
                 seen.gone.setdefault(some, []).extend(measured)
-    for seen in found.values():
-        seen.cells = len(found)
-    return found
+    for seen in searches.values():
+        seen.cells = len(searches)
+    return searches
 
 
 def propose_settings(state: State) -> Iterator[Proposal]:
@@ -449,15 +450,21 @@ def _asked(searched: Searched, count: int) -> ToTry | None:
     if whole is not None and (whole.seen == "gone" or (whole.seen == "shown" and not isinstance(answer, ToTry))):
         return None
     asked = answer if isinstance(answer, ToTry) else ToTry((), again=whole is not None)
-    return None if max(searched.tries[one] for one in asked.sets or (None,)) >= MOST_TRIES else asked
+    return None if max(searched.tries[settings] for settings in asked.sets or (None,)) >= MOST_TRIES else asked
 
 
 def _speaking(finding: Finding, results: Results) -> list[ContrastResult]:
     """The clearest contrasts of the shorter and of the longer messages: one setting may slow either."""
-    found = [one for one in results.contrasts if one.id in set(finding.contrasts) and one.ratio and one.interval]
-    found.sort(key=lambda one: int(results.cell(one.b.cell).parameters.get("message_bytes", "0")))
-    half = (len(found) + 1) // 2
-    return [max(some, key=lambda one: one.ratio or 0.0) for some in (found[:half], found[half:]) if some]
+    contrasts = [
+        contrast
+        for contrast in results.contrasts
+        if contrast.id in set(finding.contrasts) and contrast.ratio and contrast.interval
+    ]
+    contrasts.sort(key=lambda contrast: int(results.cell(contrast.b.cell).parameters.get("message_bytes", "0")))
+    half = (len(contrasts) + 1) // 2
+    return [
+        max(some, key=lambda contrast: contrast.ratio or 0.0) for some in (contrasts[:half], contrasts[half:]) if some
+    ]
 
 
 def _campaign(
@@ -471,7 +478,7 @@ def _campaign(
     bare |= {name: without(settings, [settings[number] for number in some]) for name, some in taken.items()}
     environments = [EnvironmentTable(AS_IT_IS)]
     environments += [EnvironmentTable(name, less.variables, less.unset) for name, less in bare.items()]
-    names, question = [one.name for one in environments], "Is it faster without these settings?"
+    names, question = [environment.name for environment in environments], "Is it faster without these settings?"
     groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, LaunchPlace]()
     for cell, contrast, results in cells:
         slow = results.cell(contrast.b.cell)
@@ -490,18 +497,20 @@ def _campaign(
         placements=named_places(placements),
         cells=groups,
         contrasts=contrasts,
-        why="\n".join(f"{name}: {', '.join(settings[one].name for one in some)}" for name, some in taken.items()),
+        why="\n".join(
+            f"{name}: {', '.join(settings[position].name for position in some)}" for name, some in taken.items()
+        ),
     )
     return SettingsTask(cells=[cell for cell, _, _ in cells], taken=taken), campaign
 
 
 def apply_settings(before: StepConclusion, _: SettingsTask, __: Results, history: StepHistory) -> StepConclusion:
     """Findings name their settings as soon as the search of all their cells is over."""
-    searched = _searched(one for one in history.measured if one.step.number <= history.step.number)
+    searched = _searched(done for done in history.measured if done.step.number <= history.step.number)
     settings = removable(settings_of(history.measured))
     findings: list[Finding] = []
     for finding in before.findings:
-        of_finding = {contrast: one for (name, contrast), one in searched.items() if name == finding.id}
+        of_finding = {contrast: search for (name, contrast), search in searched.items() if name == finding.id}
         is_open = is_about_settings(finding) and finding.cause is None and of_finding
         findings += _named(finding, settings, list(of_finding.values())) if is_open else [finding]
     return StepConclusion(findings)
@@ -511,36 +520,40 @@ def _named(finding: Finding, settings: Sequence[OwnSetting], searched: Sequence[
     """One finding for each set of settings that some of its cells name; itself where none does yet, or none where these
     launches show no slowdown of any of them. What is enough for two cells is named for both.
     """
-    shown = [(one, whole) for one in searched if (whole := one.again) is not None and whole.seen == "shown"]
+    shown = [(tried, whole) for tried in searched if (whole := tried.again) is not None and whole.seen == "shown"]
     if not shown:
-        return [] if all(one.again is not None and one.again.seen == "gone" for one in searched) else [finding]
-    found: list[tuple[set[tuple[int, ...]], list[str]]] = []
-    for one, whole in shown:
-        answer = one.answer(len(settings))
+        return [] if all(tried.again is not None and tried.again.seen == "gone" for tried in searched) else [finding]
+    answers: list[tuple[set[tuple[int, ...]], list[str]]] = []
+    for tried, whole in shown:
+        answer = tried.answer(len(settings))
         if isinstance(answer, ToTry):
             return [replace(finding, needs_cause=False)]
         evidence = [only_words(settings[0])] if len(settings) == 1 else []
         evidence += [
             f"without {', '.join(settings[number].name for number in sorted(some))}, all others kept: {seen.words}"
-            for some, seen in one.shares.items()
+            for some, seen in tried.shares.items()
             if len(some) == 1 or any(set(enough) <= some for enough in answer.sets)
         ]
-        sets, said = next((row for row in found if row[0] & set(answer.sets)), (set(answer.sets), []))
+        sets, said = next((row for row in answers if row[0] & set(answer.sets)), (set(answer.sets), []))
         if not said:
-            found.append((sets, said))
+            answers.append((sets, said))
         sets &= set(answer.sets)
         said += [*evidence, whole.words]
     return [
         named(finding, [[settings[n] for n in some] for some in sorted(sets)], list(dict.fromkeys(said)), number == 0)
-        for number, (sets, said) in enumerate(found)
+        for number, (sets, said) in enumerate(answers)
     ]
 
 
 def summary_settings(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> str:
     """`MPIR_CVAR_CH4_CMA_ENABLE=0 makes messages slower`."""
-    known, left = {one.id: one.cause for one in before.findings}, {one.id for one in after.findings}
-    fresh = [one.cause for one in after.findings if is_about_settings(one) and one.cause != known.get(one.id)]
-    gone = [f"taken back: {one.text}" for one in before.findings if one.id not in left]
+    known, left = {finding.id: finding.cause for finding in before.findings}, {finding.id for finding in after.findings}
+    fresh = [
+        finding.cause
+        for finding in after.findings
+        if is_about_settings(finding) and finding.cause != known.get(finding.id)
+    ]
+    gone = [f"taken back: {finding.text}" for finding in before.findings if finding.id not in left]
     return " ".join([*filter(None, fresh), *gone]) or "not down to one yet"
 
 

@@ -147,8 +147,8 @@ def within_share(pairs: Campaign, state: State, estimate: Estimate) -> Thinned:
     Args: pairs: the whole of it.  estimate: of the state.
     """
     most_s = min(survey_s(state.budget_s, state.job.ranks), GPU_SURVEY_S if state.gpus == 1 else GPUS_SURVEY_S)
-    found = _thinned(pairs, state, _takes(state, estimate, most_s), most_s)
-    return found if found.fits else _thinned(pairs, state, estimate, most_s)
+    thinned = _thinned(pairs, state, _takes(state, estimate, most_s), most_s)
+    return thinned if thinned.fits else _thinned(pairs, state, estimate, most_s)
 
 
 def _takes(state: State, estimate: Estimate, most_s: float) -> Estimate:
@@ -179,7 +179,7 @@ def _thinned(pairs: Campaign, state: State, takes: Estimate, most_s: float) -> T
 
     for side in SIDES:
         shorten(side, partial(_without_side, side=side))
-    shorten(LAST_ROUND, lambda one: replace(one, rounds=min(one.rounds, _FEWEST_ROUNDS)))
+    shorten(LAST_ROUND, lambda contrast: replace(contrast, rounds=min(contrast.rounds, _FEWEST_ROUNDS)))
     for group in GROUPS:
         shorten(group, partial(_without_group, group=group))
     return Thinned(pairs, tuple(left_out), most_s, takes)
@@ -203,27 +203,25 @@ def first_trial(gpus: int) -> Campaign:
 
 
 def _without_group(pairs: Campaign, group: str) -> Campaign:
-    """The campaign without this group of cells, and without what compares it."""
-    return with_groups_alone(pairs, {one.name for one in pairs.cells} - {group})
+    return with_groups_alone(pairs, {table.name for table in pairs.cells} - {group})
 
 
 def _without_side(pairs: Campaign, side: str) -> Campaign:
-    """The campaign without an environment or a placement, and without what compares it."""
     contrasts = []
-    for one in pairs.contrasts:
-        several = one.b if isinstance(one.b, list) else [one.b]
+    for contrast in pairs.contrasts:
+        several = contrast.b if isinstance(contrast.b, list) else [contrast.b]
         kept = [value for value in several if value != side]
-        if one.a != side and kept:
-            contrasts.append(one if kept == several else replace(one, b=kept))
+        if contrast.a != side and kept:
+            contrasts.append(contrast if kept == several else replace(contrast, b=kept))
     return replace(
         pairs,
-        environments=[one for one in pairs.environments if one.name != side],
-        placements=[one for one in pairs.placements if one.name != side],
+        environments=[environment for environment in pairs.environments if environment.name != side],
+        placements=[placement for placement in pairs.placements if placement.name != side],
         cells=[
-            replace(one, environment=[name for name in one.environment if name != side])
-            if isinstance(one.environment, list)
-            else one
-            for one in pairs.cells
+            replace(table, environment=[name for name in table.environment if name != side])
+            if isinstance(table.environment, list)
+            else table
+            for table in pairs.cells
         ],
         contrasts=contrasts,
     )
@@ -287,7 +285,7 @@ SURVEY = StepKind(SurveyTask, apply_survey, summary_survey, required=True)
 
 
 # A question of the survey stays where the slow path is taken out that has its remedy.
-_REMEDIES = frozenset({None, *(one.name for one in ADVICE)})
+_REMEDIES = frozenset({None, *(remedy.name for remedy in ADVICE)})
 
 
 def survey_campaign(shipped: Campaign, gpus: int) -> Campaign:
@@ -296,7 +294,9 @@ def survey_campaign(shipped: Campaign, gpus: int) -> Campaign:
     Args: shipped: campaigns/panel.toml.  gpus: devices that both ranks can take.
     """
     cells = list(shipped.cells)
-    contrasts = [one if one.remedy in _REMEDIES else replace(one, remedy=None) for one in shipped.contrasts]
+    contrasts = [
+        contrast if contrast.remedy in _REMEDIES else replace(contrast, remedy=None) for contrast in shipped.contrasts
+    ]
     if gpus:
         cells += of_devices(gpus)
         contrasts += CONTRASTS

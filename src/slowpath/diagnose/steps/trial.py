@@ -42,17 +42,17 @@ from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
 from slowpath.slowpaths.registry import REMEDIES, codes_refined_by
 
 
-def same_trial(one: Task, other: Task) -> bool:
+def same_trial(task: Task, other: Task) -> bool:
     """Whether both try one remedy on one finding."""
-    if not isinstance(one, TrialTask) or not isinstance(other, TrialTask):
+    if not isinstance(task, TrialTask) or not isinstance(other, TrialTask):
         return False
-    return (one.finding, one.remedy) == (other.finding, other.remedy)
+    return (task.finding, task.remedy) == (other.finding, other.remedy)
 
 
 def pooled(results: Results, earlier: Iterable[Results]) -> Results:
     """Results of a trial with the pairs of the same trial in earlier runs."""
     before = defaultdict[tuple[str, str], list[tuple[float, float]]](list)
-    for contrast in (contrast for one in earlier for contrast in one.contrasts):
+    for contrast in (contrast for results in earlier for contrast in results.contrasts):
         before[contrast.group, contrast.where] += contrast.pairs
     joined = [
         judged_by(contrast, np.array([*pairs, *contrast.pairs], dtype=np.float64))
@@ -69,7 +69,7 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
     Args: remedy: that was tried, for a finding that does not list it; None: nothing but its name is known.
           library: whose launcher binds, as "mpich".
     """
-    listed = next((one for one in finding.remedies if one.name == outcome.remedy), None) or untried(
+    listed = next((remedy for remedy in finding.remedies if remedy.name == outcome.remedy), None) or untried(
         remedy or Remedy(outcome.remedy, outcome.remedy, (), phrase=outcome.remedy), library
     )
     tried = msgspec.structs.replace(
@@ -150,8 +150,8 @@ def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | Non
     if need is None or cores is None:
         return sides
     if cores < need * ranks:
-        what = "a core for each rank" if need == 1 else f"{need} cores for each rank ({need - 1} spare)"
-        return f"it needs {what}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here"
+        cores_needed = "a core for each rank" if need == 1 else f"{need} cores for each rank ({need - 1} spare)"
+        return f"it needs {cores_needed}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here"
     if need > 1 and sides.slow_under.bind == "core":  # its thread would share the core that its rank is bound to
         slow, fast = sides.slow_under, sides.fast_under
         there = None if fast is None else replace(fast, placement=_UNBOUND, bind="none")
@@ -171,7 +171,6 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
 
 
 def _offered(finding: Finding, sides: Sides, state: State) -> list[Remedy]:
-    """Return the remedies of its rule that change its slow cell."""
     table = state.library.remedies(finding.rule, finding.axis)
     return [remedy for remedy in table if remedy.fits(sides.slow.parameters)]
 
@@ -194,14 +193,14 @@ def propose_named(finding: Finding, state: State) -> Iterator[Proposal]:
 def propose_again(state: State) -> Iterator[Proposal]:
     """Trials that noise left undecided, once more: the remedies and cells that they had."""
     trials = state.tasks(TrialTask)
-    for one in state.measured:
-        task = one.step.task
+    for done in state.measured:
+        task = done.step.task
         if not isinstance(task, TrialTask) or sum(same_trial(task, other) for other in trials) > 1:
             continue
         finding = next((f for f in state.findings if f.id == task.finding), None)
-        if finding is None or finding.status == "proven" or not judge_trial(task, one.results).is_open:
+        if finding is None or finding.status == "proven" or not judge_trial(task, done.results).is_open:
             continue
-        untried = replace(state, measured=[other for other in state.measured if other is not one])
+        untried = replace(state, measured=[other for other in state.measured if other is not done])
         again = (*propose_named(finding, untried), *propose(finding, untried))
         yield from (proposal for proposal in again if same_trial(proposal.task, task))
 
@@ -220,7 +219,6 @@ def cannot_help(state: State) -> Iterator[LeftOut]:
 def _proposals(
     finding: Finding, state: State, remedy: Remedy, seen: Sides, fast_s: float | None = None
 ) -> Iterator[Proposal]:
-    """The trial of one remedy, where it was not made yet and can help here.  Args: fast_s: in place of a fast side."""
     tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
     if finding.status == "proven" or remedy.name in tried:
         return
@@ -233,7 +231,6 @@ def _proposals(
 
 
 def _constant_s(finding: Finding) -> float | None:
-    """The law's constant part, seconds."""
     terms = finding.law.coefficients if finding.law else ()
     return next((term.value for term in terms if term.per is None), None)
 
@@ -241,16 +238,16 @@ def _constant_s(finding: Finding) -> float | None:
 def apply(before: StepConclusion, task: TrialTask, results: Results, history: StepHistory) -> StepConclusion:
     """What it proves of its finding, by the pairs of this trial and of the same one before it."""
     earlier = [
-        one.results
-        for one in history.measured
-        if one.step.number < history.step.number and same_trial(one.step.task, task)
+        done.results
+        for done in history.measured
+        if done.step.number < history.step.number and same_trial(done.step.task, task)
     ]
     outcome = judge_trial(task, pooled(results, earlier))
     finding = before.finding(task.finding)
     is_of_switch = finding is not None and switch_of(finding) is not None
     if is_gone(outcome) and not is_of_switch:  # whose other side was measured in other launches
         return before.without(task.finding)
-    remedy = next((one for one in REMEDIES if one.name == task.remedy), None) or _as_set(task, results)
+    remedy = next((remedy for remedy in REMEDIES if remedy.name == task.remedy), None) or _as_set(task, results)
 
     def changed(finding: Finding) -> Finding:
         after = with_outcome(finding, outcome, remedy, results.run.mpi.name)
@@ -264,7 +261,7 @@ def apply(before: StepConclusion, task: TrialTask, results: Results, history: St
 
 def _as_set(task: TrialTask, results: Results) -> Remedy | None:
     """A remedy of no table, by what the trial's launches set; None: they set nothing."""
-    there = next((one for one in results.run.environments if one.name == task.remedied), None)
+    there = next((environment for environment in results.run.environments if environment.name == task.remedied), None)
     if there is None or task.axis != "environment":
         return None
     values = ", ".join(f"{name}={value}" for name, value in there.variables.items())

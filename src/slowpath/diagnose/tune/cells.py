@@ -99,7 +99,7 @@ class TuneRequest(msgspec.Struct, frozen=True):
     def lengths(self, collective: str, ranks: int) -> tuple[int, ...]:
         """All, ascending; a barrier has one."""
         if self.uses:
-            return tuple(sorted({one.bytes for one in self.uses if (one.collective, one.ranks) == (collective, ranks)}))
+            return tuple(sorted({use.bytes for use in self.uses if (use.collective, use.ranks) == (collective, ranks)}))
         return (0,) if collective == "barrier" else self.bytes
 
 
@@ -132,7 +132,7 @@ def load(folder: Path) -> TuneRequest:
 
 def tunable(library: str) -> list[str]:
     """Collectives that have another way under this library."""
-    return sorted({one.collective for one in GUIDELINES} | set(ALGORITHMS.get(library, {})))
+    return sorted({guideline.collective for guideline in GUIDELINES} | set(ALGORITHMS.get(library, {})))
 
 
 def require_known(request: TuneRequest) -> None:
@@ -187,8 +187,8 @@ def view_of(parameters: Mapping[str, str], metric: str) -> TimedView | None:
 
 def mockups_of(collective: str) -> tuple[str, ...]:
     """Other ways of a collective, as guidelines name them."""
-    found = (one.mockup for one in GUIDELINES if one.collective == collective)
-    return tuple(dict.fromkeys(name for name in found if name is not None))
+    names = (guideline.mockup for guideline in GUIDELINES if guideline.collective == collective)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def choosing(request: TuneRequest, bind: str, grid: Grid) -> Campaign:
@@ -238,7 +238,7 @@ def comparing(
             places = [DEFAULT, TUNED]
             for number, view in enumerate(views):
                 name = f"{collective} {view.name}"
-                same = next((one for one in views[:number] if one.parameters == view.parameters), None)
+                same = next((earlier for earlier in views[:number] if earlier.parameters == view.parameters), None)
                 if same is None:
                     groups.append(_cells(name, collective, places, lengths=lengths, view=view))
                 cells = f"{collective} {(same or view).name}"
@@ -321,10 +321,10 @@ class WayTrial:
 
 def picks(trials: Mapping[CollectiveCell, Sequence[WayTrial]]) -> list[Pick]:
     """For each cell the way to be proven; none where nothing saves 5 %."""
-    found = []
+    chosen = []
     for cell, ways in sorted(trials.items()):
         default = next((way.time_s for way in ways if way.kind is None), None)
-        others = sorted((way for way in ways if way.kind is not None), key=lambda one: one.time_s)
+        others = sorted((way for way in ways if way.kind is not None), key=lambda way: way.time_s)
         if default is None or not others or others[0].time_s > WORTH_RATIO * default:
             continue
         best = others[0]
@@ -332,8 +332,8 @@ def picks(trials: Mapping[CollectiveCell, Sequence[WayTrial]]) -> list[Pick]:
         if own is not None and own.time_s <= min(WORTH_RATIO * default, OF_THE_LIBRARY_RATIO * best.time_s):
             best = own
         if best.kind is not None:
-            found.append(Pick(cell.collective, cell.ranks, cell.bytes, best.kind, best.name))
-    return found
+            chosen.append(Pick(cell.collective, cell.ranks, cell.bytes, best.kind, best.name))
+    return chosen
 
 
 # What tuned files do to each cell, in launches that chose nothing: what is proven, and what has to go.
@@ -366,7 +366,7 @@ class CellFactor:
     @property
     def default_s(self) -> float:
         """Median over launches."""
-        return float(np.median([one for one, _ in self.pairs]))
+        return float(np.median([default_s for default_s, _ in self.pairs]))
 
     @property
     def tuned_s(self) -> float:
@@ -395,8 +395,13 @@ class CellFactor:
 
     def worse_at(self, level: float) -> bool:
         """The same for an interval of another level."""
-        found = self._at(level)
-        return found.level is not None and found.low is not None and found.low > 1 and found.ratio > WORSE_RATIO
+        estimate = self._at(level)
+        return (
+            estimate.level is not None
+            and estimate.low is not None
+            and estimate.low > 1
+            and estimate.ratio > WORSE_RATIO
+        )
 
     @property
     def times_faster(self) -> float:
@@ -432,16 +437,18 @@ class Mean:
 
 def pooled(runs: Iterable[Sequence[CellFactor]]) -> list[CellFactor]:
     """Factors of several runs of the same files: the pairs of each cell and view together."""
-    found: dict[tuple[CollectiveCell, str], CellFactor] = {}
-    for one in (one for run in runs for one in run):
-        before = found.get((one.cell, one.view))
-        found[one.cell, one.view] = one if before is None else replace(before, pairs=before.pairs + one.pairs)
-    return [found[place] for place in sorted(found, key=lambda place: place[0])]
+    by_view: dict[tuple[CollectiveCell, str], CellFactor] = {}
+    for factor in (factor for run in runs for factor in run):
+        before = by_view.get((factor.cell, factor.view))
+        by_view[factor.cell, factor.view] = (
+            factor if before is None else replace(before, pairs=before.pairs + factor.pairs)
+        )
+    return [by_view[place] for place in sorted(by_view, key=lambda place: place[0])]
 
 
 def with_picks(factors: Sequence[CellFactor], chosen: Sequence[Pick]) -> list[CellFactor]:
     """Each factor with what its cell takes."""
-    by_cell = {CollectiveCell(one.collective, one.ranks, one.bytes): one for one in chosen}
+    by_cell = {CollectiveCell(pick.collective, pick.ranks, pick.bytes): pick for pick in chosen}
     return [replace(factor, pick=by_cell.get(factor.cell)) for factor in factors]
 
 
@@ -462,11 +469,11 @@ def to_go(factors: Sequence[CellFactor]) -> set[Pick]:
     picks = {factor.pick for factor in factors if factor.pick is not None}
     reached = {(pick.collective, pick.ranks) for pick in picks}
     views = Counter(factor.cell for factor in factors)
-    spoilt = {_group(one) for one in factors if one.worse_at(1 - (1 - _LEVEL) / views[one.cell])}
+    spoilt = {_group(factor) for factor in factors if factor.worse_at(1 - (1 - _LEVEL) / views[factor.cell])}
     gone |= {pick for pick in picks if (pick.collective, pick.ranks) in spoilt}
     untouched = [factor for factor in factors if _group(factor) not in reached]
     level = 1 - (1 - _LEVEL) / max(1, len(untouched))
-    if any(one.worse_at(level) for one in untouched):
+    if any(factor.worse_at(level) for factor in untouched):
         gone |= {pick for pick in picks if pick.kind == "algorithm"}
     return gone
 
@@ -477,10 +484,10 @@ def geometric_mean(factors: Sequence[CellFactor]) -> Mean | None:
     if count == 0:
         return None
     logs = np.log(np.array([factor.pairs[:count] for factor in factors], dtype=np.float64)).mean(axis=0)
-    found = paired(np.exp(logs[:, 0]), np.exp(logs[:, 1]), WORSE_RATIO - 1)
-    if found.interval is None or found.level is None:
-        return Mean(1 / found.ratio, None)
-    return Mean(1 / found.ratio, (1 / found.interval[1], 1 / found.interval[0]))
+    mean = paired(np.exp(logs[:, 0]), np.exp(logs[:, 1]), WORSE_RATIO - 1)
+    if mean.interval is None or mean.level is None:
+        return Mean(1 / mean.ratio, None)
+    return Mean(1 / mean.ratio, (1 / mean.interval[1], 1 / mean.interval[0]))
 
 
 def counts(factors: Sequence[CellFactor]) -> Mapping[str, int]:
@@ -490,8 +497,8 @@ def counts(factors: Sequence[CellFactor]) -> Mapping[str, int]:
     return {"better": better, "same": len(factors) - better - worse, "worse": worse}
 
 
-def _group(one: CellFactor) -> tuple[str, int]:
-    return one.cell.collective, one.cell.ranks
+def _group(factor: CellFactor) -> tuple[str, int]:
+    return factor.cell.collective, factor.cell.ranks
 
 
 # What a cell is promised to gain in further launches, in the worst of all ways in which people time a collective.
@@ -537,12 +544,12 @@ def promises(factors: Sequence[CellFactor]) -> list[Promise]:
     cells: dict[CollectiveCell, list[CellFactor]] = {}
     for factor in factors:
         cells.setdefault(factor.cell, []).append(factor)
-    return [Promise(cell, tuple(found), found[0].pick) for cell, found in sorted(cells.items())]
+    return [Promise(cell, tuple(of_cell), of_cell[0].pick) for cell, of_cell in sorted(cells.items())]
 
 
 def broken(factors: Sequence[CellFactor]) -> set[Pick]:
     """Picks whose cells can't be promised anything."""
-    return {one.pick for one in promises(factors) if one.pick is not None and not one.holds}
+    return {promise.pick for promise in promises(factors) if promise.pick is not None and not promise.holds}
 
 
 # What each step of a tuning may take of its budget. Pure but for the clock.

@@ -84,14 +84,13 @@ def export_lines(variables: Mapping[str, str]) -> list[str]:
 
 def preload_beside(engine: Path) -> Path | None:
     """The library next to an engine, where ld.so can be asked for it."""
-    found = engine.parent / LIBRARY
-    return found if found.is_file() and not any(letter in str(found) for letter in " :") else None
+    library = engine.parent / LIBRARY
+    return library if library.is_file() and not any(letter in str(library) for letter in " :") else None
 
 
 def _of_library(
     folder: Path, library: str, chosen: Sequence[Range], mpi: Mpi, environ: Mapping[str, str]
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Its own files and variables."""
     if not chosen:
         return {}, {}
     if library == "mpich":
@@ -105,9 +104,9 @@ def _of_library(
 
 def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:
     for soname in _SONAMES:
-        found = library_file(mpi, soname, mpi.environ(environ))
-        if found is not None:
-            return Path(os.path.realpath(found)).read_bytes()
+        library = library_file(mpi, soname, mpi.environ(environ))
+        if library is not None:
+            return Path(os.path.realpath(library)).read_bytes()
     raise EnvironmentFailure(
         f"{mpi.identity}: its library file, whose tables the tuning starts from, was not found; install it, or "
         "tune another MPI with --mpi"

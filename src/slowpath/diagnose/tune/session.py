@@ -54,7 +54,7 @@ def trials(results: Results, request: TuneRequest, ranks: int) -> dict[Collectiv
     forced = {
         f"forced {n + 1}": chosen for n, (chosen, _) in enumerate(environments(request.library, request.collectives))
     }
-    found: dict[CollectiveCell, list[WayTrial]] = {}
+    by_cell: dict[CollectiveCell, list[WayTrial]] = {}
     for cell in results.cells:
         metric = cell.metrics.get(TOGETHER.metric)
         estimate = metric.phases.get("steady") if metric is not None else None
@@ -64,25 +64,25 @@ def trials(results: Results, request: TuneRequest, ranks: int) -> dict[Collectiv
         place, way = cell_of(cell, ranks), cell.parameters["way"]
         algorithm = forced.get(cell.environment, {}).get(place.collective)
         if way != "library":
-            found.setdefault(place, []).append(WayTrial("mockup", way, time_s))
+            by_cell.setdefault(place, []).append(WayTrial("mockup", way, time_s))
         elif algorithm is not None:
-            found.setdefault(place, []).append(WayTrial("algorithm", algorithm, time_s))
+            by_cell.setdefault(place, []).append(WayTrial("algorithm", algorithm, time_s))
         else:
-            found.setdefault(place, []).append(WayTrial(None, "", time_s))
-    return found
+            by_cell.setdefault(place, []).append(WayTrial(None, "", time_s))
+    return by_cell
 
 
 def factors(results: Results, ranks: int) -> list[CellFactor]:
     """Of a run with contrasts: those of the file as a whole."""
     cells = {cell.cell: cell for cell in results.cells}
-    found: list[CellFactor] = []
+    measured: list[CellFactor] = []
     for contrast in results.contrasts:
         cell = cells[contrast.b.cell]
         view = view_of(cell.parameters, contrast.metric)
         if view is not None and contrast.pairs and contrast.axis == "environment" and contrast.b.value == TUNED:
             pairs = tuple((a_s, b_s) for a_s, b_s in contrast.pairs)
-            found.append(CellFactor(cell_of(cell, ranks), pairs, view=view.name))
-    return found
+            measured.append(CellFactor(cell_of(cell, ranks), pairs, view=view.name))
+    return measured
 
 
 def cell_of(cell: CellResult, ranks: int) -> CollectiveCell:
@@ -102,16 +102,16 @@ def between(grid: Grid, picks: Sequence[Pick]) -> Grid:
 
     Args: picks: of one number of ranks.
     """
-    chosen = {(one.collective, one.bytes): (one.kind, one.name) for one in picks}
-    found: dict[str, list[int]] = {}
+    chosen = {(pick.collective, pick.bytes): (pick.kind, pick.name) for pick in picks}
+    by_collective: dict[str, list[int]] = {}
     for collective, lengths in grid.items():
         for low, high in pairwise(sorted(lengths)):
             if chosen.get((collective, low)) == chosen.get((collective, high)):
                 continue
             length = middle(low, high)
             if length is not None:
-                found.setdefault(collective, []).append(length)
-    return found
+                by_collective.setdefault(collective, []).append(length)
+    return by_collective
 
 
 def middle(low: int, high: int) -> int | None:
@@ -222,8 +222,8 @@ class Session:
         chosen: list[Pick] = []
         grids: dict[int, Grid] = {}
         for ranks in self.request.ranks:
-            found, grids[ranks] = self._chosen(ranks)
-            chosen += found
+            picked, grids[ranks] = self._chosen(ranks)
+            chosen += picked
         return self._verified(self._proven(chosen, measured_of(grids)), grids)
 
     def _chosen(self, ranks: int) -> tuple[list[Pick], Grid]:
@@ -231,9 +231,9 @@ class Session:
         grid, bind = whole(self.request, ranks), self.bind(ranks)
         results = self._measured(f"choose-{ranks}", choosing(self.request, bind, grid), ranks)
         ways = trials(results, self.request, ranks)
-        found = picks(ways)
+        picked = picks(ways)
         for number in range(1, MOST_STEPS + 1):
-            more = {} if self.request.uses else between(grid, found)
+            more = {} if self.request.uses else between(grid, picked)
             if not more:
                 break
             cells = _cells(sum(map(len, more.values())))
@@ -244,11 +244,11 @@ class Session:
                 break
             results = finer
             ways, grid = {**ways, **trials(results, self.request, ranks)}, joined(grid, more)
-            found = picks(ways)
+            picked = picks(ways)
         if self.preload is None:  # nothing puts a mock-up in place
-            found = [one for one in found if one.kind == "algorithm"]
-        self.tell(f"{ranks} ranks: {_cells(len(found))} have a way that seems 5 % faster; proving it now")
-        return found, grid
+            picked = [pick for pick in picked if pick.kind == "algorithm"]
+        self.tell(f"{ranks} ranks: {_cells(len(picked))} have a way that seems 5 % faster; proving it now")
+        return picked, grid
 
     def _proven(self, chosen: Sequence[Pick], measured: Measured) -> list[Pick]:
         """Their cells alone, by the files as they will be used; once more where that leaves it open."""
@@ -256,7 +256,7 @@ class Session:
         variables = written(folder, self.request, chosen, measured, self.mpi, self.environ, self.preload)
         kept: list[Pick] = []
         for ranks in self.request.ranks:
-            open_, runs = [one for one in chosen if one.ranks == ranks], list[list[CellFactor]]()
+            open_, runs = [pick for pick in chosen if pick.ranks == ranks], list[list[CellFactor]]()
             for number in range(1, MOST_PROOFS + 1):
                 if not open_:
                     break
@@ -265,8 +265,8 @@ class Session:
                     break
                 campaign = comparing(self.request, grid_of(open_), variables, self.bind(ranks), self.request.rounds)
                 runs.append(factors(self._measured(f"prove-{number}-{ranks}", campaign, ranks, variables), ranks))
-                found = with_picks(pooled(runs), [one for one in chosen if one.ranks == ranks])
-                open_ = [one.pick for one in found if one.pick in open_ and one.promising]
+                joint = with_picks(pooled(runs), [pick for pick in chosen if pick.ranks == ranks])
+                open_ = [factor.pick for factor in joint if factor.pick in open_ and factor.promising]
             kept += proven(with_picks(pooled(runs), chosen))
         self.tell(f"{_cells(len(kept))} of {len(chosen)} proven to be faster")
         return kept
@@ -278,7 +278,7 @@ class Session:
         runs together speak against goes.
         """
         runs: list[list[CellFactor]] = []
-        found: list[CellFactor] = []
+        seen: list[CellFactor] = []
         gone: set[Pick] = set()
         measured = measured_of(grids)
         for number in range(1, MOST_VERIFICATIONS + 1):
@@ -292,28 +292,27 @@ class Session:
                 )
                 break
             runs.append(self._verification(number, grids, variables))
-            found = with_picks(pooled(runs), kept)
-            gone = to_go(found) | broken(found) | unseen(found, kept)
+            seen = with_picks(pooled(runs), kept)
+            gone = to_go(seen) | broken(seen) | unseen(seen, kept)
             if not gone:
-                return Tuned(tuple(found), tuple(kept), variables, (), measured)
+                return Tuned(tuple(seen), tuple(kept), variables, (), measured)
             if len(runs) > 1:
                 self.tell(f"{_cells(len(gone))} not confirmed: the library's own choice is kept there")
-                kept, runs = [one for one in kept if one not in gone], []
-        kept = [one for one in kept if one not in gone]
+                kept, runs = [pick for pick in kept if pick not in gone], []
+        kept = [pick for pick in kept if pick not in gone]
         variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
-        left = tuple(with_picks(found, kept))
+        left = tuple(with_picks(seen, kept))
         return Tuned(left, tuple(kept), variables, tuple(sorted(gone)), measured)
 
     def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[CellFactor]:
-        found: list[CellFactor] = []
+        measured: list[CellFactor] = []
         for ranks in self.request.ranks:
             rounds = self.request.verifying_rounds
             campaign = comparing(self.request, grids[ranks], variables, self.bind(ranks), rounds, views=VIEWS)
-            found += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)
-        return found
+            measured += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)
+        return measured
 
     def _is_spent(self) -> bool:
-        """Whether the budget is over but for what no step can do without."""
         left_s = self.shares.left_s()
         return left_s is not None and left_s < LEAST_S
 
@@ -384,9 +383,9 @@ class Session:
         return self.prepared(campaign, ranks, rounds=min(_LEAST_ROUNDS, campaign.rounds))
 
 
-def unseen(found: Sequence[CellFactor], checked: Sequence[Pick]) -> set[Pick]:
+def unseen(measured: Sequence[CellFactor], checked: Sequence[Pick]) -> set[Pick]:
     """Return what no launch of the verification was about: the budget ended it before, or its launches failed."""
-    return set(checked) - {one.pick for one in found if one.pick is not None}
+    return set(checked) - {factor.pick for factor in measured if factor.pick is not None}
 
 
 def found_preload(prepared: PreparedRun) -> Path | None:

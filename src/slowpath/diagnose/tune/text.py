@@ -31,15 +31,17 @@ _FREE_SHARE = 0.5  # of the processors that others may use before the machine is
 
 # One for each way of timing: those that share cells share a column.
 COLUMNS = tuple(
-    view for number, view in enumerate(VIEWS) if all(view.parameters != one.parameters for one in VIEWS[:number])
+    view
+    for number, view in enumerate(VIEWS)
+    if all(view.parameters != earlier.parameters for earlier in VIEWS[:number])
 )
 
 
 def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     """The whole text."""
-    found = promises(tuned.factors)
-    shown = [*promised_table(found, request.uses), *_covered(request, tuned)]
-    shown += _gains(request, tuned, found)
+    promised = promises(tuned.factors)
+    shown = [*promised_table(promised, request.uses), *_covered(request, tuned)]
+    shown += _gains(request, tuned, promised)
     if not tuned.picks and tuned.unverified:
         count = len(tuned.unverified)
         return [
@@ -81,54 +83,59 @@ def _covered(request: TuneRequest, tuned: Tuned) -> list[str]:
     """Which lengths are chosen for, and which of them were measured."""
     kinds: tuple[Kind, ...] = ("algorithm", "mockup")
     classes = bool(request.uses)
-    chosen = [one for kind in kinds for one in ranges(tuned.picks, kind, tuned.measured, classes=classes)]
-    found = [one for one in chosen if one.collective != "barrier"]
-    if not found:
+    chosen = [span for kind in kinds for span in ranges(tuned.picks, kind, tuned.measured, classes=classes)]
+    covered = [span for span in chosen if span.collective != "barrier"]
+    if not covered:
         return []
     shown = [
         "",
         "Lengths that the files choose for, including those between measured neighbours with the same choice:",
     ]
-    for one in sorted(found, key=lambda picked: (picked.collective, picked.ranks, picked.first)):
-        lengths = ", ".join(map(format_bytes, one.measured))
-        span = " to ".join(map(format_bytes, dict.fromkeys((one.first, one.last))))
-        shown.append(f"  {one.collective}, {one.ranks} ranks: {one.name} for {span} (measured: {lengths})")
+    for picked_range in sorted(covered, key=lambda picked: (picked.collective, picked.ranks, picked.first)):
+        lengths = ", ".join(map(format_bytes, picked_range.measured))
+        span = " to ".join(map(format_bytes, dict.fromkeys((picked_range.first, picked_range.last))))
+        shown.append(
+            f"  {picked_range.collective}, {picked_range.ranks} ranks: {picked_range.name} for {span} (measured: {lengths})"
+        )
     return shown
 
 
-def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list[str]:
+def _gains(request: TuneRequest, tuned: Tuned, promised: Sequence[Promise]) -> list[str]:
     """All cells as they were measured, those that take another way by themselves, and what got worse."""
-    if not found:
+    if not promised:
         return []
     launches = max(len(factor.pairs) for factor in tuned.factors)
-    changed = [one for one in found if one.pick is not None]
+    changed = [promise for promise in promised if promise.pick is not None]
     shown = [
         "",
-        f"{request.identity}: {len(found)} cells measured again, {launches} launches with the files and as many "
+        f"{request.identity}: {len(promised)} cells measured again, {launches} launches with the files and as many "
         "without; speedup (geometric mean):",
     ]
     for view in VIEWS:
         mine = [factor for factor in tuned.factors if factor.view == view.name]
-        mean, of_changed = geometric_mean(mine), geometric_mean([one for one in mine if one.pick is not None])
+        mean, of_changed = (
+            geometric_mean(mine),
+            geometric_mean([promise for promise in mine if promise.pick is not None]),
+        )
         if mean is not None:
             taken = "" if of_changed is None else f"; the {len(changed)} that take another way {_mean(of_changed)}"
             shown.append(f"  {view.name}: {_mean(mean)}{taken}")
-    least = sorted(one.times_faster for one in changed if one.times_faster is not None)
+    least = sorted(promise.times_faster for promise in changed if promise.times_faster is not None)
     if least:
         shown.append(
             f"promised for further launches, in the worst view: {least[0]:.2f} to {least[-1]:.2f} times faster"
         )
-    shown += _of_program(request, found)
+    shown += _of_program(request, promised)
     number = counts(tuned.factors)
     longer = [factor for factor in tuned.factors if factor.ratio > WORSE_RATIO]
-    worst = max(tuned.factors, key=lambda one: one.ratio)
+    worst = max(tuned.factors, key=lambda factor: factor.ratio)
     shown.append(
         f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, of {len(tuned.factors)} "
         f"by whole intervals; {len(longer)} took over 2 % longer in these launches, the worst "
         f"{name_of(worst.cell)} {worst.view}: {_factor(worst)}"
     )
     if tuned.unverified:
-        cells = ", ".join(f"{one.collective} {format_bytes(one.bytes)}" for one in tuned.unverified)
+        cells = ", ".join(f"{cell.collective} {format_bytes(cell.bytes)}" for cell in tuned.unverified)
         shown.append(f"removed after the last verification, so the final files were not measured: {cells}")
     return shown
 
@@ -139,48 +146,48 @@ def _mean(mean: Mean) -> str:
     return f"{mean.ratio:.3f} [{mean.interval[0]:.3f}, {mean.interval[1]:.3f}]"
 
 
-def promised_table(found: Sequence[Promise], uses: Sequence[Use] = ()) -> list[str]:
+def promised_table(promised: Sequence[Promise], uses: Sequence[Use] = ()) -> list[str]:
     """A row for each cell: what it takes, how much faster it is in each view, and what is promised.
 
     Args: uses: of a program: its seconds stand in front, most first.
     """
-    if not found:
+    if not promised:
         return []
     rows = [("cell", "default", "tuned", "by", *(view.name for view in COLUMNS), "promised")]
     if uses:
         rows = [("program", *rows[0], "saves at least")]
     order = {CollectiveCell(use.collective, use.ranks, use.bytes): use for use in uses}
-    for one in sorted(found, key=lambda promise: -order[promise.cell].seconds if promise.cell in order else 0):
-        first = one.seen(AFTER_BARRIER.name) or one.factors[0]
-        least = "" if one.pick is None or one.times_faster is None else f"{one.times_faster:.2f}"
-        seen = [_seen(one, view) for view in COLUMNS]
+    for promise in sorted(promised, key=lambda promise: -order[promise.cell].seconds if promise.cell in order else 0):
+        first = promise.seen(AFTER_BARRIER.name) or promise.factors[0]
+        least = "" if promise.pick is None or promise.times_faster is None else f"{promise.times_faster:.2f}"
+        seen = [_seen(promise, view) for view in COLUMNS]
         row = (
-            name_of(one.cell),
+            name_of(promise.cell),
             *_times(first),
-            one.pick.name if one.pick else "the library's own choice",
+            promise.pick.name if promise.pick else "the library's own choice",
             *seen,
             least,
         )
         if uses:
-            use = order.get(one.cell)
-            row = (format_time(use.seconds) if use else "", *row, format_time(_saved_s(one, use)) if least else "")
+            use = order.get(promise.cell)
+            row = (format_time(use.seconds) if use else "", *row, format_time(_saved_s(promise, use)) if least else "")
         rows.append(row)
     return _aligned(rows)
 
 
-def _saved_s(one: Promise, use: Use | None) -> float:
+def _saved_s(promise: Promise, use: Use | None) -> float:
     """What the program's calls take less, by the promise."""
-    if use is None or one.pick is None or one.times_faster is None:
+    if use is None or promise.pick is None or promise.times_faster is None:
         return 0.0
-    return use.seconds * (1 - 1 / one.times_faster)
+    return use.seconds * (1 - 1 / promise.times_faster)
 
 
-def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
+def _of_program(request: TuneRequest, promised: Sequence[Promise]) -> list[str]:
     """What the program as a whole has of it."""
     if not request.uses:
         return []
     uses = {CollectiveCell(use.collective, use.ranks, use.bytes): use for use in request.uses}
-    saved_s = sum(_saved_s(one, uses.get(one.cell)) for one in found)
+    saved_s = sum(_saved_s(promise, uses.get(promise.cell)) for promise in promised)
     all_s = sum(use.seconds for use in request.uses)
     return [
         f"{request.program}: a rank spends {format_time(all_s)} in these collectives; the promises save at least "
@@ -188,11 +195,11 @@ def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
     ]
 
 
-def _seen(one: Promise, column: TimedView) -> str:
+def _seen(promise: Promise, column: TimedView) -> str:
     """The least of the views that share the column's cells."""
     names = [view.name for view in VIEWS if view.parameters == column.parameters]
-    found = [factor for factor in one.factors if factor.view in names]
-    return _factor(min(found, key=lambda factor: factor.at_least or 0.0)) if found else ""
+    in_views = [factor for factor in promise.factors if factor.view in names]
+    return _factor(min(in_views, key=lambda factor: factor.at_least or 0.0)) if in_views else ""
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -200,8 +207,8 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _times(one: CellFactor) -> tuple[str, str]:
-    return format_time(one.default_s), format_time(one.tuned_s)
+def _times(factor: CellFactor) -> tuple[str, str]:
+    return format_time(factor.default_s), format_time(factor.tuned_s)
 
 
 def name_of(cell: CollectiveCell) -> str:
@@ -210,9 +217,9 @@ def name_of(cell: CollectiveCell) -> str:
     return f"{cell.collective}{length}, {cell.ranks} ranks"
 
 
-def _factor(one: CellFactor) -> str:
+def _factor(factor: CellFactor) -> str:
     """Default over tuned with its interval."""
-    if one.interval is None:
-        return f"{one.times_faster:.2f}"
-    low, high = one.interval
-    return f"{one.times_faster:.2f} [{1 / high:.2f}, {1 / low:.2f}]" if low > 0 else f"{one.times_faster:.2f}"
+    if factor.interval is None:
+        return f"{factor.times_faster:.2f}"
+    low, high = factor.interval
+    return f"{factor.times_faster:.2f} [{1 / high:.2f}, {1 / low:.2f}]" if low > 0 else f"{factor.times_faster:.2f}"

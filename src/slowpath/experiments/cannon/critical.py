@@ -69,10 +69,10 @@ def with_moves(
         if variant != REFERENCE
         for name, share in SHARES.items()
     }
-    tested = {key: one.p for key, one in moved.items() if one is not None and one.p is not None}
+    tested = {key: move.p for key, move in moved.items() if move is not None and move.p is not None}
     corrected: Sequence[float] = [float(p) for p in benjamini_hochberg(list(tested.values()))] if tested else []
     adjusted = dict(zip(tested, corrected, strict=True))
-    found = []
+    moved_variants = []
     for variant in variants:
         entries = own.get(variant.variant, {})
         for name, entry in entries.items():
@@ -80,8 +80,8 @@ def with_moves(
                 move = _move(entry, reference[name], moved[key], adjusted.get(key))
                 move = move or _beyond(group, measured, variant.variant, entry, reference[name])
                 entries = {**entries, name: replace(entry, move=move)}
-        found.append(replace(variant, critical_n=entries))
-    return found
+        moved_variants.append(replace(variant, critical_n=entries))
+    return moved_variants
 
 
 def crossing(curve: Curve, share: float) -> float | NoCrossing:
@@ -109,10 +109,10 @@ def _critical(
     group: CellGroup, measured: Measured, points: Sequence[CannonPoint], variant: str, share: float
 ) -> CriticalN:
     known = [(point.n, point.exposed_ratio.value) for point in points if point.exposed_ratio]
-    found = crossing(known, share)
-    if isinstance(found, NoCrossing):
+    crossed = crossing(known, share)
+    if isinstance(crossed, NoCrossing):
         unknown = [] if known else [point.exposed_ratio_reason for point in points if not point.exposed_ratio]
-        why = unknown[0] if unknown else found.text
+        why = unknown[0] if unknown else crossed.text
         return CriticalN(share=share, n=None, interval=None, interval_kind=None, level=None, launches=0, reason=why)
     by_round = _by_round(group, measured, variant, share)
     each = [value for value in by_round.values() if not isinstance(value, NoCrossing)]
@@ -121,7 +121,7 @@ def _critical(
     kind = spread.kind if spread else f"{missing} of {missing + len(each)} launches have no crossing, no interval"
     return CriticalN(
         share=share,
-        n=found,
+        n=crossed,
         interval=spread.interval if spread else None,
         interval_kind=kind,
         level=spread.level if spread else None,
@@ -154,22 +154,26 @@ def _ratio(group: CellGroup, measured: Measured, variant: str, share: float) -> 
 
 
 def _move(
-    found: CriticalN, reference: CriticalN, ratio: ContrastEstimate | None, p_adjusted: float | None
+    critical: CriticalN, reference: CriticalN, ratio: ContrastEstimate | None, p_adjusted: float | None
 ) -> CriticalMove | None:
     """None: no ratio of the two is known."""
-    if ratio is None or found.n is None or reference.n is None:
+    if ratio is None or critical.n is None or reference.n is None:
         return None
     verdict = judge(ratio, p_adjusted)
     word = {"slower": "higher", "faster": "lower", "same": "stays"}.get(verdict.word, "undecided")
     return CriticalMove(word=word, over=value_of(ratio), reason=verdict.reason)
 
 
-def _beyond(group: CellGroup, measured: Measured, variant: str, found: CriticalN, reference: CriticalN) -> CriticalMove:
+def _beyond(
+    group: CellGroup, measured: Measured, variant: str, critical: CriticalN, reference: CriticalN
+) -> CriticalMove:
     """Beyond the measured n in every round, while the reference's interval lies inside: that is a move, of no known
     length.
     """
-    mine = list(_by_round(group, measured, variant, found.share).values())
-    why = found.reason or (f"{REFERENCE}: {reference.reason}" if reference.reason else "some launches have no crossing")
+    mine = list(_by_round(group, measured, variant, critical.share).values())
+    why = critical.reason or (
+        f"{REFERENCE}: {reference.reason}" if reference.reason else "some launches have no crossing"
+    )
     ends = reference.interval if reference.level is not None else None
     word = "undecided"
     if mine and ends:
@@ -181,7 +185,7 @@ def _beyond(group: CellGroup, measured: Measured, variant: str, found: CriticalN
 
 
 def _all_lie(crossings: Sequence[float | NoCrossing], where: Literal["below", "above"]) -> bool:
-    return all(isinstance(one, NoCrossing) and one.where == where for one in crossings)
+    return all(isinstance(crossed, NoCrossing) and crossed.where == where for crossed in crossings)
 
 
 # Parameters, MPI, environment, the campaign's placement, copy, variant.
@@ -233,31 +237,31 @@ def scaling(
                 continue
             key: _Family = (shared, group.mpi, group.environment, name, group.copy, variant.variant)
             families.setdefault(key, []).extend(_Spot(own, group, variant.variant, point) for point in variant.points)
-    found = []
+    rows = []
     for key, spots in families.items():
         for kind, by in (("strong", _by_order(spots)), ("weak", _by_block(spots))):
-            found += [
+            rows += [
                 _curve(kind, key[3], curve, measured, effect)
                 for curve in by.values()
                 if len({spot.group.ranks for spot in curve}) >= FEWEST
             ]
-    return sorted(found, key=lambda one: one.kind)
+    return sorted(rows, key=lambda row: row.kind)
 
 
 def _by_order(spots: Sequence[_Spot]) -> Mapping[int, list[_Spot]]:
-    found: dict[int, list[_Spot]] = {}
+    by_order: dict[int, list[_Spot]] = {}
     for spot in spots:
-        found.setdefault(spot.point.n, []).append(spot)
-    return found
+        by_order.setdefault(spot.point.n, []).append(spot)
+    return by_order
 
 
 def _by_block(spots: Sequence[_Spot]) -> Mapping[int, list[_Spot]]:
     """Whole blocks alone: with 2 ranks and no square grid n / sqrt(P) is none, and close is not equal."""
-    found: dict[int, list[_Spot]] = {}
+    by_block: dict[int, list[_Spot]] = {}
     for spot in spots:
         if abs(spot.block - round(spot.block)) < 1e-9:
-            found.setdefault(round(spot.block), []).append(spot)
-    return found
+            by_block.setdefault(round(spot.block), []).append(spot)
+    return by_block
 
 
 def _curve(kind: str, placement: str, spots: Sequence[_Spot], measured: Measured, effect: float) -> CannonScaling:

@@ -187,7 +187,7 @@ def distribution(
 ) -> list[CannonDistribution]:
     """Cells whose inputs are moved, each with its twin whose inputs are not. ranks_of: placement -> ranks."""
     twins = {_facts(group, IN_PLACE): group for group in groups if _source(group) == IN_PLACE}
-    found = []
+    rows = []
     for group in groups:
         source, ranks = _source(group), ranks_of(group.placement)
         twin = twins.get(_facts(group, IN_PLACE))
@@ -195,8 +195,8 @@ def distribution(
             continue
         for variant, n in group.cells:
             if (variant, n) in twin.cells and "multiply_s" in entries[group.cells[variant, n].cell].metrics:
-                found.append(_one(group, twin, variant, n, ranks, measured, entries, effect))
-    return sorted(found, key=lambda one: (one.source, one.variant, one.n))
+                rows.append(_one(group, twin, variant, n, ranks, measured, entries, effect))
+    return sorted(rows, key=lambda row: (row.source, row.variant, row.n))
 
 
 def _one(
@@ -233,8 +233,8 @@ def _one(
 
 
 def _steady_s(entries: Entries, cell: int, metric: str) -> float | None:
-    found = entries[cell].estimate(metric, "steady")
-    return found.value if found else None
+    estimate = entries[cell].estimate(metric, "steady")
+    return estimate.value if estimate else None
 
 
 def _source(group: CellGroup) -> str:
@@ -260,7 +260,7 @@ def kernels(groups: Sequence[CellGroup], measured: Measured, entries: Entries, e
     for group in groups:
         others = tuple(sorted((name, value) for name, value in group.parameters.items() if name != "kernel"))
         alike.setdefault((others, group.mpi, group.environment, group.placement, group.copy), []).append(group)
-    found = []
+    rows = []
     for members in alike.values():
         by_kernel = {group.parameters["kernel"]: group for group in members if "kernel" in group.parameters}
         for n in sorted({n for group in members for n in group.n}):
@@ -269,7 +269,7 @@ def kernels(groups: Sequence[CellGroup], measured: Measured, entries: Entries, e
             made = _at(by_kernel, variant, n, measured, entries, effect)
             if len(made) > 1:
                 first = members[0]
-                found.append(
+                rows.append(
                     CannonKernels(
                         n=n,
                         variant=variant,
@@ -280,14 +280,14 @@ def kernels(groups: Sequence[CellGroup], measured: Measured, entries: Entries, e
                         kernels=made,
                     )
                 )
-    return found
+    return rows
 
 
 def _at(
     by_kernel: dict[str, CellGroup], variant: str, n: int, measured: Measured, entries: Entries, effect: float
 ) -> list[CannonKernel]:
     base = by_kernel.get(BASE)
-    found = []
+    rows = []
     for name, group in by_kernel.items():
         cell = group.cells.get((variant, n))
         time = steady(entries[cell.cell], METRIC) if cell else None
@@ -299,7 +299,7 @@ def _at(
                 rounds_of(measured, group, variant, n, METRIC), rounds_of(measured, base, variant, n, METRIC), effect
             )
         why = f"{BASE} is what the others are compared with" if name == BASE else f"{BASE} was not measured with it"
-        found.append(
+        rows.append(
             CannonKernel(
                 kernel=name,
                 cell=cell.cell,
@@ -308,7 +308,7 @@ def _at(
                 over_base_reason=None if ratio else why,
             )
         )
-    return found
+    return rows
 
 
 COMMUNICATION = ("issue", "wait", "copy", "synchronise", "skew", "distribute", "gather")
@@ -329,24 +329,28 @@ def waits(
     inside = [interval for interval in intervals if interval.part not in ("generate", "total")]
     if not inside:
         return []
-    length_s = max(one.end_s for one in inside) - min(one.begin_s for one in inside)
+    length_s = max(interval.end_s for interval in inside) - min(interval.begin_s for interval in inside)
     came: dict[tuple[int, int], float] = {}
-    for one in inside:
-        if one.part in COMMUNICATION:
-            key = one.rank, one.step
-            came[key] = min(came.get(key, one.begin_s), one.begin_s)
-    ranks = sorted({one.rank for one in inside})
-    found = []
-    for one in inside:
-        if one.part not in BLOCKING:
+    for interval in inside:
+        if interval.part in COMMUNICATION:
+            key = interval.rank, interval.step
+            came[key] = min(came.get(key, interval.begin_s), interval.begin_s)
+    ranks = sorted({interval.rank for interval in inside})
+    waits_seen = []
+    for interval in inside:
+        if interval.part not in BLOCKING:
             continue
-        candidates = _candidates(one.rank, one.part, ranks, grid)
-        arrivals = [(came[rank, one.step], rank) for rank in candidates if (rank, one.step) in came]
+        candidates = _candidates(interval.rank, interval.part, ranks, grid)
+        arrivals = [(came[rank, interval.step], rank) for rank in candidates if (rank, interval.step) in came]
         # Whoever came after the wait was over was not waited for.
-        until_s, last = max((a for a in arrivals if a[0] <= one.end_s), default=(one.begin_s, one.rank))
-        if until_s - one.begin_s >= least * length_s:
-            found.append(TimelineWait(rank=one.rank, last=last, step=one.step, begin_s=one.begin_s, until_s=until_s))
-    return found
+        until_s, last = max((a for a in arrivals if a[0] <= interval.end_s), default=(interval.begin_s, interval.rank))
+        if until_s - interval.begin_s >= least * length_s:
+            waits_seen.append(
+                TimelineWait(
+                    rank=interval.rank, last=last, step=interval.step, begin_s=interval.begin_s, until_s=until_s
+                )
+            )
+    return waits_seen
 
 
 def _candidates(rank: int, part: str, ranks: Sequence[int], grid: tuple[int, int] | None) -> list[int]:
@@ -368,7 +372,7 @@ def best_at(group: CellGroup, n: int, variants: Sequence[str], measured: Measure
     for variant in variants:
         rounds = rounds_of(measured, group, variant, n)
         if variant not in YARDSTICKS and rounds:
-            times_s[variant] = estimate_over_launches([found.centre_s for _, found in rounds.values()]).value
+            times_s[variant] = estimate_over_launches([reduced.centre_s for _, reduced in rounds.values()]).value
     if not times_s:
         return CannonBest(n=n, variant=None, same=[], reason="none of them was measured")
     first = min(times_s, key=lambda variant: times_s[variant])
@@ -381,15 +385,17 @@ def best_at(group: CellGroup, n: int, variants: Sequence[str], measured: Measure
 
 def _slower(others: dict[str, ContrastEstimate | None]) -> set[str]:
     """Variants that are decidedly slower."""
-    known = {variant: found for variant, found in others.items() if found is not None and found.p is not None}
-    p_values = [found.p for found in known.values() if found.p is not None]
+    known = {
+        variant: estimate for variant, estimate in others.items() if estimate is not None and estimate.p is not None
+    }
+    p_values = [estimate.p for estimate in known.values() if estimate.p is not None]
     if not p_values:
         return set()
     adjusted = benjamini_hochberg(p_values)
     return {
         variant
-        for (variant, found), p in zip(known.items(), adjusted, strict=True)
-        if judge(found, float(p)).word == "slower"
+        for (variant, estimate), p in zip(known.items(), adjusted, strict=True)
+        if judge(estimate, float(p)).word == "slower"
     }
 
 
@@ -429,18 +435,18 @@ def build_cannon(
 
     Args: cells, skipped: as in results.json.
     """
-    found = groups(plan.cells)
+    cell_groups = groups(plan.cells)
     entries = {cell.cell: cell for cell in cells}
     whys = {row.cell: row.reason for row in reversed(skipped)}
-    if not found:
+    if not cell_groups:
         return None
-    made = [_group(group, plan, measurements, entries, whys) for group in found]
+    made = [_group(group, plan, measurements, entries, whys) for group in cell_groups]
     by_series, effect = measurements.by_series, plan.minimum_effect
     return CannonResults(
         groups=made,
-        distribution=distribution(found, plan.ranks_of, by_series, entries, effect),
-        kernels=kernels(found, by_series, entries, effect),
-        scaling=scaling(found, made, plan.placements, by_series, effect),
+        distribution=distribution(cell_groups, plan.ranks_of, by_series, entries, effect),
+        kernels=kernels(cell_groups, by_series, entries, effect),
+        scaling=scaling(cell_groups, made, plan.placements, by_series, effect),
     )
 
 
@@ -553,22 +559,22 @@ def _timelines(group: CellGroup, timelines: Mapping[int, Timeline], grid: Cannon
     """Each variant's, for the largest n and for one in the middle."""
     shape = (grid.rows, grid.columns) if grid else None
     sizes = sorted({group.n[-1], group.n[(len(group.n) - 1) // 2]})
-    found = []
+    selected = []
     for (variant, n), cell in group.cells.items():
-        if n in sizes and (one := timelines.get(cell.cell)):
-            found.append(
+        if n in sizes and (timeline := timelines.get(cell.cell)):
+            selected.append(
                 CannonTimeline(
                     variant=variant,
                     n=n,
                     cell=cell.cell,
-                    launch=one.launch,
-                    repetition=one.repetition,
-                    multiply_s=one.length_s,
-                    clock_hz=one.clock_hz,
-                    one_clock=one.one_clock,
-                    intervals=one.intervals,
-                    waits=tuple(waits(one.intervals, shape)) if one.one_clock else (),
-                    reason=one.reason,
+                    launch=timeline.launch,
+                    repetition=timeline.repetition,
+                    multiply_s=timeline.length_s,
+                    clock_hz=timeline.clock_hz,
+                    one_clock=timeline.one_clock,
+                    intervals=timeline.intervals,
+                    waits=tuple(waits(timeline.intervals, shape)) if timeline.one_clock else (),
+                    reason=timeline.reason,
                 )
             )
-    return sorted(found, key=lambda one: one.n)
+    return sorted(selected, key=lambda timeline: timeline.n)

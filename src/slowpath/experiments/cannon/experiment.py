@@ -125,8 +125,8 @@ def multiply(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCon
     if isinstance(runs, Absent):
         return {"multiply_s": runs}
     length_s = runs.length_s(job.one_node)
-    found = disturbance(length_s, job.repetitions, job.take_turns)
-    clean = found.clean if isinstance(found, Disturbance) else None
+    disturbed = disturbance(length_s, job.repetitions, job.take_turns)
+    clean = disturbed.clean if isinstance(disturbed, Disturbance) else None
     return {
         "multiply_s": _series(length_s, clean),
         **_parts(p, runs, clean),
@@ -139,16 +139,16 @@ def _series(values: Floats, clean: Mask | None) -> dict[str, MetricSamples]:
 
 
 def _parts(p: Mapping[str, str], runs: Runs, clean: Mask | None) -> Derived:
-    found: Derived = {}
+    parts: Derived = {}
     for number, part in PARTS.items():
         if number == TOTAL:
             continue
         spent_s = runs.mean_s(number)
         if spent_s is None:
-            found[f"{part}_s"] = Absent(f"variant {p.get('variant', 'of this cell')} has no part {part} here")
+            parts[f"{part}_s"] = Absent(f"variant {p.get('variant', 'of this cell')} has no part {part} here")
         else:
-            found[f"{part}_s"] = _series(spent_s, clean)
-    return found
+            parts[f"{part}_s"] = _series(spent_s, clean)
+    return parts
 
 
 def _exposed(runs: Runs, clean: Mask | None, job: LaunchContext) -> Derived:
@@ -197,13 +197,22 @@ def _name(group: CannonGroup) -> str:
 
 def _disturbed(cells: Sequence[CellResult]) -> list[Line]:
     """One line where not all repetitions were clean; a warning where some launches had too few clean ones."""
-    reported = [one for cell in cells if (one := cell.repetitions) and one.clean is not None]
-    every, clean = sum(one.all for one in reported), sum(one.clean or 0 for one in reported)
+    reported = [repetitions for cell in cells if (repetitions := cell.repetitions) and repetitions.clean is not None]
+    every, clean = (
+        sum(repetitions.all for repetitions in reported),
+        sum(repetitions.clean or 0 for repetitions in reported),
+    )
     if every == clean:
         return []
-    launches, by_clean = sum(one.launches for one in reported), sum(one.launches_of_clean for one in reported)
-    counts = {_SWITCHED: [one.switched for one in reported], _LOADED: [one.loaded for one in reported]}
-    known = {cause: [one for one in each if one is not None] for cause, each in counts.items()}
+    launches, by_clean = (
+        sum(repetitions.launches for repetitions in reported),
+        sum(repetitions.launches_of_clean for repetitions in reported),
+    )
+    counts = {
+        _SWITCHED: [repetitions.switched for repetitions in reported],
+        _LOADED: [repetitions.loaded for repetitions in reported],
+    }
+    known = {cause: [count for count in each if count is not None] for cause, each in counts.items()}
     causes = ", ".join(f"{sum(each)} {cause}" for cause, each in known.items() if each)
     text = f"{EXPERIMENT}: {every - clean} of {every} repetitions were disturbed ({causes})"
     if by_clean == launches:
@@ -230,8 +239,8 @@ _METRICS = (
 )
 
 
-def _study(found: Concluded) -> CannonResults | None:
-    return build_cannon(found.plan, found.measurements, found.cells, found.skipped)
+def _study(concluded: Concluded) -> CannonResults | None:
+    return build_cannon(concluded.plan, concluded.measurements, concluded.cells, concluded.skipped)
 
 
 CANNON = Experiment(

@@ -98,27 +98,27 @@ def computation(
     for (variant, n), cell in cells.items():
         if launches_of.get(cell.cell):
             largest[variant] = max(n, largest.get(variant, 0))
-    found = []
+    rows = []
     for variant, n in largest.items():
         cell_number = cells[variant, n].cell
-        found.append(_one(variant, n, cell_number, launches_of[cell_number]))
-    return _judged(found, launches_of)
+        rows.append(_one(variant, n, cell_number, launches_of[cell_number]))
+    return _judged(rows, launches_of)
 
 
 def _judged(
-    found: Sequence[CannonComputation], launches_of: Mapping[int, Sequence[LaunchComputation]]
+    rows: Sequence[CannonComputation], launches_of: Mapping[int, Sequence[LaunchComputation]]
 ) -> list[CannonComputation]:
     """The same with `follows`, by p values that are corrected together (Benjamini-Hochberg)."""
     tested: dict[int, float] = {}
-    for one in found:
-        p = mean(_known(launches_of[one.cell])).p() if one.interval is not None else None
+    for row in rows:
+        p = mean(_known(launches_of[row.cell])).p() if row.interval is not None else None
         if p is not None:
-            tested[one.cell] = p
+            tested[row.cell] = p
     corrected: Sequence[float] = [float(p) for p in benjamini_hochberg(list(tested.values()))] if tested else []
     adjusted = dict(zip(tested, corrected, strict=True))
     return [
-        replace(one, follows=(one.correlation or 0.0) < 0 and adjusted.get(one.cell, 1.0) <= SIGNIFICANCE)
-        for one in found
+        replace(row, follows=(row.correlation or 0.0) < 0 and adjusted.get(row.cell, 1.0) <= SIGNIFICANCE)
+        for row in rows
     ]
 
 
@@ -172,8 +172,8 @@ def timeline(runs: Runs, job: LaunchContext, launch: int, clean: Mask | None) ->
     if clean is not None and int(clean.sum()) >= ENOUGH_CLEAN:
         candidates = candidates[clean]
     chosen = int(candidates[np.argsort(length_s[candidates], kind="stable")[(candidates.size - 1) // 2]])
-    found = _intervals(runs, job, chosen)
-    intervals, reason = ([], found) if isinstance(found, str) else (found, None)
+    seen = _intervals(runs, job, chosen)
+    intervals, reason = ([], seen) if isinstance(seen, str) else (seen, None)
     clock_hz = over_repetitions(job.repetitions, chosen)
     return Timeline(launch, chosen, float(length_s[chosen]), job.one_node, intervals, reason, clock_hz)
 
@@ -184,7 +184,7 @@ def _intervals(runs: Runs, job: LaunchContext, repetition: int) -> list[Timeline
         return f"{count} intervals are too many to show; the record holds them"
     steps = _steps(job.intervals)
     starts = [int(runs.begin_ns[rank, TOTAL][repetition, 0]) for rank in range(runs.size)]
-    found = []
+    intervals = []
     for (rank, part), begins in runs.begin_ns.items():
         of_part = steps.get((rank, part), ())
         if len(of_part) != begins.shape[1]:
@@ -194,8 +194,8 @@ def _intervals(runs: Runs, job: LaunchContext, repetition: int) -> list[Timeline
         for step, begin, length in zip(of_part, begins[repetition], spent, strict=True):
             begin_s, end_s = (float(ns - zero_ns) * NS for ns in (begin, begin + length))
             name = PARTS.get(part, f"part {part}")
-            found.append(TimelineInterval(rank=rank, part=name, step=step, begin_s=begin_s, end_s=end_s))
-    return sorted(found, key=lambda one: (one.rank, one.begin_s, -one.end_s))
+            intervals.append(TimelineInterval(rank=rank, part=name, step=step, begin_s=begin_s, end_s=end_s))
+    return sorted(intervals, key=lambda interval: (interval.rank, interval.begin_s, -interval.end_s))
 
 
 def _steps(said: Sequence[Intervals]) -> dict[tuple[int, int], tuple[int, ...]]:
@@ -234,13 +234,13 @@ class Observed:
         self.repetitions_of.setdefault(cell, []).extend(job.repetitions)
         if (varies := of_launch(runs, job.repetitions)) is not None:
             self.computations.setdefault(cell, []).append(varies)
-        found = disturbance(runs.length_s(job.one_node), job.repetitions, job.take_turns)
-        if isinstance(found, Disturbance):
-            self.disturbances.setdefault(cell, []).append(found)
+        disturbed = disturbance(runs.length_s(job.one_node), job.repetitions, job.take_turns)
+        if isinstance(disturbed, Disturbance):
+            self.disturbances.setdefault(cell, []).append(disturbed)
         else:
-            self.why_not.setdefault(cell, found)
+            self.why_not.setdefault(cell, disturbed)
         if cell not in self.timelines:
-            clean = found.clean if isinstance(found, Disturbance) else None
+            clean = disturbed.clean if isinstance(disturbed, Disturbance) else None
             self.timelines[cell] = timeline(runs, job, launch, clean)
 
     def repetitions(self, cell: int) -> tuple[RepetitionCounts | None, str | None]:
@@ -248,6 +248,6 @@ class Observed:
         reported = self.disturbances.get(cell)
         if not reported:
             return None, self.why_not.get(cell, "no launch measured the cell")
-        found = counted(reported, ENOUGH_CLEAN)
-        whys = [why for count, why in ((found.switched, _TURNS), (found.loaded, _NO_LOAD)) if count is None]
-        return found, "; ".join(whys) or None
+        counts = counted(reported, ENOUGH_CLEAN)
+        whys = [why for count, why in ((counts.switched, _TURNS), (counts.loaded, _NO_LOAD)) if count is None]
+        return counts, "; ".join(whys) or None

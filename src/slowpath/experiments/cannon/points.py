@@ -65,14 +65,14 @@ def groups(cells: Sequence[Cell]) -> list[CellGroup]:
 
     A copy asks whether the same twice is the same, which is a contrast's question, and no other thing to multiply.
     """
-    found: dict[tuple[tuple[str, str], ...], dict[tuple[str, int], Cell]] = {}
+    by_condition: dict[tuple[tuple[str, str], ...], dict[tuple[str, int], Cell]] = {}
     for cell in cells:
         if cell.experiment != EXPERIMENT or not {*_AXES} <= cell.parameters.keys():
             continue
         key = tuple(_facts(cell).items())
-        found.setdefault(key, {}).setdefault((cell.parameters["variant"], int(cell.parameters["n"])), cell)
-    labels = _labels([dict(key) for key in found])
-    return [_group(members, label) for members, label in zip(found.values(), labels, strict=True)]
+        by_condition.setdefault(key, {}).setdefault((cell.parameters["variant"], int(cell.parameters["n"])), cell)
+    labels = _labels([dict(key) for key in by_condition])
+    return [_group(members, label) for members, label in zip(by_condition.values(), labels, strict=True)]
 
 
 def _group(members: dict[tuple[str, int], Cell], label: str) -> CellGroup:
@@ -209,16 +209,18 @@ def _of_multiply(part_s: float | None, multiply_s: Value, why: str | None) -> tu
 
 def steady(entry: CellResult, metric: str) -> Value | None:
     """The steady estimate of a metric as VALUE of docs/reference/results.md; None: the cell has none."""
-    found = entry.estimate(metric, "steady")
-    if found is None:
+    estimate = entry.estimate(metric, "steady")
+    if estimate is None:
         return None
-    kind, level = found.interval_kind, found.level
-    return Value(value=found.value, interval=found.interval, interval_kind=kind, level=level, launches=found.launches)
+    kind, level = estimate.interval_kind, estimate.level
+    return Value(
+        value=estimate.value, interval=estimate.interval, interval_kind=kind, level=level, launches=estimate.launches
+    )
 
 
 def _parts(entry: CellResult) -> dict[str, Value]:
-    found = {part: steady(entry, f"{part}_s") for number, part in PARTS.items() if number != TOTAL}
-    return {part: value for part, value in found.items() if value}
+    by_part = {part: steady(entry, f"{part}_s") for number, part in PARTS.items() if number != TOTAL}
+    return {part: value for part, value in by_part.items() if value}
 
 
 def _rate(multiply_s: Value, n: int) -> Value:
@@ -229,19 +231,23 @@ def _rate(multiply_s: Value, n: int) -> Value:
     return msgspec.structs.replace(multiply_s, value=operations / multiply_s.value, interval=turned)
 
 
-def _ratio(found: ContrastEstimate | None, variant: str, other: str) -> tuple[Value | None, str | None]:
+def _ratio(estimate: ContrastEstimate | None, variant: str, other: str) -> tuple[Value | None, str | None]:
     """The variant's ratio with the other one, or why there is none."""
     if variant == other:
         return None, f"{other} is what the others are compared with"
-    if found is None:
+    if estimate is None:
         return None, f"{other} was not measured in the same launches"
-    return value_of(found), None
+    return value_of(estimate), None
 
 
-def value_of(found: ContrastEstimate) -> Value:
+def value_of(estimate: ContrastEstimate) -> Value:
     """A ratio as VALUE of docs/reference/results.md."""
     return Value(
-        value=found.ratio, interval=found.interval, interval_kind=found.kind, level=found.level, launches=found.n
+        value=estimate.ratio,
+        interval=estimate.interval,
+        interval_kind=estimate.kind,
+        level=estimate.level,
+        launches=estimate.n,
     )
 
 
@@ -261,7 +267,7 @@ def own_cost(
     """
     timing_s, why = {}, {}
     for cell in (member.cell for member in group.cells.values()):
-        each = [found for launch in launches_of.get(cell, ()) if (found := _one(launch, cell, stamps)) is not None]
+        each = [cost for launch in launches_of.get(cell, ()) if (cost := _one(launch, cell, stamps)) is not None]
         if each:
             timing_s[cell] = statistics.median(each)
         else:
@@ -275,12 +281,12 @@ def own_cost(
 
 def _remarks(numbers: Sequence[int], launches_of: Mapping[int, Sequence[LaunchRecord]]) -> dict[int, str]:
     """What the engine says of a variant in the first launch that measured it."""
-    found: dict[int, str] = {}
+    remarks: dict[int, str] = {}
     for cell in numbers:
         notes = [note for launch in launches_of.get(cell, ())[:1] for note in launch.events.of(Note)]
         if remark := next((note.remark for note in notes if note.cell == cell and note.remark), None):
-            found[cell] = remark
-    return found
+            remarks[cell] = remark
+    return remarks
 
 
 def _one(launch: LaunchRecord, cell: int, stamps: Mapping[tuple[int, int], float]) -> float | None:

@@ -207,10 +207,10 @@ def _begin(log: Log, section: LogSection, *, of_two: bool) -> None:
 
 def _index(log: Log, number: int, text: str) -> int:
     """Number of an allocation or a message, of which no log has more than it may have times."""
-    found = _whole(log, number, text, 9)
-    if found >= MAX_ROWS:
-        raise _wrong(log, number, f"index {found} is over the {MAX_ROWS} times that a log may hold; restore the line")
-    return found
+    value = _whole(log, number, text, 9)
+    if value >= MAX_ROWS:
+        raise _wrong(log, number, f"index {value} is over the {MAX_ROWS} times that a log may hold; restore the line")
+    return value
 
 
 def _whole(log: Log, number: int, text: str, digits: int = 19) -> int:
@@ -421,7 +421,7 @@ def _contrasts_across(
         pairs = {
             name: (log_a.header.get(name, "none"), log_b.header.get(name, "none")) for name in ("mem_type", "touch")
         }
-        differ = [f"{name} ({one}, {other})" for name, (one, other) in pairs.items() if one != other]
+        differ = [f"{name} ({first}, {other})" for name, (first, other) in pairs.items() if first != other]
         unknown = not_stated(*conditions)
         differ += differences(*conditions)
         differ += ["file"] * (bool(unknown) or not differ)
@@ -469,12 +469,15 @@ def _conditions(plan: Plan) -> tuple[Sequence[EnvironmentTable], Sequence[Placem
         return [EnvironmentTable("default")], [PlacementTable("bound")]
     keys = [_condition_keys(environment) for environment in plan.environments]
     settings = {
-        key["environment"]: _SETTINGS.get(_transport(one)) for key, one in zip(keys, plan.environments, strict=True)
+        key["environment"]: _SETTINGS.get(_transport(environment))
+        for key, environment in zip(keys, plan.environments, strict=True)
     }
-    stated = {key["placement"]: one.stated for key, one in zip(keys, plan.environments, strict=True)}
+    stated = {key["placement"]: environment.stated for key, environment in zip(keys, plan.environments, strict=True)}
     return [EnvironmentTable(name, setting=setting) for name, setting in settings.items()], [
-        PlacementTable(name, one.get("bind", "core"), nodes=int(one["nodes"]) if "nodes" in one else None)
-        for name, one in stated.items()
+        PlacementTable(
+            name, conditions.get("bind", "core"), nodes=int(conditions["nodes"]) if "nodes" in conditions else None
+        )
+        for name, conditions in stated.items()
     ]
 
 
@@ -524,17 +527,17 @@ def suspects(times: Sequence[Time]) -> dict[int, str]:
     logs = [math.log(max(time.ns, 1)) for time in times]
     middle = median(logs)
     mad = median(abs(value - middle) for value in logs)
-    found = {}
+    by_line = {}
     for time, value in zip(times, logs, strict=True):
         distance = abs(value - middle)
         if distance > math.log(FACTOR) and distance > DEVIATIONS * mad:
             side = "below" if value < middle else "above"
-            found[time.line] = (
+            by_line[time.line] = (
                 f"line {time.line}: {time.text} s is suspect: {math.exp(distance):.3g} times {side} the "
                 f"median {math.exp(middle) * 1e-9:.4g} s of the {len(times)} times of its phase "
                 f"({RULE}); kept as it is"
             )
-    return found
+    return by_line
 
 
 _LISTED = 8  # missing times of an allocation
@@ -593,7 +596,7 @@ def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -
     write_atomically(launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events))
     write_atomically(launch / "stdout", kept_log(log.content))
     write_launch(folder, LaunchInfo(number, 1, label, PLACEMENT, ended="ok"))
-    return [*foreign, *(why for found in doubts.values() for why in found.values())]
+    return [*foreign, *(why for by_line in doubts.values() for why in by_line.values())]
 
 
 def _doubts(section: LogSection) -> dict[int, str]:

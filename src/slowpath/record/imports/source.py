@@ -117,7 +117,7 @@ def kept_log(content: bytes) -> bytes:
 
 def imported_campaign(
     plan: Plan,
-    what: str,
+    source: str,
     why: Sequence[str],
     cells: Sequence[CellsTable],
     environments: Sequence[EnvironmentTable] = (EnvironmentTable("default"),),
@@ -127,7 +127,7 @@ def imported_campaign(
 
     Args: what: was imported.  why: further lines of the comment above the file.
     """
-    made = f"Made from imported {what}; the logs themselves are kept in launches/*/stdout."
+    made = f"Made from imported {source}; the logs themselves are kept in launches/*/stdout."
     return Campaign(
         name="imported",
         title=plan.title,
@@ -235,7 +235,7 @@ def read_conditions(words: Sequence[str], files: Sequence[Path], labels: Sequenc
     words: `LOG:NAME=VALUE[,NAME=VALUE]` each, LOG a file as it was named, its label, or a pattern with * and ?.
     Raises: UsageError: a word of another form, a log that is not among the files, or two values for one condition.
     """
-    found: dict[str, dict[str, str]] = {label: {} for label in labels}
+    conditions: dict[str, dict[str, str]] = {label: {} for label in labels}
     for word in words:
         log, colon, pairs = word.rpartition(":")
         if not colon or not log:
@@ -245,9 +245,11 @@ def read_conditions(words: Sequence[str], files: Sequence[Path], labels: Sequenc
             raise UsageError(f"--condition '{word}': no log is called '{log}'; there are {', '.join(labels)}")
         for name, value in _pairs(word, pairs):
             for label in mine:
-                if found[label].setdefault(name, value) != value:
-                    raise UsageError(f"--condition: {label} has {name} {found[label][name]} and {value}; state one")
-    return {label: stated for label, stated in found.items() if stated}
+                if conditions[label].setdefault(name, value) != value:
+                    raise UsageError(
+                        f"--condition: {label} has {name} {conditions[label][name]} and {value}; state one"
+                    )
+    return {label: stated for label, stated in conditions.items() if stated}
 
 
 def _is_named(log: str, file: Path, label: str) -> bool:
@@ -287,16 +289,16 @@ def with_said(stated: Mapping[str, Conditions], said: Mapping[str, Conditions]) 
 
     Raises: UsageError: they contradict each other.
     """
-    found = dict(stated)
+    joined = dict(stated)
     for label, conditions in said.items():
         for name, value in conditions.items():
-            if found.get(label, {}).get(name, value) != value:
+            if joined.get(label, {}).get(name, value) != value:
                 raise UsageError(
-                    f"--condition: {label} has {name} {found[label][name]}, and the log itself says {value}"
+                    f"--condition: {label} has {name} {joined[label][name]}, and the log itself says {value}"
                 )
         if conditions:
-            found[label] = {**found.get(label, {}), **conditions}
-    return found
+            joined[label] = {**joined.get(label, {}), **conditions}
+    return joined
 
 
 def condition_words(stated: Conditions) -> str:
@@ -310,6 +312,8 @@ def condition_words(stated: Conditions) -> str:
 
 def question(b: str, a: str, differ: Sequence[str], unknown: Sequence[str]) -> str:
     """Return what a contrast of two logs asks, with all that they differ in."""
-    what = "how they were launched" if len(unknown) == len(NAMES) else f"their {listed(unknown)}" if unknown else ""
-    rest = f"; they do not state {what}" if what else ""
+    unknown_conditions = (
+        "how they were launched" if len(unknown) == len(NAMES) else f"their {listed(unknown)}" if unknown else ""
+    )
+    rest = f"; they do not state {unknown_conditions}" if unknown_conditions else ""
     return f"Is {b} slower than {a}? The logs differ in {listed(differ)}{rest}."

@@ -223,8 +223,8 @@ class Heading:
         """Mean seconds of one operation, or None and why. Rates are of all pairs together, as messages are."""
         if self.time is not None:
             name, unit_s = self.time
-            found, why = time_s(values[name], unit_s)
-            return found, why and f"{name} {why}"
+            mean_s, why = time_s(values[name], unit_s)
+            return mean_s, why and f"{name} {why}"
         if self.messages is not None and values[self.messages]:  # more digits than short messages' bandwidth has
             return 1 / values[self.messages], None
         if self.rate is not None and size:
@@ -257,9 +257,9 @@ def read_heading(
 
 def name_and_unit(column: str) -> tuple[str, str]:
     """`Latency (us)` -> name and unit; the unit is empty where none is printed."""
-    found = _UNIT.fullmatch(column)
-    if found is not None:
-        return found[1], found[2]
+    match = _UNIT.fullmatch(column)
+    if match is not None:
+        return match[1], match[2]
     return column, column if column in RATES_BYTES_PER_S else ""
 
 
@@ -281,8 +281,8 @@ def _rate_unit(path: Path, line: int, column: str) -> Decimal:
     if unit in RATES_BYTES_PER_S:
         return RATES_BYTES_PER_S[unit]
     todo = "convert the column to MB/s, MiB/s, GB/s, GiB/s, Mbps or Gbps, and name it"
-    what = f"'{unit[:40]}' is no known unit of bandwidth" if unit else f"'{column[:40]}' has no unit"
-    raise wrong(path, line, f"{what}; {todo}")
+    problem = f"'{unit[:40]}' is no known unit of bandwidth" if unit else f"'{column[:40]}' has no unit"
+    raise wrong(path, line, f"{problem}; {todo}")
 
 
 _TITLE = re.compile(r"# (OSU .{1,200}? Test)(?: v(\d[\w.-]*))?")
@@ -332,10 +332,10 @@ _KINDS = {
 
 def _begin(line: int, own: str) -> LogTable | None:
     """The table below a title."""
-    found = _TITLE.match(own)
-    if found is None:
+    match = _TITLE.match(own)
+    if match is None:
         return None
-    title, version = found.groups()
+    title, version = match.groups()
     plain = re.sub(r"-(CUDA|ROCM|OPENACC|SYCL|HIP)\b", "", title)
     kind = _KINDS.get(plain) or _OsuBenchmark(plain.removeprefix("OSU ").removesuffix(" Test"), "operation")
     missing = {**MEAN_ONLY, "repetitions": _NO_ITERATIONS}
@@ -349,16 +349,16 @@ def _begin(line: int, own: str) -> LogTable | None:
 
 def _header(path: Path, line: int, own: str, unit: str | None) -> Heading | None:
     """The heading of the columns; None if this is none."""
-    found = re.match(r"#\s*(Size\b|(?=Avg Latency|Latency|Overall|Bandwidth|[KMG]i?B/s))", own)
-    if not found:
+    match = re.match(r"#\s*(Size\b|(?=Avg Latency|Latency|Overall|Bandwidth|[KMG]i?B/s))", own)
+    if not match:
         return None
-    rest = own[found.end() :]
+    rest = own[match.end() :]
     if left := _COLUMN.sub("", rest).strip():
-        if not found[1]:
+        if not match[1]:
             return None
         raise wrong(path, line, f"'{left[:60]}' in the heading is not a known column; restore the heading")
-    columns = (["Size"] if found[1] else []) + [match[0] for match in _COLUMN.finditer(rest)]
-    if len(columns) == len(set(columns)) and len(columns) > bool(found[1]):
+    columns = (["Size"] if match[1] else []) + [match[0] for match in _COLUMN.finditer(rest)]
+    if len(columns) == len(set(columns)) and len(columns) > bool(match[1]):
         return read_heading(path, line, columns, _TIMES, _RATES, unit)
     raise wrong(path, line, "the heading names no column, or one twice; restore it")
 
@@ -424,13 +424,13 @@ def parse(path: Path, content: bytes, unit: str | None) -> TableLog:
     last = text.count("\n") + 1
     for line, own in lines(text):
         reader.read(line, own, is_cut=line == last)
-    found = reader.finish(content)
-    if not found.tables:
+    log = reader.finish(content)
+    if not log.tables:
         raise RecordError(f"{path}: is output of OSU without a single row; did the benchmark end early?")
-    for table in found.tables:
+    for table in log.tables:
         _finish(table)
         table.resolve()
-    return found
+    return log
 
 
 def _finish(table: LogTable) -> None:
@@ -533,13 +533,15 @@ class _Reader:
 
     def _check_length(self, line: int, length: int | None) -> None:
         """One output has each length once; two programs that wrote into one file, or two runs, have it twice."""
-        what = "a row without a length" if length is None else f"length {length}"
+        problem = "a row without a length" if length is None else f"length {length}"
         if length in self.lengths:
             raise wrong(
-                self.path, line, f"{what} for the second time in one table: two outputs in one file; split them"
+                self.path, line, f"{problem} for the second time in one table: two outputs in one file; split them"
             )
         if length is not None and length < self.longest:
-            raise wrong(self.path, line, f"{what} after a longer one: two outputs in one file, interleaved; split them")
+            raise wrong(
+                self.path, line, f"{problem} after a longer one: two outputs in one file, interleaved; split them"
+            )
         self.lengths.add(length)
         self.longest = max(self.longest, length or 0)
 
@@ -759,7 +761,7 @@ def campaign_of(plan: Plan, logs: Sequence[TableLog], cells: Sequence[Sequence[P
     groups, why = [], [_MEASURES]
     for log, group in zip(logs, cells, strict=True):
         for table in log.tables:
-            mine = [one for one in group if one.table is table]
+            mine = [member for member in group if member.table is table]
             if lengths := _lengths(table, mine):
                 groups.append(_group(mine, lengths))
                 why.append(f"{groups[-1].name}: from {printable(log.path.name)}")
@@ -815,8 +817,8 @@ def write_tables(
 
 
 def _missing(table: LogTable) -> Iterator[str]:
-    for what, why in table.missing.items():
-        yield f"{table.benchmark}: {what.replace('_', ' ')}: {why}"
+    for column, why in table.missing.items():
+        yield f"{table.benchmark}: {column.replace('_', ' ')}: {why}"
 
 
 def _write_launch(folder: Path, number: int, log: TableLog, group: Sequence[Planned]) -> None:

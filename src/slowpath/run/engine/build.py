@@ -273,10 +273,10 @@ def find_cmake(environ: Mapping[str, str]) -> Path:
     seen = []
     for path in cmake_candidates(environ):
         text = output_of([str(path), "--version"], environ) or ""
-        found = re.search(r"cmake version (\d+)\.(\d+)", text)
-        if found and (int(found[1]), int(found[2])) >= CMAKE_AT_LEAST:
+        match = re.search(r"cmake version (\d+)\.(\d+)", text)
+        if match and (int(match[1]), int(match[2])) >= CMAKE_AT_LEAST:
             return path
-        seen.append(f"{path} is {found[0] if found else 'not usable'}")
+        seen.append(f"{path} is {match[0] if match else 'not usable'}")
     least = ".".join(map(str, CMAKE_AT_LEAST))
     raise EnvironmentFailure(
         f"no CMake {least} or later found ({'; '.join(seen) or 'none at all'}); install it: pip install cmake"
@@ -476,13 +476,13 @@ def compile_engine(source: Path, build: Path, mpicxx: Path, tools: BuildTools, l
     log.write_bytes(b"")
     meter = BuildMeter(log, tools.tell)
     try:
-        for what, argv in steps:
+        for step, argv in steps:
             code = _logged(argv, environ, log, meter)
             if code is None:
-                raise EnvironmentFailure(f"the engine did not {what} within {BUILD_LIMIT_S:g} s; see {log}")
+                raise EnvironmentFailure(f"the engine did not {step} within {BUILD_LIMIT_S:g} s; see {log}")
             if code != 0:
                 raise EnvironmentFailure(
-                    f"the engine did not {what} with {mpicxx}: {_why(log)}; see {log}, or choose another MPI with --mpi"
+                    f"the engine did not {step} with {mpicxx}: {_why(log)}; see {log}, or choose another MPI with --mpi"
                 )
     finally:
         meter.close()
@@ -578,11 +578,11 @@ def _found_elsewhere(read: Dynamic, mpi: Mpi, environ: Mapping[str, str]) -> str
     """The dynamic linker's search: rpath where there is no runpath, LD_LIBRARY_PATH, runpath; ld.so(8)."""
     path = [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     folders = [*(() if read.runpath else read.rpath), *path, *read.runpath]
-    found = next((Path(folder) for folder in folders if os.path.exists(Path(folder) / STANDARD_SONAME)), None)
+    elsewhere = next((Path(folder) for folder in folders if os.path.exists(Path(folder) / STANDARD_SONAME)), None)
     own = [mpi.prefix / name for name in ("lib", "lib64") if os.path.exists(mpi.prefix / name / STANDARD_SONAME)]
-    if found is None or not own or found.resolve() in [folder.resolve() for folder in own]:
+    if elsewhere is None or not own or elsewhere.resolve() in [folder.resolve() for folder in own]:
         return None
-    return f"it would load {found / STANDARD_SONAME}; put {own[0]} first in LD_LIBRARY_PATH"
+    return f"it would load {elsewhere / STANDARD_SONAME}; put {own[0]} first in LD_LIBRARY_PATH"
 
 
 def engine_for(
@@ -632,11 +632,11 @@ def standard(mpi: Mpi) -> Mpi:
     """`mpi` as programs see it that are compiled for the ABI of MPI-5.  Raises: EnvironmentFailure: it offers none."""
     wrapper = mpi.mpicxx.with_name("mpicxx_abi") if mpi.mpicxx else None
     if not mpi.standard_abi or wrapper is None or not os.access(wrapper, os.X_OK):
-        what = (
+        lack = (
             f"libmpi_abi.so.1 but no {wrapper}" if mpi.standard_abi else "no libmpi_abi.so.1, the library of that ABI"
         )
         raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} can't build an engine for the MPI-5 ABI because it has {what}; use an "
+            f"{mpi.identity} at {mpi.prefix} can't build an engine for the MPI-5 ABI because it has {lack}; use an "
             "MPI with both (such as MPICH 5.0: pip install mpich)"
         )
     return replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
@@ -650,10 +650,10 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
         if reason := why_damaged(engine.program.parent, engine.note.files):
             raise EnvironmentFailure(f"{CHOICE}={words}: {reason}; build it anew, or name another")
     else:
-        found = next(standard_engines(source_hash(data_folder("engine")), environ), None)
-        if found is None:
+        usable = next(standard_engines(source_hash(data_folder("engine")), environ), None)
+        if usable is None:
             raise EnvironmentFailure(f"{CHOICE}=abi: there is none in the cache yet; run: slowpath mpi build --abi")
-        engine = found
+        engine = usable
     require_pair(engine.program, mpi, environ)
     return engine
 

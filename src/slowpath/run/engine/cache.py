@@ -172,8 +172,8 @@ def list_engines(environ: Mapping[str, str] | None = None) -> list[Engine]:
     folder = engines_folder(environ)
     if not folder.is_dir():
         return []
-    found = (cached_engine(path) for path in sorted(folder.iterdir()) if path.is_dir())
-    return [engine for engine in found if engine is not None]
+    engines = (cached_engine(path) for path in sorted(folder.iterdir()) if path.is_dir())
+    return [engine for engine in engines if engine is not None]
 
 
 def engine_at(program: Path) -> Engine:
@@ -262,8 +262,8 @@ def usable_engines(environ: Mapping[str, str], wanted: Callable[[Engine], bool])
     Raises: EnvironmentFailure: as `trusted_folder`.
     """
     trusted_folder(environ)
-    found = sorted(filter(wanted, list_engines(environ)), key=lambda engine: engine.note.built, reverse=True)
-    return (engine for engine in found if why_not_usable(engine.program.parent, environ) is None)
+    usable = sorted(filter(wanted, list_engines(environ)), key=lambda engine: engine.note.built, reverse=True)
+    return (engine for engine in usable if why_not_usable(engine.program.parent, environ) is None)
 
 
 def why_not_usable(folder: Path, environ: Mapping[str, str]) -> str | None:

@@ -77,10 +77,10 @@ _judged: dict[tuple[_State, tuple[tuple[str, str], ...]], dict[_Question, CellVe
 def _state_of(program: Path) -> _State:
     """What changes when another engine takes the place of this one."""
     try:
-        found = program.stat()
+        status = program.stat()
     except OSError:
         return str(program), 0, 0, 0
-    return str(program), found.st_ino, found.st_size, found.st_mtime_ns
+    return str(program), status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[Cell], ranks: int) -> Verdicts:
@@ -93,10 +93,10 @@ def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[
     if done.return_code not in (_ACCEPTED, _REFUSED) or not done.stdout:
         raise _no_answer(engine, done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.return_code}")
     try:
-        found = [msgspec.json.decode(line, type=CellVerdict) for line in done.stdout.splitlines()]
+        verdicts = [msgspec.json.decode(line, type=CellVerdict) for line in done.stdout.splitlines()]
     except DAMAGE as error:
         raise _no_answer(engine, str(error)) from error
-    return {verdict.cell: verdict for verdict in found}
+    return {verdict.cell: verdict for verdict in verdicts}
 
 
 def _no_answer(engine: UsableEngine, why: str) -> EnvironmentFailure:
@@ -122,9 +122,9 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
     kept = engine.program.parent / KEPT
     program = _checksum(engine)
     with contextlib.suppress(OSError, *DAMAGE, RecordError):
-        found = msgspec.json.decode(read_bytes(kept), type=_KeptDescription)
-        if found.program == program and _is_whole(found.description):
-            return found.description
+        kept_description = msgspec.json.decode(read_bytes(kept), type=_KeptDescription)
+        if kept_description.program == program and _is_whole(kept_description.description):
+            return kept_description.description
     text = output_of([str(engine.program), "describe", "--json"], environ)
     try:
         description = msgspec.json.decode((text or "").encode(), type=dict[str, Any])
@@ -151,8 +151,8 @@ def _is_whole(description: dict[str, Any]) -> bool:
 
 def shipped_description() -> dict[str, Any]:
     """Return what the engine of this version says of itself, recorded: for plans without an engine."""
-    found: dict[str, Any] = msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes())
-    return found
+    description: dict[str, Any] = msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes())
+    return description
 
 
 def _keep(path: Path, content: bytes) -> None:

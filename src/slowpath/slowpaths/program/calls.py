@@ -565,8 +565,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP079",
     name="cost of calls",
     title="Fewer or other calls would do the same",
-    what="Each call costs its own time, whatever it carries. A program that sends, puts or reduces each element by a "
-    "call of its own, or uses a dearer call than it needs, pays for that on all ranks.",
+    summary="Each call has a fixed cost, whatever it carries. A program that sends, puts or reduces each element by a "
+    "separate call, or uses a more expensive call than it needs, pays this cost on all ranks.",
     needs="A watched program. Calls that could be one: eight or more at one place with little computing between them "
     "and nothing that the next could need (messages, puts and collectives of at most 1 KiB, epochs of one-sided "
     "transfers). Calls with a cheaper equal: synchronous sends, reads by accumulate calls, MPI_Waitany over many "

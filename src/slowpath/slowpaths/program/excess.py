@@ -315,8 +315,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP080",
     name="slower than its kind",
     title="Calls take longer than others of their kind, for a reason that they share",
-    what="A call of one kind and length takes longer where a receive searches a queue of messages that came before, or "
-    "where a window's memory is out of reach for the other ranks, or where a datatype has many short blocks.",
+    summary="Calls of one kind and length take longer where a receive searches a long queue of earlier messages, where "
+    "other ranks can't access a window's memory directly, or where a datatype has many short blocks.",
     needs="A watched program. Receives: a hundred or more at one place pass over 256 messages or more, and take 1.3 "
     "times as long as those there that pass over few. Windows: all were made by MPI_Win_create, and a hundred "
     "one-sided calls or more between ranks of one host take longer than a processor would itself. Datatypes: 128 "

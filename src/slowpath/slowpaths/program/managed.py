@@ -273,7 +273,7 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP083",
     name="made and freed",
     title="MPI objects are made again and again, or never freed or completed",
-    what="Making a window or a communicator agrees on an identity, exchanges addresses and maps memory; a datatype "
+    summary="Making a window or a communicator agrees on an identity, exchanges addresses and maps memory; a datatype "
     "is flattened when it is committed. What is never freed or completed holds memory and identities: MPICH ends a "
     "program after some 2,000 communicators.",
     needs="A watched program: one place makes ten or more windows or communicators on a rank with communication "

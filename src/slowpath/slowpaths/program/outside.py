@@ -424,7 +424,7 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP082",
     name="outside MPI because of MPI",
     title="Memory is mapped again and again, arrays are pickled, or files are written in small pieces",
-    what="Memory that is freed goes back to the kernel, and the next buffer consists of pages that the kernel has "
+    summary="Memory that is freed goes back to the kernel, and the next buffer consists of pages that the kernel has "
     "to clear and enter at their first touch. A call of mpi4py in lower case pickles its object, which copies an array "
     "on each side.",
     needs="A watched program on Linux. Memory: page faults of a rank are three times what its memory grew by, at a "

@@ -730,8 +730,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP081",
     name="waiting",
     title="Ranks wait for others",
-    what="A rank that waits in MPI waits for another one, which computes, sleeps, waits itself, or has no processor. "
-    "The wait is followed over the ranks to the first that did something else.",
+    summary="A rank that waits in MPI waits for another rank, which computes, sleeps, waits itself, or has no core. "
+    "Slowpath follows the wait from rank to rank, to the first that did something else.",
     needs="A watched program whose calls were kept: for 1 % of the run a rank is late, ranks wait for each other in "
     "turn, a barrier does what the next call does, or a rank polls in vain.",
     remedy="Give a late rank less to do; synchronise less often; compute before receiving; post receives early; wait "

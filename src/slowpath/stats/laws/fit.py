@@ -53,20 +53,20 @@ def solve_times(matrix: Floats, times_s: Floats, sigma_ratio: Floats) -> Floats 
     """
     weights = 1.0 / (sigma_ratio * times_s)
     least, most = times_s / _STEEPEST, times_s * _STEEPEST
-    found = solve(matrix, times_s, weights)
+    solution = solve(matrix, times_s, weights)
     for _ in range(_ROUNDS):
-        if found is None:
+        if solution is None:
             return None
-        fitted = np.minimum(np.maximum(matrix @ found, least), most)
+        fitted = np.minimum(np.maximum(matrix @ solution, least), most)
         if np.abs(fitted / times_s - 1.0).max() < 0.1:  # there L differs from the time by less than 5 %
-            return found
+            return solution
         fresh = 1.0 / (sigma_ratio * np.sqrt(_logarithmic_mean(times_s, fitted) * fitted))
         change = float(np.abs(fresh / weights - 1.0).max())
         weights = np.sqrt(weights * fresh)  # half the way: the whole of it can swing to and fro
-        found = solve(matrix, times_s, weights)
+        solution = solve(matrix, times_s, weights)
         if change < _SETTLED_RATIO:
             break
-    return found
+    return solution
 
 
 def _logarithmic_mean(a: Floats, b: Floats) -> Floats:
@@ -78,8 +78,8 @@ def _logarithmic_mean(a: Floats, b: Floats) -> Floats:
 
 def log_residuals(times_s: Floats, fitted_s: Floats) -> Floats:
     """ln(time / fitted), shape (points,); a fitted time that is not positive counts as a millionth of the time."""
-    found: Floats = np.log(times_s / np.maximum(fitted_s, 1e-6 * times_s))
-    return found
+    residuals: Floats = np.log(times_s / np.maximum(fitted_s, 1e-6 * times_s))
+    return residuals
 
 
 # One law, one variant, fitted to the centre curve, and how much it is to be believed.
@@ -159,12 +159,12 @@ def fit_centres(law: Law, covariates: Covariates, centre_s: Floats, sigma_ratio:
     """Every variant that the points determine, best first; empty when there is none."""
     variants = law.shapes(covariates, centre_s, sigma_ratio)
     points = centre_s.size
-    found = []
+    fits = []
     for variant in variants:
         # A search along the sweep has tried each set of places.
         tried = math.comb(points, variant.searched) if variant.searched else len(variants)
-        found.append(fit_centre(law, variant, covariates, centre_s, sigma_ratio, tried))
-    return sorted((fit for fit in found if fit is not None), key=lambda fit: (fit.criterion, fit.parameters))
+        fits.append(fit_centre(law, variant, covariates, centre_s, sigma_ratio, tried))
+    return sorted((fit for fit in fits if fit is not None), key=lambda fit: (fit.criterion, fit.parameters))
 
 
 # A sweep's centre at each point and how well it is known: what laws are chosen by.
@@ -216,8 +216,8 @@ def curve(sweep: Sweep) -> CentreCurve:
 def _clipped(levelled: Floats, centre: Floats) -> Floats:
     """Logarithms with none further from their point's centre than CLIP_SD standard deviations."""
     reach = CLIP_SD * np.hypot(_typical_spread(levelled - centre), FLOOR_RATIO)
-    found: Floats = np.clip(levelled, centre - reach, centre + reach)
-    return found
+    clipped: Floats = np.clip(levelled, centre - reach, centre + reach)
+    return clipped
 
 
 def _launch_effects(logs: Floats) -> Floats:
@@ -236,10 +236,10 @@ def _points(levelled: Floats) -> tuple[Floats, Floats, Floats]:
     centre, error, df = np.zeros(points), np.zeros(points), np.zeros(points)
     for p in range(points):
         values = levelled[np.isfinite(levelled[:, p]), p]
-        found = estimate_of(values)
-        centre[p], df[p] = found.value, values.size - 1
-        if values.size >= T_LAUNCHES and found.interval is not None:
-            error[p] = 0.5 * (found.interval[1] - found.interval[0]) / _t975(values.size - 1)
+        estimate = estimate_of(values)
+        centre[p], df[p] = estimate.value, values.size - 1
+        if values.size >= T_LAUNCHES and estimate.interval is not None:
+            error[p] = 0.5 * (estimate.interval[1] - estimate.interval[0]) / _t975(values.size - 1)
         elif values.size == 2:
             error[p] = 0.5 * abs(values[1] - values[0])
     return centre, error, df
@@ -285,19 +285,19 @@ def _by_launch(sweep: Sweep, centre: CentreCurve, variant: Variant) -> list[Floa
     fits = []
     for times in centre.clipped_s:
         there = np.isfinite(times)
-        found = solve_times(matrix[there], times[there], centre.sigma_ratio[there])
-        if found is not None:
-            fits.append(found)
+        solution = solve_times(matrix[there], times[there], centre.sigma_ratio[there])
+        if solution is not None:
+            fits.append(solution)
     return fits
 
 
 def _over_launches(column: Column, values: list[float], level: float) -> Coefficient:
     # In parts of the largest: seconds for a byte are as small as what `mean` takes for rounding errors.
     scale = max(map(abs, values)) or 1.0
-    found = estimate_of([value / scale for value in values], level)
-    interval = (scale * found.interval[0], scale * found.interval[1]) if found.interval else None
-    value, kind, launches = scale * found.value, found.kind, tuple(values)
-    return Coefficient(column.name, column.per, value, interval, kind, found.level, launches, column.at_bytes)
+    estimate = estimate_of([value / scale for value in values], level)
+    interval = (scale * estimate.interval[0], scale * estimate.interval[1]) if estimate.interval else None
+    value, kind, launches = scale * estimate.value, estimate.kind, tuple(values)
+    return Coefficient(column.name, column.per, value, interval, kind, estimate.level, launches, column.at_bytes)
 
 
 ALIKE = 1.0  # chi^2 below which two laws are one curve on the points
@@ -306,10 +306,10 @@ ALIKE = 1.0  # chi^2 below which two laws are one curve on the points
 def chi_left(truth_s: Floats, matrix: Floats, wrong: CentreFit, sigma_ratio: Floats) -> float:
     if not (truth_s > 0).all():
         return 0.0
-    found = solve_times(matrix, truth_s, sigma_ratio)
-    if found is None:
+    solution = solve_times(matrix, truth_s, sigma_ratio)
+    if solution is None:
         return 0.0
-    return float(((log_residuals(truth_s, matrix @ found) / sigma_ratio) ** 2).sum())
+    return float(((log_residuals(truth_s, matrix @ solution) / sigma_ratio) ** 2).sum())
 
 
 def contains(large: CentreFit, small: CentreFit, sigma_ratio: Floats) -> bool:
@@ -366,11 +366,11 @@ def fit_on(law: Law, sweep: Sweep, centre: CentreCurve, level: float = 0.95) -> 
     """
     if (why := law.needs(sweep.covariates) or law.too_few(sweep.covariates)) is not None:
         raise NotDetermined(law.name, why)
-    found = fit_centres(law, sweep.covariates, centre.centre_s, centre.sigma_ratio)
-    if not found:
+    fits = fit_centres(law, sweep.covariates, centre.centre_s, centre.sigma_ratio)
+    if not fits:
         raise NotDetermined(law.name, f"{sweep.points} points can't determine it; measure more points")
-    best = found[0]
-    close = [other for other in found[1:] if other.evidence - best.evidence < MARGIN]
+    best = fits[0]
+    close = [other for other in fits[1:] if other.evidence - best.evidence < MARGIN]
     brackets, others = _widened(best, close)
     terms = coefficients(sweep, centre, best.variant, level)
     if not terms:
@@ -400,12 +400,12 @@ def _widened(best: CentreFit, close: Sequence[CentreFit]) -> tuple[tuple[Bracket
     return tuple(brackets), others
 
 
-def _union(one: Sequence[Bracket], two: Sequence[Bracket]) -> list[Bracket] | None:
+def _union(first: Sequence[Bracket], two: Sequence[Bracket]) -> list[Bracket] | None:
     """Return brackets that hold both; None when they are of different limits, or two neighbours would overlap."""
-    if not one or [b.covariate for b in one] != [b.covariate for b in two]:
+    if not first or [b.covariate for b in first] != [b.covariate for b in two]:
         return None
     wider = [
-        replace(a, above=min(a.above, b.above), up_to=max(a.up_to, b.up_to)) for a, b in zip(one, two, strict=True)
+        replace(a, above=min(a.above, b.above), up_to=max(a.up_to, b.up_to)) for a, b in zip(first, two, strict=True)
     ]
     return None if any(a.up_to > b.above for a, b in pairwise(wider)) else wider
 

@@ -106,8 +106,8 @@ def alignment(values: Floats) -> Floats:
     """Largest power of two, from HOST_PAGE to LARGEST, that divides each length or address rounded up to HOST_PAGE."""
     whole = np.ceil(values / HOST_PAGE).astype(np.int64)
     lowest = np.where(whole > 0, whole & -whole, LARGEST // HOST_PAGE)
-    found: Floats = np.minimum(lowest * HOST_PAGE, LARGEST).astype(np.float64)
-    return found
+    granule: Floats = np.minimum(lowest * HOST_PAGE, LARGEST).astype(np.float64)
+    return granule
 
 
 @dataclass(frozen=True)
@@ -151,24 +151,24 @@ def granules_of(page_bytes: int, count: Floats) -> Column:
     return Column(f"{format_bytes(page_bytes)} granules", per_page(page_bytes), count)
 
 
-def _granules_variant(classes: _Classes, what: str, levels: Floats) -> Variant:
-    brackets = tuple(Bracket(what, float(levels[levels < limit].max()), limit) for limit in classes.limits)
+def _granules_variant(classes: _Classes, measure: str, levels: Floats) -> Variant:
+    brackets = tuple(Bracket(measure, float(levels[levels < limit].max()), limit) for limit in classes.limits)
     text = ", ".join(format_bytes(int(start)) for start in [classes.least, *classes.limits])
-    return Variant(f"granules of the {what}: {text}{_SAID[classes.rest]}", classes, brackets)
+    return Variant(f"granules of the {measure}: {text}{_SAID[classes.rest]}", classes, brackets)
 
 
 def _granules_variants(covariates: Covariates) -> Sequence[Variant]:
     rests: tuple[Rest, ...] = ("free", "paged", "by length") if varies(covariates, ASKED) else ("free", "paged")
     asked = tuple(np.unique(covariates[ASKED]).tolist()) if ASKED in covariates else ()
-    found = []
+    granules = []
     for length, text in sides(covariates).items():
         levels = np.unique(alignment(covariates[length]))
         for switches in range(1, CLASSES):
             for limits in combinations(levels[1:].tolist(), switches):
                 for rest in rests:
                     classes = _Classes(length, limits, float(levels[0]), rest, asked)
-                    found.append(_granules_variant(classes, f"{text}'s length", levels))
-    return found
+                    granules.append(_granules_variant(classes, f"{text}'s length", levels))
+    return granules
 
 
 def _needs(covariates: Covariates) -> str | None:
@@ -210,7 +210,7 @@ def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = M
         return []
     cost = line_costs(lengths, times_s, weights**2)
     total, came = cost[0].copy(), []
-    found = []
+    best = []
     for segments in range(2, most + 1):
         if n < segments * FEWEST_SIZES:
             break
@@ -220,8 +220,8 @@ def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = M
         for step in reversed(came):
             end = int(step[end])
             splits.append(end)
-        found.append(splits[::-1])
-    return found
+        best.append(splits[::-1])
+    return best
 
 
 def _one_more(total: Floats, cost: Floats) -> tuple[Floats, NDArray[np.int64]]:
@@ -290,16 +290,16 @@ def variants(covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> l
     """The best placing of 1, 2, ... switches for these times, and for each what its neighbours would be."""
     order = np.argsort(covariates[MESSAGE], kind="stable")
     lengths = covariates[MESSAGE][order]
-    found = []
+    alternatives = []
     for splits in best_splits(lengths, centre_s[order], 1.0 / (sigma_ratio * centre_s)[order]):
-        found.append(_between(lengths, splits))
+        alternatives.append(_between(lengths, splits))
         for which, split in enumerate(splits):
             for moved in (split - 1, split + 1):
                 shifted = [*splits[:which], moved, *splits[which + 1 :]]
                 edges = [0, *shifted, lengths.size]
                 if all(b - a >= FEWEST_SIZES for a, b in pairwise(edges)):
-                    found.append(_between(lengths, shifted))
-    return found
+                    alternatives.append(_between(lengths, shifted))
+    return alternatives
 
 
 def _between(lengths: Floats, splits: Sequence[int]) -> Variant:

@@ -89,21 +89,21 @@ _MIB = 2**20
 class Per:
     """For each what a coefficient is paid.
 
-    one: in words, as in "s per 4 KiB page".  many: what a formula multiplies by, "pages of 4 KiB".
-    cost: what a cost is stated for.  scale: how many of `one` make one of `many` and of `cost`.
+    unit: in words, as in "s per 4 KiB page".  many: what a formula multiplies by, "pages of 4 KiB".
+    cost: what a cost is stated for.  scale: how many of `unit` make one of `many` and of `cost`.
     page_bytes: length of the page that it is; None: it is none, or of no one length.
     """
 
-    one: str
+    unit: str
     many: str
     cost: str
     scale: int = 1
     page_bytes: int | None = None
 
 
-def per_byte_of(what: str) -> Per:
+def per_byte_of(data: str) -> Per:
     """Return a byte of a length other than the message's."""
-    return Per(f"byte of the {what}", f"MiB of {what}", f"MiB of the {what}", _MIB)
+    return Per(f"byte of the {data}", f"MiB of {data}", f"MiB of the {data}", _MIB)
 
 
 def per_page(page_bytes: int) -> Per:
@@ -135,7 +135,7 @@ class Coefficient:
     @property
     def unit(self) -> str:
         """`s`, or `s per 4 KiB page`."""
-        return f"s per {self.per.one}" if self.per else "s"
+        return f"s per {self.per.unit}" if self.per else "s"
 
     @property
     def excludes_zero(self) -> bool | None:
@@ -305,8 +305,8 @@ class Law:
         there = max((int(np.unique(covariates[name]).size) for name in self.along if name in covariates), default=0)
         if not self.along or there >= self.fewest:
             return None
-        what = "lengths" if self.along[0].endswith("_bytes") else "values"
-        return f"too few points: needs {self.fewest} {what}, has {there}"
+        points = "lengths" if self.along[0].endswith("_bytes") else "values"
+        return f"too few points: needs {self.fewest} {points}, has {there}"
 
     def shapes(self, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> Sequence[Variant]:
         """The variants to try on these times, shape (points,): all of them, or those that a search has left."""

@@ -103,13 +103,13 @@ class ElfFunctions:
     _frames: tuple[NDArray[Any], NDArray[Any]] = (np.zeros(0, "<i8"), np.zeros(0, "<i8"))
 
     def _named(self, name: str, kind: int) -> list[int]:
-        found: list[int] = []
+        addresses: list[int] = []
         for (symbols, strings), versions in self._own:
             starts = [match.start() for match in re.finditer(re.escape(name.encode()) + b"\0", strings)]
             is_it = np.isin(symbols["name"], starts) & _defined(symbols) & ((symbols["info"] & 15) == kind)
             is_it[: len(versions)] &= (versions[: len(symbols)] & _OLD_VERSION) == 0
-            found += [int(value) for value in symbols["value"][is_it]]
-        return list(dict.fromkeys(found))
+            addresses += [int(value) for value in symbols["value"][is_it]]
+        return list(dict.fromkeys(addresses))
 
     @cached_property
     def _functions(self) -> tuple[NDArray[Any], NDArray[Any], Any]:

@@ -84,10 +84,10 @@ def has_no_name(share: SteppedFunction) -> bool:
 
 def _overall(made: Sequence[ProcessChange]) -> Outcome:
     """More in one process is more, whatever the others are."""
-    found = {change.outcome for change in made}
-    if "more" in found:
+    outcomes = {change.outcome for change in made}
+    if "more" in outcomes:
         return "more"
-    return "not more" if found == {"not more"} else "undecided"
+    return "not more" if outcomes == {"not more"} else "undecided"
 
 
 def _by_key(counts: Sequence[ProcessCount]) -> dict[Key, ProcessCount]:
@@ -172,11 +172,13 @@ HEADLINES = {
 }
 
 
-def comparison_text(found: CountComparison) -> str:
+def comparison_text(comparison: CountComparison) -> str:
     """The verdict, each process, and the functions that changed."""
-    headline = HEADLINES[found.outcome].format(function=found.function, threshold=100 * found.threshold_ratio)
-    lines = [headline, *(line for process in found.processes for line in _process(process))]
-    return "\n".join([*lines, *(f"  note: {note}" for note in found.notes)]) + "\n"
+    headline = HEADLINES[comparison.outcome].format(
+        function=comparison.function, threshold=100 * comparison.threshold_ratio
+    )
+    lines = [headline, *(line for process in comparison.processes for line in _process(process))]
+    return "\n".join([*lines, *(f"  note: {note}" for note in comparison.notes)]) + "\n"
 
 
 def _process(process: ProcessChange) -> list[str]:
@@ -365,7 +367,7 @@ def read_earlier(path: Path, function: str) -> list[ProcessCount]:
     other = [document.function for document in documents if document.function != function]
     if other:
         raise UsageError(f"--compare {path}: it counted {other[0]}, and --call says {function}")
-    found = [process for document in documents for process in document.processes]
-    if not any(process.counted for process in found):
+    processes = [process for document in documents for process in document.processes]
+    if not any(process.counted for process in processes):
         raise RecordError(f"--compare {path}: contains no counted call of {function}")
-    return found
+    return processes

@@ -185,9 +185,9 @@ def _functions_of(path: str) -> ElfFunctions:
     return ElfFunctions(Path(path))
 
 
-def _is_near(one: int, other: int) -> bool:
+def _is_near(first: int, other: int) -> bool:
     """On one stack, not on another that a library of light threads switched to."""
-    return abs(one - other) < _NEAR_BYTES
+    return abs(first - other) < _NEAR_BYTES
 
 
 class _Mapped(NamedTuple):
@@ -269,8 +269,8 @@ class _Process:
 
     def executable(self) -> list[_Mapped]:
         if self.mapped is None:
-            found = [match for line in self._proc("maps").splitlines() if (match := _MAPPING.match(line))]
-            self.mapped = [_Mapped(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in found]
+            mappings = [match for line in self._proc("maps").splitlines() if (match := _MAPPING.match(line))]
+            self.mapped = [_Mapped(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in mappings]
         return self.mapped
 
     def look_for_function(self) -> None:
@@ -333,7 +333,7 @@ class _Process:
         """The instructions and system calls of one call."""
         self.system_calls += system_calls
         for address, (stepped, retired) in at.items():
-            mapped = next((one for one in self.executable() if one.begin <= address < one.end), None)
+            mapped = next((mapping for mapping in self.executable() if mapping.begin <= address < mapping.end), None)
             place = (mapped.path, address - mapped.begin + mapped.offset) if mapped else ("", 0)
             self.stepped[place] += stepped
             self.retired[place] += retired

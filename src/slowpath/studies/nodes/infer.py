@@ -226,37 +226,37 @@ def observe(
     Args: cells: parameters of each cell of the experiment `nodes`.  names: the batch system's names of nodes, which it
           may shorten, or not.
     """
-    found = Observations()
+    seen = Observations()
     allocated = {name.partition(".")[0]: name for name in names}
     allocated = allocated if len(allocated) == len(names) else {}
     shares: dict[str, list[tuple[int, int]]] = {}
     for launch in launches:
         hosts = {rank.rank: allocated.get(rank.host.partition(".")[0], rank.host) for rank in launch.events.ranks}
         notes = launch.cell_notes
-        found.nodes += [host for host in dict.fromkeys(hosts.values()) if host not in found.nodes]
+        seen.nodes += [host for host in dict.fromkeys(hosts.values()) if host not in seen.nodes]
         for cell, blocks in launch.cell_blocks(list(cells)).items():
             by_host = [(hosts[block.rank], block) for block in blocks if block.rank in hosts and block.duration_ns.size]
             pattern = cells[cell]["pattern"]
             if cell in notes and pattern not in PAIRS:
                 missing = set(hosts.values()) - {host for host, _ in by_host}
-                found.reasons |= dict.fromkeys(missing, f"{pattern} is missing: {notes[cell]}")
+                seen.reasons |= dict.fromkeys(missing, f"{pattern} is missing: {notes[cell]}")
             if pattern == "work":
-                _take_work(found, shares, launch.info.launch, by_host)
+                _take_work(seen, shares, launch.info.launch, by_host)
                 continue
             for host, block in by_host:
                 value_s = seconds_per_operation(pattern, block)
                 if pattern not in PAIRS:
-                    found.add_alone(cast(Alone, pattern), host, launch.info.launch, value_s)
+                    seen.add_alone(cast(Alone, pattern), host, launch.info.launch, value_s)
                 elif block.part in hosts:
                     measure: Between = "latency" if pattern == "latency" else "stream"
-                    found.add_between(measure, (host, hosts[block.part]), launch.info.launch, value_s)
+                    seen.add_between(measure, (host, hosts[block.part]), launch.info.launch, value_s)
     for host, counts in shares.items():
-        found.busy[host] = sorted(counts)[len(counts) // 2]
-    return found
+        seen.busy[host] = sorted(counts)[len(counts) // 2]
+    return seen
 
 
 def _take_work(
-    found: Observations,
+    seen: Observations,
     shares: dict[str, list[tuple[int, int]]],
     launch: int,
     blocks: Iterable[tuple[str, SampleBlock]],
@@ -268,8 +268,8 @@ def _take_work(
         if FASTEST not in of_host or MEAN not in of_host:
             continue
         fastest_ns, mean_ns = of_host[FASTEST].duration_ns, of_host[MEAN].duration_ns
-        found.add_alone("clock", host, launch, float(fastest_ns.min()) * NS)
-        found.add_alone("processors", host, launch, float(mean_ns.mean()) * NS)
+        seen.add_alone("clock", host, launch, float(fastest_ns.min()) * NS)
+        seen.add_alone("processors", host, launch, float(mean_ns.mean()) * NS)
         busy = int((mean_ns > BUSY_RATIO * fastest_ns.min()).sum())
         shares.setdefault(host, []).append((busy, len(mean_ns)))
 
@@ -394,14 +394,14 @@ def infer(seen: Observations) -> NodesVerdict:
         ]
         for pair, measured in table.explain(pairs):
             slow_pairs.setdefault(cast(Link, pair), []).append(measured)
-    found = [
+    slow_nodes = [
         SlowNode(node, by_ratio(measures), seen.busy[node] if seen.busy.get(node, (0,))[0] else None)
         for node, measures in slow.items()
     ]
     different = {frozenset(pair) for table in tables.values() for pair in table.names}
     links = _as_links(slow_pairs, different)
     return NodesVerdict(
-        nodes=tuple(sorted(found, key=lambda node: -node.slow[0].ratio)),
+        nodes=tuple(sorted(slow_nodes, key=lambda node: -node.slow[0].ratio)),
         links=links,
         compared=len(seen.nodes),
         pairs=len(different),
@@ -464,7 +464,7 @@ class Times:
 
     def explain(self, candidates: Sequence[_Candidate]) -> list[tuple[Name, Slow]]:
         """Return the candidates that are slow, the strongest explanation first: it takes its rows from all others."""
-        found: list[tuple[Name, Slow]] = []
+        explained: list[tuple[Name, Slow]] = []
         tried: set[int] = set()
         comparisons = len(self.nodes) if any(not c.is_pair for c in candidates) else int(self.left.sum())
         while len(tried) < MOST_FOUND:
@@ -497,9 +497,9 @@ class Times:
             # A slow link and a slow node at the other end make two of three pairs slow, and with them the median: the
             # fastest quarter has to be slow by a like factor.
             if measured is not None and excess >= LIKE * math.log(measured.ratio):
-                found.append((candidate.name, measured))
+                explained.append((candidate.name, measured))
                 self.left[own] = False
-        return found
+        return explained
 
     def _limit(self, others: NDArray[np.bool_], spread: float, comparisons: int, is_pair: bool) -> float:
         """Return the log from which on a value is slow: beyond what is typical, and for a pair nearly all others.
@@ -556,7 +556,7 @@ def _spread(centres: NDArray[np.float64]) -> float:
 
 
 def _as_links(slow: Mapping[Link, Sequence[Slow]], pairs: Collection[frozenset[str]]) -> tuple[SlowLink, ...]:
-    found: dict[frozenset[str], SlowLink] = {}
+    by_pair: dict[frozenset[str], SlowLink] = {}
     for (a, b), measures in slow.items():
         both = [*measures, *slow.get((b, a), ())]
         worst = {m.measure: m for m in sorted(both, key=lambda measured: measured.ratio)}
@@ -564,5 +564,5 @@ def _as_links(slow: Mapping[Link, Sequence[Slow]], pairs: Collection[frozenset[s
         ways = 2 if "latency" in worst or len(both) > len(worst) else 1
         near = {pair for pair in pairs if not pair.isdisjoint((a, b))} - {frozenset(pair) for pair in slow}
         first, second = sorted((a, b)) if ways == 2 else (a, b)
-        found.setdefault(frozenset((a, b)), SlowLink(first, second, by_ratio(worst.values()), ways, len(near)))
-    return tuple(sorted(found.values(), key=lambda link: -link.slow[0].ratio))
+        by_pair.setdefault(frozenset((a, b)), SlowLink(first, second, by_ratio(worst.values()), ways, len(near)))
+    return tuple(sorted(by_pair.values(), key=lambda link: -link.slow[0].ratio))

@@ -161,8 +161,8 @@ def started_groups(run: Path, bench: NodeBench, groups: Sequence[Sequence[str]],
 
     def make() -> PreparedRun:
         largest = max(groups, key=len)
-        found = bench.prepared(contact(len(largest)), largest, len(largest))
-        return dataclasses.replace(found, plan=_plan_of_groups(found.plan, groups))
+        prepared = bench.prepared(contact(len(largest)), largest, len(largest))
+        return dataclasses.replace(prepared, plan=_plan_of_groups(prepared.plan, groups))
 
     step = take_step(run, bench, make, limits)
     reasons: list[str | None] = []
@@ -181,10 +181,10 @@ def _plan_of_groups(plan: Plan, groups: Sequence[Sequence[str]]) -> Plan:
     for number, group in enumerate(groups):
         name, size = f"group {number + 1}", len(group)
         where = {"name": name, "hosts": list(group), "nodes": size, "ranks_per_node": 1, "ranks": size}
-        what = {"cell": number, "key": f"{number:016x}", "label": f"{cell.label}, {name}", "placement": name}
+        changes = {"cell": number, "key": f"{number:016x}", "label": f"{cell.label}, {name}", "placement": name}
         when = {"launch": number + 1, "placement": name, "cells": [number], "seed": launch.seed + number}
         places.append(msgspec.structs.replace(place, of=place.name, **where))
-        cells.append(msgspec.structs.replace(cell, **what))
+        cells.append(msgspec.structs.replace(cell, **changes))
         launches.append(msgspec.structs.replace(launch, **when))
     return msgspec.structs.replace(plan, placements=places, cells=cells, launches=launches)
 
@@ -256,11 +256,11 @@ def _node_line(node: SlowNode) -> str:
     return f"{node.node}: {symptoms}{_evidence({measured.measure for measured in node.slow})}"
 
 
-def _symptom(one: Slow, node: SlowNode) -> str:
+def _symptom(slow: Slow, node: SlowNode) -> str:
     busy = ""
-    if one.measure == "processors" and node.busy is not None:
+    if slow.measure == "processors" and node.busy is not None:
         busy = f", {node.busy[0]} of {node.busy[1]} have to share (other processes, or a CPU quota)"
-    return _WORDS[one.measure].format(ratio=_ratio(one), busy=busy, pairs=one.pairs, of=one.of)
+    return _WORDS[slow.measure].format(ratio=_ratio(slow), busy=busy, pairs=slow.pairs, of=slow.of)
 
 
 def _evidence(measures: set[str]) -> str:
@@ -282,15 +282,15 @@ def _evidence(measures: set[str]) -> str:
 def _link_line(link: SlowLink) -> str:
     arrow = f"between {link.a} and {link.b}, both ways" if link.ways == 2 else f"from {link.a} to {link.b}, one way"
     kinds = " and ".join(
-        f"{'round trips' if one.measure == 'latency' else 'messages'} are {_ratio(one)} slower "
-        f"({format_time(one.value_s)} instead of {format_time(one.typical_s)})"
-        for one in link.slow
+        f"{'round trips' if slow.measure == 'latency' else 'messages'} are {_ratio(slow)} slower "
+        f"({format_time(slow.value_s)} instead of {format_time(slow.typical_s)})"
+        for slow in link.slow
     )
     return f"{arrow}: {kinds}; the {link.others} other pairs of these two nodes are not slow"
 
 
-def _ratio(one: Slow) -> str:
-    return ratio_words(one.ratio, one.interval)
+def _ratio(slow: Slow) -> str:
+    return ratio_words(slow.ratio, slow.interval)
 
 
 def _count(number: int, word: str, words: str | None = None) -> str:
@@ -318,23 +318,23 @@ def _is_beyond(slow: Sequence[Slow], above: float) -> bool:
 PAIRS_OF_A_NODE = 2  # measured alone where its network is slow
 
 
-def suspicious_pairs(found: NodesVerdict, links: Iterable[Link], most: int) -> list[Link]:
+def suspicious_pairs(verdict: NodesVerdict, links: Iterable[Link], most: int) -> list[Link]:
     """Return pairs to measure alone: each slow link, and some pairs of each node whose network is slow.
 
     Args: links: pairs that were measured, as the ring has them.
     """
     every = list(links)
     by_pair = {frozenset(link): link for link in every}
-    wanted = [by_pair[key] for link in found.links if (key := frozenset((link.a, link.b))) in by_pair]
-    bad = {node.node for node in found.nodes}
-    for node in found.nodes:
-        if any(one.measure in NETWORK for one in node.slow):
+    wanted = [by_pair[key] for link in verdict.links if (key := frozenset((link.a, link.b))) in by_pair]
+    bad = {node.node for node in verdict.nodes}
+    for node in verdict.nodes:
+        if any(slow.measure in NETWORK for slow in node.slow):
             own = [link for link in every if node.node in link and not (set(link) - {node.node}) & bad]
             wanted += (own or [link for link in every if node.node in link])[:PAIRS_OF_A_NODE]
     return list(dict.fromkeys(wanted))[:most]
 
 
-def confirm(found: NodesVerdict, again: Observations, controls: Collection[Link]) -> NodesVerdict:
+def confirm(verdict: NodesVerdict, again: Observations, controls: Collection[Link]) -> NodesVerdict:
     """Return what of `found` holds in fresh launches, in which pairs were measured alone.
 
     Args: again: of those launches.  controls: pairs in it that were not suspicious, the reference of the others.
@@ -363,7 +363,7 @@ def confirm(found: NodesVerdict, again: Observations, controls: Collection[Link]
         return any(holds(measured, ways.__contains__) for measured in link.slow)
 
     nodes, loaded_nodes = [], []
-    for node in found.nodes:
+    for node in verdict.nodes:
         measures = {measured.measure for measured in node.slow}
         network = [measured for measured in node.slow if measured.measure in NETWORK]
         kept = [measured for measured in fresh.get(node.node, ()) if measured.measure in measures]
@@ -372,9 +372,9 @@ def confirm(found: NodesVerdict, again: Observations, controls: Collection[Link]
             nodes.append(msgspec.structs.replace(node, slow=by_ratio(kept)))
         elif network:
             loaded_nodes.append(msgspec.structs.replace(node, slow=tuple(network)))
-    links = {link: link_holds(link) for link in found.links}
+    links = {link: link_holds(link) for link in verdict.links}
     return msgspec.structs.replace(
-        found,
+        verdict,
         nodes=tuple(nodes),
         links=tuple(link for link, is_slow in links.items() if is_slow),
         loaded_nodes=tuple(loaded_nodes),
@@ -484,18 +484,18 @@ class _Session:
         self._bench.tell(f"looking for the node that does not answer: {len(groups)} groups at the same time")
         return started_groups(self._folder / f"contact-{self._contacts}", self._bench, groups, limits)
 
-    def _again(self, seen: Observations, found: NodesVerdict) -> tuple[Observations, list[Link], list[str]]:
+    def _again(self, seen: Observations, verdict: NodesVerdict) -> tuple[Observations, list[Link], list[str]]:
         """Measure what is suspicious again: nodes by themselves, pairs while all others wait.
 
         Returns: what was measured, the pairs that are not suspicious, and how launches failed.
         """
         position = {name: number for number, name in enumerate(seen.nodes)}
-        pairs = [(position[a], position[b]) for a, b in suspicious_pairs(found, seen.links, MOST_ALONE)]
-        bad = {position[node.node] for node in found.nodes}
-        bad |= {position[end] for link in found.links for end in (link.a, link.b)}
+        pairs = [(position[a], position[b]) for a, b in suspicious_pairs(verdict, seen.links, MOST_ALONE)]
+        bad = {position[node.node] for node in verdict.nodes}
+        bad |= {position[end] for link in verdict.links for end in (link.a, link.b)}
         controls = controls_for(len(seen.nodes), pairs, bad) if pairs else []
         bench = self._bench
-        bench.tell(f"measuring again: {len(found.nodes)} nodes by themselves, {len(pairs)} pairs one at a time")
+        bench.tell(f"measuring again: {len(verdict.nodes)} nodes by themselves, {len(pairs)} pairs one at a time")
         campaign = confirmation(self._count, pairs, controls, bench.effort)
         step = self._take("alone", lambda: bench.prepared(campaign, self._hosts, self._count))
         return self._observed(step), [(seen.nodes[a], seen.nodes[b]) for a, b in controls], step.troubles
