@@ -378,7 +378,7 @@ def _lines(matrix: NodePairs) -> list[Line]:
     if not slow:
         if not judged:
             return []
-        text = f"{matrix.label}: of {len(judged)} pairs of nodes none is slower than the others beyond doubt."
+        text = f"{matrix.label}: none of {len(judged)} pairs of nodes is clearly slower than the others."
         return [Line(level="ok", text=text, contrast=None)]
     worst = sorted(slow, key=lambda pair: -(pair.ratio or 0.0))
     top = worst[0]
@@ -389,9 +389,8 @@ def _lines(matrix: NodePairs) -> list[Line]:
     span = f"[{format_ratio(low, half)}, {format_ratio(high, half)}]"
     most = "up to " if len(slow) > 1 else ""
     text = (
-        f"{matrix.label}: {where} takes {most}{format_ratio(top.ratio or math.nan, half)} times as long {span} as the "
-        f"median of the other pairs ({format_time(top.value_s or math.nan)}); "
-        f"{len(slow)} of {len(judged)} pairs are slower."
+        f"{matrix.label}: {where} is {most}{format_ratio(top.ratio or math.nan, half)}x {span} slower than the median "
+        f"of the other pairs ({format_time(top.value_s or math.nan)}); {len(slow)} of {len(judged)} pairs are slower."
     )
     return [Line(level="slow", text=text, contrast=None)]
 

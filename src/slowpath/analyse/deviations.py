@@ -324,19 +324,21 @@ class Shared:
         takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
         if self.cost.form == "in proportion":
             value, low, high = (1 + number for number in (self.cost.coefficient_s, *self.cost.interval))
-            longer = f"{value:.3g} times [{low:.3g}, {high:.3g}] as long as {baseline}"
+            longer = f"{value:.3g}x [{low:.3g}, {high:.3g}] as long as {baseline}"
         else:
-            longer = f"{self.cost.words} than {baseline} ({self.ratio:.3g} times as long)"
+            longer = f"{self.cost.words} than {baseline} ({self.ratio:.3g}x)"
         return f"{self.subject} {takes} {longer}: {counted}"
 
     @property
     def _stalls(self) -> str:
-        """`One in 64 operations of MPI_Send, regularly, takes 900 us longer`."""
+        """`One in 64 operations of MPI_Send takes 900 us longer, regularly`."""
         ((period, agreeing),) = Counter(time.item.period or 1 for time in self.slow).most_common(1)
         mean_s = statistics.median(time.extra_s for time in self.slow)
         if 2 * agreeing <= len(self.slow):
-            return f"Some operations of {self.subject} take longer, {format_time(mean_s)} as a mean over all"
-        return f"One in {period} operations of {self.subject}, regularly, takes {format_time(mean_s * period)} longer"
+            return (
+                f"Some operations of {self.subject} take longer: {format_time(mean_s)} on average over all operations"
+            )
+        return f"One in {period} operations of {self.subject} takes {format_time(mean_s * period)} longer, regularly"
 
 
 def slow_rank(slow: Sequence[Judged]) -> int | None:

@@ -131,7 +131,7 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
     """Of one cell of messages or puts over the launches that measured it."""
     of = _MESSAGES.get(cell.experiment)
     if of is None:
-        return CellFloors(reason=f"experiment {cell.experiment}: no floor is known for it")
+        return CellFloors(reason=f"experiment {cell.experiment}: no lower bound is known for it")
     message = of(cell.parameters, experiment_named(cell.experiment).ends(cell.parameters))
     if isinstance(message, str):
         return CellFloors(reason=message)
@@ -276,7 +276,5 @@ def _over_words(length: int, cell: CellResult) -> str:
     over = cell.over_floor
     assert over is not None
     way = next(floor.text for floor in cell.floors if floor.name == over.floor)
-    return (
-        f"a message of {format_bytes(length)} takes {ratio_words(over.ratio, over.interval)} what {way} takes "
-        f"({format_time(over.floor_s)})"
-    )
+    ratio = ratio_words(over.ratio, over.interval)
+    return f"a {format_bytes(length)} message takes {ratio} the time of {way} ({format_time(over.floor_s)})"

@@ -56,8 +56,8 @@ def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Lin
     top = max(apart, key=lambda side: abs(np.log(side.ratio)))
     low, high = (format_time(end) for end in top.later_s)
     text = (
-        f"first allocation: its first message is unlike those of later allocations in {len(apart)} of {len(judged)} "
-        f"cells: {format_time(top.first_s)} against {low} to {high} ({top.label}). Medians stand for the later ones."
+        f"In {len(apart)} of {len(judged)} cells the first message from the first allocation differs from later ones: "
+        f"{format_time(top.first_s)} vs {low} to {high} ({top.label}). Medians are those of the later allocations."
     )
     return [Line(level="info", text=text, contrast=None)]
 

@@ -275,10 +275,10 @@ class Floor(Result, frozen=True, kw_only=True):
 class OverFloor(Result, frozen=True, kw_only=True):
     """A later message or put of the cell over the floor: the fastest way its bytes can go, no faster than a flag."""
 
-    floor: Annotated[Name, means("the way that is the floor in most launches")]
+    floor: Annotated[Name, means("the way that is the lower bound in most launches")]
     floor_s: Annotated[Positive, means("its time, median over launches")]
     metric: Annotated[Name, means("of the message or put")]
-    ratio: Annotated[Positive, means("message or put over floor, launch by launch; median over launches")]
+    ratio: Annotated[Positive, means("time over that of the lower bound, launch by launch; median over launches")]
     interval: Annotated[Interval | None, means("of the ratio")]
     fastest_ratio: Annotated[
         Positive | None, means("fastest later message over floor, median over calm launches; null: none was calm")

@@ -128,7 +128,6 @@ def remedies_of(finding: Finding, state: State, seen: Sides) -> Iterator[tuple[R
 
 
 def _moved(limit: LimitBracket, rising: bool, multiple_bytes: int) -> str:
-    """The value that puts the slow length on the other side of the switch."""
     low = int(limit.above)
     wanted = int(limit.up_to) + MOST_HEADER_BYTES if rising else max(low - MOST_HEADER_BYTES, low // 2, 1)
     return str(

@@ -58,7 +58,6 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
 
 
 def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
-    """MPI_T's, of the first run that read any; their values where that was under the user's environment."""
     run = next((done.results.run for done in measured if done.results.run.mpi.control_variables), None)
     if run is None:
         return {}
@@ -79,7 +78,7 @@ def _helps(results: Results) -> Iterator[str]:
     if best is not None and high < 1 / _HELPS_FROM:
         length = results.cell(best.b.cell).parameters.get("message_bytes")
         on = f" on {format_bytes(int(length))} messages" if length and length.isdecimal() else ""
-        yield f"your settings help: without them it takes {1 / ratio:.2f}x{on}"
+        yield f"your settings help: without them, calls are {1 / ratio:.2f}x slower{on}"
 
 
 # A finding about the user's settings with the responsible ones named, and what a trial then takes away.
@@ -118,7 +117,9 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
     """
     words = AND.join(setting.words for some in sets for setting in some)
     digest = hashlib.sha256(f"{finding.id}\n{words}".encode()).hexdigest()[:8]
-    shown = Leg(state="shown", text="taking settings away leaves it alone", evidence=list(evidence))
+    shown = Leg(
+        state="shown", text="its removal makes calls fast again; removing the others does not", evidence=list(evidence)
+    )
     cause = f"{words} {'make' if sum(map(len, sets)) > 1 else 'makes'} messages slower{_how(sets)}."
     return replace(
         with_explained(_about(finding, words), shown, cause),
@@ -132,8 +133,8 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
 
 def _how(sets: Sets) -> str:
     if len(sets) > 1:
-        return ", together: unsetting either one is enough"
-    return ", each: both have to go" if len(sets[0]) == 2 else ", each: all have to go" if len(sets[0]) > 2 else ""
+        return " together; unsetting either is enough"
+    return "; unset both" if len(sets[0]) == 2 else "; unset all of them" if len(sets[0]) > 2 else ""
 
 
 def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
@@ -282,8 +283,8 @@ class Share:
 
     @property
     def words(self) -> str:
-        """`98% [95%, 101%] of the difference goes, 5 pairs`."""
-        return f"{self.value:.0%} [{self.low:.0%}, {self.high:.0%}] of the difference goes, {self.pairs} pairs"
+        """`removes 98% [95%, 101%] of the difference, 5 pairs`."""
+        return f"removes {self.value:.0%} [{self.low:.0%}, {self.high:.0%}] of the difference, {self.pairs} pairs"
 
 
 def share(gone: Floats, every: Floats) -> Share | None:
@@ -316,9 +317,9 @@ class Again:
 
     @property
     def words(self) -> str:
-        """`separate launches confirm it: 1.31x [1.28x, 1.35x] the time, 8 pairs`."""
+        """`separate launches confirm it: 1.31x [1.28x, 1.35x] slower, 8 pairs`."""
         ratio = ratio_words(self.estimate.ratio, self.estimate.interval)
-        return f"separate launches confirm it: {ratio} the time, {self.estimate.n} pairs"
+        return f"separate launches confirm it: {ratio} slower, {self.estimate.n} pairs"
 
 
 def again(every: Floats, contrasts: int) -> Again:

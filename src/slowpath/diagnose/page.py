@@ -90,8 +90,8 @@ def _findings(diagnosis: Diagnosis) -> list[Finding]:
 # A diagnosis in words, for a terminal. Pure: diagnosis in, text out.
 
 _STATUS: Mapping[Status, str] = {
-    "settled": "settled: more measuring would decide nothing",
-    "named": "named, but nothing tried; continue with slowpath diagnose --resume",
+    "settled": "complete: more measurements would not change the result",
+    "named": "no remedy tried yet; continue with slowpath diagnose --resume",
     "budget": "stopped at the budget",
     "interrupted": "interrupted",
     "running": "not finished",
@@ -106,11 +106,11 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     open_ways = []
     if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
         steps = plural(len(diagnosis.next), "step")
-        open_ways.append(f"{steps} not made; continue with: slowpath diagnose --resume {folder} --budget 5m.")
+        open_ways.append(f"{steps} left; continue with: slowpath diagnose --resume {folder} --budget 5m.")
     if diagnosis.launches_left_out:
         open_ways.append(left_out_words(diagnosis))
     if diagnosis.program is not None:
-        open_ways.insert(0, f"Only what {program_words(diagnosis.program)} does was asked about.")
+        open_ways.insert(0, f"Only calls that {program_words(diagnosis.program)} makes were measured.")
     brief = Brief.of(verdict, f"{folder}/report.html", open_ways)
     return "\n".join(brief.lines(width)) + "\n"
 
@@ -168,9 +168,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
 
 
 def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
-    yield (
-        f"Library defaults: {outcome.rows} other choices measured; {len(outcome.left_out)} others have no effect here"
-    )
+    yield (f"Library defaults: {outcome.rows} alternatives measured; {len(outcome.left_out)} have no effect here")
     for name, gains in outcome.suspects.items():
         shown = ", ".join(f"{cell} {ratio:.2f}x" for cell, ratio in gains.items())
         yield from _wrapped(f"looked faster: {name}: {shown}", width, "  ")
@@ -197,8 +195,8 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
 
 Runs = Mapping[str, Results]  # folder of a step -> its results
 _TRIALS_LEAD = (
-    "One remedy at a time, toggled alone in interleaved pairs. Proven needs at least half of the gap removed and a "
-    "control that stayed."
+    "Each trial toggles one remedy in interleaved pairs. It is proven if it removes at least half of the gap and the "
+    "control does not change."
 )
 
 
@@ -355,7 +353,6 @@ def write_derived(folder: Path, diagnosis: Diagnosis) -> None:
 
 
 def _runs(folder: Path, diagnosis: Diagnosis) -> dict[str, Results]:
-    """Results of the steps that pictures are drawn from, where they can be read."""
     shown = {finding.run for finding in diagnosis.findings}
     wanted = [step for step in diagnosis.steps if step.number == 1 or step.task.kind == "trial" or step.folder in shown]
     by_folder = {step.folder: _results(inside(folder, step.folder)) for step in wanted}

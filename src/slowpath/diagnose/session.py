@@ -160,7 +160,6 @@ class Session:
                 self._conclude(step)
 
     def _conclude_anew(self) -> None:
-        """Let the rules of this version judge the steps that are over: an earlier version may have had others."""
         if not self._measured:
             return
         anew = self._conclusions(conclude_steps(self._measured, self._bench.healthy))
@@ -242,7 +241,6 @@ class Session:
         yield from others
 
     def _needed_s(self, proposal: Proposal, prepared: PreparedRun) -> float:
-        """That has to be left for a step.  The first trial is begun where those of its pairs fit that a proof takes."""
         cost_s, task = prepared.cost.wall_s, proposal.task
         tried = any(isinstance(done.step.task, TrialTask) for done in self._measured)
         if isinstance(task, TrialTask) and not tried and proposal.campaign.rounds:

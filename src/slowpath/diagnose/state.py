@@ -48,7 +48,6 @@ class Asked:
     questions: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        """Whether anything in particular was asked for."""
         return bool(self.rules or self.questions)
 
     @property

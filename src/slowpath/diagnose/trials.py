@@ -80,7 +80,6 @@ def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: froze
 
 
 def _remedied(under: Condition, remedy: Remedy, environ: frozenset[str]) -> EnvironmentTable | None:
-    """The environment with the remedy; None: it would be the same."""
     variables = {k: v for k, v in under.variables.items() if k not in remedy.unset} | dict(remedy.variables)
     unset = tuple(dict.fromkeys([*under.unset, *(name for name in remedy.unset if name in environ)]))
     unset = tuple(name for name in unset if name not in variables)

@@ -171,7 +171,7 @@ class RunFacts:
         """That launches took much longer than planned, where that left questions open."""
         if self.pace is None or self.pace < SLOW_PACE or not self.left_out:
             return None
-        return f"why launches take {self.pace:.1f} times as long as planned, so {self.left_out} were left out"
+        return f"why launches are {self.pace:.1f}x slower than planned ({self.left_out} were skipped)"
 
 
 @dataclass(frozen=True)
@@ -257,9 +257,9 @@ class Tally:
         if self.state == "undecided":
             return f"Undecided: {len(self.undecided)} of {_questions(asked)}; {self._needed}."
         if self.state == "off default":
-            return f"Keep your settings: only other settings have slow paths ({_codes(self.apart)})."
+            return f"Keep your settings: slow paths exist only under other settings ({_codes(self.apart)})."
         if self.state == "nothing asked":
-            return f"{self._share or 'Measured'}; this run asks no question about slow paths"
+            return f"{self._share or 'Measured'}; this campaign does not look for slow paths"
         if self.state == "not measured":
             return f"Undecided: none of {_questions(asked)} could be measured; see what was skipped."
         if self.run.is_check:
@@ -291,7 +291,8 @@ class Tally:
                 none = f"Undecided{place}: none of {asked} could be decided"
                 return f"{'; '.join(filter(None, (none, faster)))}."
             if left:
-                return f"{'; '.join(filter(None, (f'No fault found{place}', faster)))}; {left} of {asked} not decided."
+                answered = f"{len(self.questions) - left} of {asked} answered"
+                return f"{'; '.join(filter(None, (f'No fault found{place}', faster, answered)))}."
             if self.suspicions or self._slow_launches:
                 return f"No fault found{place}; {faster or f'{asked} answered'}."
             return f"Nothing is wrong{place}: {faster or f'no fault in {asked}'}."
@@ -326,7 +327,7 @@ class Tally:
         """`about 14 more rounds (2 min) would decide: --rounds 24`."""
         rounds = max(question.more_rounds or 1 for question in self.undecided)
         if rounds > MOST_ROUNDS:
-            return f"more than {MOST_ROUNDS} rounds would be needed: this machine is too noisy"
+            return f"this machine is too noisy to decide (over {MOST_ROUNDS} rounds needed)"
         time = f" ({_duration(rounds * self.run.round_s)})" if self.run.round_s else ""
         again = f": --rounds {self.run.rounds + rounds}" if self.run.rounds else ""
         return f"about {rounds} more round{_s(rounds)}{time} would decide{again}"
@@ -351,7 +352,7 @@ class Tally:
         groups = [(self._of(group), word) for group, word in WORDS.items()]
         parts = [f"{_counted(len(those), word)} ({_codes(those)})" for those, word in groups if those]
         if self.unnamed:
-            parts.append(f"{_counted(len(self.unnamed), 'difference')} without a name")
+            parts.append(_counted(len(self.unnamed), "unexplained difference"))
         return ", ".join(parts)
 
     @property
@@ -407,7 +408,7 @@ def group_of(finding: Finding) -> Group:
 
 
 def _is_sure(finding: Finding) -> bool:
-    """Whether it has a cause, a proof, nothing to be compared with, or is clear with its whole interval."""
+    """Whether a fault is certain: explained, proven, without a ratio, or at least CLEAR_RATIO slower at the low end."""
     if finding.status != "observed" or finding.ratio is None:
         return True
     return not finding.needs_cause and (finding.interval or (finding.ratio,))[0] >= CLEAR_RATIO
@@ -572,7 +573,7 @@ def _urgency(finding: Finding, is_check: bool) -> tuple[bool, bool, bool]:
 def _action(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells, is_check: bool) -> str:
     words = f"{advice(finding, contrasts, cells)}."
     if finding.program_s is not None:
-        words += f" Your program can save at most {format_time(finding.program_s)} a rank in these calls."
+        words += f" This saves your program at most {format_time(finding.program_s)} per rank."
     if not _is_conditional(finding, is_check):
         return words
     return f"If your programs use {finding.concerns}: {words[0].lower()}{words[1:]}"
@@ -650,7 +651,7 @@ def _decided_line(
     lost = _loses(top)
     level: Level = "slow" if lost and not top.explains and (_is_clear(top) or affects) else "info"
     where = f" ({top.where})" if top.where else ""
-    default = "" if lost or top.explains else "; the default is the faster side"
+    default = "" if lost or top.explains else "; the default is faster"
     also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
     mine = [finding for finding in named if level != "slow" or finding.affects_default is not False]
     codes = ", ".join(dict.fromkeys(finding.rule for finding in mine))
@@ -690,13 +691,13 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
     total, group, counts = len(contrasts), contrasts[0].group, _counts(contrasts)
     if decided:
         text = (
-            f"{group}: {len(decided)} of {total} contrasts of a cell with itself differ: this machine is too "
-            "unsteady for such effects; repeat with more rounds or on quiet cores."
+            f"{group}: {len(decided)} of {total} comparisons of a cell with itself differ, so differences this small "
+            "may be noise: repeat with more rounds or on quiet cores."
         )
         return Line(level="warning", text=text, contrast=decided[0].id)
     if not (measured := total - counts["not measured"]):
         return Line(level="info", text=f"{group}: not measured, so false alarms are not ruled out.", contrast=None)
-    text = f"{group}: none of {measured} contrasts of a cell with itself is a false alarm ({_words(counts)})."
+    text = f"{group}: no false alarm in {measured} comparisons of a cell with itself ({_words(counts)})."
     return Line(level="ok", text=text, contrast=None)
 
 

@@ -428,11 +428,9 @@ class Facts:
 
 
 def _of_cell(entries: Iterable[EnvironmentResult], cell: CellResult) -> EnvironmentResult | None:
-    """Entry of a cell, under its MPI; None when the run does not have it."""
     return next((entry for entry in entries if entry.name == cell.environment and entry.mpi in (None, cell.mpi)), None)
 
 
 def _shared(names: Sequence[str | None]) -> str | None:
-    """The one name that all have; None: they differ, or have none."""
     first = names[0] if names else None
     return first if all(name == first for name in names) else None

@@ -195,7 +195,7 @@ def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
     if support.state == "shown" and support.covers is not None and support.covers < LEAST_COVERED:
-        part = f"only a part of it is: {support.text}, which covers {support.covers:.2%} of the excess"
+        part = f"only partly explained: {support.text}, which covers {support.covers:.2%} of the extra time"
         return Leg(state="missing", text=part, evidence=evidence)
     if support.state == "refuted" or not path.needs_law or (law is not None and law.name is not None):
         return Leg(state=support.state, text=support.text, evidence=evidence)
@@ -205,7 +205,6 @@ def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
 
 
 def _no_law(law: FittedLaw | None) -> str:
-    """Why no cause can rest on it."""
     return f"no law: {law.refused}" if law is not None and law.refused else f"no law; {_NO_LAW}"
 
 

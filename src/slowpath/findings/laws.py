@@ -177,7 +177,6 @@ def _side(value: str, index: int) -> str:
 
 
 def _allocation(parameters: Mapping[str, str]) -> float | None:
-    """None: the experiment does not say."""
     length = parameters.get("allocation_bytes") or parameters.get("buffer_bytes")
     if length == "message":
         length = parameters.get("message_bytes")

@@ -15,7 +15,6 @@ _LABEL = 14
 
 
 def _parts(path: SlowPath) -> list[tuple[str, str]]:
-    """Heading and text, in the order in which one reads them."""
     return [
         ("What it is", path.summary),
         ("How to fix", path.remedy),

@@ -411,7 +411,6 @@ def grouped(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def _dense(values: Ints) -> Ints:
-    """Ascending numbers from 0 of the values that there are."""
     least = int(values.min())
     span = int(values.max()) - least + 1
     if span > 4 * values.size + 1024:

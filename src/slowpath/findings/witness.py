@@ -197,7 +197,7 @@ def system_time_words(
     other = next(role for role in ROLES if role != works)
     waits = f", while the {SIDES[other]} yields and waits" if more[other].is_waiting else ""
     off = more[works].waiting
-    waited = f" (its {format_time(off)} in calls that wait taken off)" if off and off > 0.01 * excess_s else ""
+    waited = f" (without {format_time(off)} in calls that wait)" if off and off > 0.01 * excess_s else ""
     return (
         f"system time per operation of the {SIDES[works]} grows by {format_time(kernel[works])}{waited}, "
         f"{_share(kernel[works], excess_s)}{waits}: the time goes to the kernel"
@@ -205,8 +205,8 @@ def system_time_words(
 
 
 def _share(part_s: float, excess_s: float) -> str:
-    """`61 % of the excess of 49.2 us`; what is measured to be a little more is all of it."""
-    return f"{100 * min(1.0, part_s / excess_s):.0f} % of the excess of {format_time(excess_s)}"
+    """`61 % of the extra 49.2 us`; a measured share above 100 % counts as all of it."""
+    return f"{100 * min(1.0, part_s / excess_s):.0f} % of the extra {format_time(excess_s)}"
 
 
 def _more(slow_witness: RoleWitness | None, other: RoleWitness | None, name: str) -> float | None:

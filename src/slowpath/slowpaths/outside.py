@@ -11,7 +11,7 @@ OUTSIDE: SlowPath = SlowPath(
     title="Slower than in healthy runs",
     summary="MPI calls take longer here than on machines that are known to be healthy. It names the calls, the "
     "condition under which they are slow, and the added time: per call, per byte or per block.",
-    needs="Cells whose intervals lie beyond everything that healthy runs showed, by a margin; measured again, with "
+    needs="Cells slower than in every healthy run, by a margin with their whole interval; measured again, with "
     "lengths between those that are slow and those that are not.",
     remedy="Compare with a machine or an installation that is not slow: its library, settings, drivers and kernel. "
     "`slowpath reference add RUN` makes a run of it the reference.",

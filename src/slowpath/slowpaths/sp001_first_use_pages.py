@@ -220,7 +220,7 @@ def _buffer(cell: CellResult) -> str:
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
-    """Page faults, or the kernel's time, that account for the excess of the slow cell's first message."""
+    """Page faults, or the kernel's time, that account for the extra time of the slow cell's first message."""
     slow, fast = sides(facts, seen)
     pages = _pages(seen)
     faults = faults_words(slow, "first", fast, "first", pages) if pages else None
@@ -230,10 +230,10 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if slow.witness is None:
         return Support("missing", "page faults and system time were not recorded")
     if is_sampled(slow):
-        return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
+        return Support("missing", f"page faults do not account for the extra time, and {SAMPLED}")
     return Support(
         "missing",
-        "neither page faults nor system time account for the excess; a launch with witness = true counts calls",
+        "neither page faults nor system time account for the extra time; a launch with witness = true counts calls",
     )
 
 

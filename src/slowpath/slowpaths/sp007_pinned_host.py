@@ -98,7 +98,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     slow, fast = sides(facts, seen)
     time = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
     if time is None:
-        return Support("missing", "system time does not account for the excess, or was not recorded")
+        return Support("missing", "system time does not account for the extra time, or was not recorded")
     pages = pages_seen(slow, ("small", "shared"))
     if pages is None:
         return Support("missing", "the pages under the pinned buffers were not observed", (time,))
@@ -131,7 +131,7 @@ SLOW_PATH: SlowPath = SlowPath(
     summary="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
     "memory. The driver maps it with small pages, which a single copy handles page by page.",
     needs="The same messages from both kinds of memory, written before. Explained when small pages are "
-    "observed under the pinned buffers and system time accounts for the excess.",
+    "observed under the pinned buffers and system time accounts for the extra time.",
     remedy="Send from pageable memory, or register it (cudaHostRegister).",
     observe=observe,
     cause="The kernel copies pinned memory page by page, since it stands on small pages.",

@@ -35,7 +35,7 @@ def _huge_is_faster(slowdown: Slowdown) -> bool:
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
-    """The kernel gave the pages that were asked for, and its time accounts for the excess."""
+    """The kernel gave the pages that were asked for, and its time accounts for the extra time."""
     slow, fast = sides(facts, seen)
     kinds = (pages_seen(slow, ("small", "shared")), pages_seen(fast, ("huge",)))
     if False in kinds:
@@ -45,7 +45,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     pages = "page kinds observed: small under the slow messages, huge under the fast ones"
     time = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
     if time is None:
-        return Support("missing", "system time does not account for the excess, or was not recorded", (pages,))
+        return Support("missing", "system time does not account for the extra time, or was not recorded", (pages,))
     copied = single_copy_bytes(slow, seen.phase)
     if copied is None:
         return Support("missing", "the calls that copy were not counted", (pages, time))
@@ -67,7 +67,7 @@ SLOW_PATH: SlowPath = SlowPath(
     summary="Long messages inside a node cost more from pages of 4 KiB than from pages of 2 MiB: for a single copy "
     "(CMA, XPMEM) the kernel looks up and pins each page.",
     needs="The same messages from huge and from small pages, from 2 MiB on. Explained when page kinds are observed, "
-    "the kernel's time accounts for the excess, and calls of a single copy were counted.",
+    "the kernel's time accounts for the extra time, and calls of a single copy were counted.",
     remedy="Allocate on 2 MiB boundaries and call madvise(MADV_HUGEPAGE), or run with transparent huge pages on.",
     observe=observe,
     cause="The kernel handles a single copy page by page, and small pages are many.",

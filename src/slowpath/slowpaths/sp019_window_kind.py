@@ -61,7 +61,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     per_burst_s = spent("send", slow, seen.phase, fast, seen.phase).kernel
     kernel_s = max(0.0, per_burst_s or 0.0) / (number(slow, "puts") or 1.0)
     kernel = kernel_s / seen.excess_s if seen.excess_s else 0.0
-    words = f"the kernel takes {format_time(kernel_s)} more per put, {min(1.0, kernel):.0%} of the excess"
+    words = f"the kernel takes {format_time(kernel_s)} more per put, {min(1.0, kernel):.0%} of the extra time"
     lines = [words] if kernel else []
     if counts[0] is None or counts[1] is None:
         return Support("missing", "instructions of the puts were not counted (parameter instructions)", tuple(lines))
@@ -163,7 +163,7 @@ SLOW_PATH: SlowPath = SlowPath(
     title="The window's kind, info keys or synchronisation make puts slow",
     summary="How a window is made and how its epochs end decides which way the library takes for a put.",
     needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
-    "instructions per put, and the kernel's time for it, account for half of the excess or more.",
+    "instructions per put, and the kernel's time for it, account for half of the extra time or more.",
     remedy="Window kind: MPI_Win_allocate. Info: the key that the finding names. Synchronisation: MPI_Win_lock_all "
     "once and MPI_Win_flush after each burst.",
     observe=observe,

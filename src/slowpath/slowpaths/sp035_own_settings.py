@@ -110,7 +110,7 @@ SLOW_PATH: SlowPath = SlowPath(
     summary="A variable or parameter file was set for another machine, another version, a mended bug or a benchmark, "
     "and stayed.",
     needs="The same messages in your environment and without all settings, in interleaved launches. Explained when "
-    "taking sets of settings away leaves the fewest without which the whole difference is gone.",
+    "the smallest set of settings is found without which the whole difference is gone.",
     remedy="Unset the variable, or delete the line of the file, that the finding names.",
     observe=observe,
     cause="One of your settings makes messages slower.",

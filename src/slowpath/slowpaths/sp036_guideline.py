@@ -157,7 +157,7 @@ def _observation(facts: Facts, violation: Violation) -> Observation:
         violation,
         about=_about(violation),
         place=facts.place([violation.slow, violation.fast], [violation.collective, *([spans] if spans else [])]),
-        text=f"The library's own {violation.collective} takes {ratio} what its {violation.right} takes{where}{shown}.",
+        text=f"The library's {violation.collective} is {ratio} slower than its {violation.right}{where}{shown}.",
         affects_default=True,
         cells=violation.cells,
         contrasts=violation.contrasts,
@@ -227,7 +227,7 @@ SLOW_PATH: SlowPath = SlowPath(
     title="A collective is slower than an equivalent built from other MPI calls",
     summary="A collective can be made of other calls, as a broadcast of a scatter and an allgather. The library's own "
     "call should never be slower than such a mock-up (docs/results/collectives.md).",
-    needs="Both ways as interleaved cells of the same launches, beyond 5 %. From 6 times on it is a fault.",
+    needs="Both ways as interleaved cells of the same launches, beyond 5 %. From 6x on it is a fault.",
     remedy="Let libslowpath-coll.so replace the collective for this range, by the row of tuning.json in the "
     "evidence; or force another algorithm of the library.",
     observe=observe,

@@ -55,7 +55,7 @@ def test_only_launches_of_the_machine_with_most_of_them_count(tmp_path: Path) ->
     first = run.verdict.lines[0]
     assert first.level == "warning"
     assert first.text == (
-        "Measured on machines that differ in processor: only the 10 launches on a (Old, 8 processors, kernel 6.1) are "
+        "The machines differ in processor: only the 10 launches on a (Old, 8 processors, kernel 6.1) are "
         "used, not the 6 on b (New, 8 processors, kernel 6.1)."
     )
 
@@ -249,7 +249,7 @@ def test_the_verdict_of_a_part_states_which_part() -> None:
     whole = conclude(same, [], run_facts(results(cells[:2], same))).verdict
     assert whole.headline == "No slow path in 1 question"
     unasked = conclude([], [], run_facts(results(cells))).verdict
-    assert unasked.headline == "2 of 3 cells measured; this run asks no question about slow paths"
+    assert unasked.headline == "2 of 3 cells measured; this campaign does not look for slow paths"
     lost = conclude([a_contrast("c1", 0.3)], [], run_facts(results(cells))).verdict
     assert lost.state == "slow"
     assert "2 of 3 cells measured" in (lost.count or "")

@@ -273,5 +273,5 @@ def test_what_costs_the_program_most_comes_first_and_says_so() -> None:
     large = finding(number=2, excess_s=1e-6, program_s=0.4, concerns="MPI_Put", kind="fault")
     assert by_cost([small, large]) == [large, small]
     verdict = conclude([], [large], RunFacts(is_check=True)).verdict
-    assert verdict.actions[0].endswith("Your program can save at most 400 ms a rank in these calls.")
+    assert verdict.actions[0].endswith("This saves your program at most 400 ms per rank.")
     assert not verdict.actions[0].startswith("If your programs use")

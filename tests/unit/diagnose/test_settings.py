@@ -239,12 +239,10 @@ def test_two_together_and_two_that_each_do_it() -> None:
     own = settings(10)
     first, other = own[2].name, own[7].name
     findings, _ = diagnosed(own, lambda there, _: 2.0 if {first, other} <= there else 1.0)
-    assert (
-        findings[0].cause == f"{first}=1 and {other}=1 make messages slower, together: unsetting either one is enough."
-    )
+    assert findings[0].cause == f"{first}=1 and {other}=1 make messages slower together; unsetting either is enough."
     assert [remedy.name for remedy in findings[0].remedies] == [f"unset {first}", f"unset {other}"]
     findings, _ = diagnosed(own, lambda there, _: 2.0 if {first, other} & there else 1.0)
-    assert findings[0].cause == f"{first}=1 and {other}=1 make messages slower, each: both have to go."
+    assert findings[0].cause == f"{first}=1 and {other}=1 make messages slower; unset both."
     assert [remedy.name for remedy in findings[0].remedies] == [f"unset {first} and {other}"]
 
 
@@ -302,7 +300,7 @@ def test_settings_that_help_are_said_to(survey: Results) -> None:
         measured_of_settings_listing(replace(survey, cells=[own, without], contrasts=[helping]), {"UCX_TLS": "sm"}),
         "mpich",
     )
-    assert said[0] == "your settings help: without them it takes 2.00x on 48 KiB messages"
+    assert said[0] == "your settings help: without them, calls are 2.00x slower on 48 KiB messages"
     slow = replace(helping, ratio=2.0, interval=(1.9, 2.1), verdict="slower")
     said = lines(
         measured_of_settings_listing(replace(survey, cells=[own, without], contrasts=[slow]), {"UCX_TLS": "sm"}),

@@ -488,7 +488,7 @@ def test_the_step_says_the_path_or_that_nothing_was_said() -> None:
     assert PATH.numbers(asked(path("library"), path("ucx", "with UCX, witnessed"))) == (
         "messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)"
     )
-    assert PATH.numbers(asked()) == "the launch that was asked said nothing"
+    assert PATH.numbers(asked()) == "the launch did not report it"
 
 
 def test_settings_of_a_layer_that_carries_nothing_are_named_with_the_evidence(survey: Results) -> None:
@@ -496,7 +496,7 @@ def test_settings_of_a_layer_that_carries_nothing_are_named_with_the_evidence(su
     steps = measured(survey, environ, path("library"))
     (said,) = without_effect(steps, [], "openmpi")
     assert said == (
-        "UCX_NET_DEVICES=lo has no effect on messages here, because UCX carries none: messages between ranks 0 and 1 "
+        "UCX_NET_DEVICES=lo has no effect here, because UCX carries no messages: messages between ranks 0 and 1 "
         "go by pml ob1, btl sm (single copy by cma). Unset it, or have UCX carry messages (OMPI_MCA_pml=ucx)."
     )
     assert len(paths_of(steps)) == 1

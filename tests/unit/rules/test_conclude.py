@@ -47,14 +47,14 @@ def test_a_control_that_differs_is_a_warning_about_the_machine() -> None:
         [contrast("x", 1.2, "slower", control=True), contrast("y", 3.0, "slower", group="other")], []
     ).verdict
     assert verdict.lines[0].level == "warning"
-    assert "unsteady" in verdict.lines[0].text
+    assert "may be noise" in verdict.lines[0].text
 
 
 @pytest.mark.parametrize(
     ("verdicts", "level", "text"),
     [
         ([None] * 6, "info", "self: not measured, so false alarms are not ruled out."),
-        (["same", "undecided", None], "ok", "self: none of 2 contrasts of a cell with itself is a false alarm "
+        (["same", "undecided", None], "ok", "self: no false alarm in 2 comparisons of a cell with itself "
          "(1 same, 1 undecided, 1 not measured)."),
     ],
 )  # fmt: skip
@@ -145,7 +145,7 @@ def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
 
 
 def test_a_law_through_both_cells_of_a_contrast_names_its_question() -> None:
-    """As a law of queues does: it rests on cells, and the question about these is no loss without a name."""
+    """As a law of queues does: it rests on cells, and the question about these is no unexplained loss."""
     loss = contrast("x", 3.0, "slower", default_side=None)
     verdict = conclude([loss], [a_finding("SP003", contrasts=[], cells=[0, 1, 2])]).verdict
     assert verdict.slow_paths == 1

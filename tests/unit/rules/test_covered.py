@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An explanation covers at least half of the excess, or is called a part of it with its share."""
+"""An explanation covers at least half of the extra time, or is called partial, with its share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def of_origin(system_s: float, copies: float) -> dict[str, Any]:
 def test_instructions_that_cover_little_are_a_part() -> None:
     finding = explained(9.89e-6, {"instructions": counted(425)}, {"instructions": counted(584)})
     assert (finding.status, finding.cause) == ("observed", None)
-    assert finding.legs.explained.text.startswith("only a part of it is: ")
+    assert finding.legs.explained.text.startswith("only partly explained: ")
     assert "which covers 0.3" in finding.legs.explained.text  # (584 / 425 - 1) of 97.9
     assert finding.legs.explained.evidence == [
         "584 instructions per put, with the end of the burst; 425 on the fast side"

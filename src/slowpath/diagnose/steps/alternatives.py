@@ -166,8 +166,8 @@ def _finding(name: str, variables: Mapping[str, str], group: str, ratio: float, 
     seen = Observation(
         about=name,
         place=Place(f"{group}, {results.run.mpi.name}", slow.mpi, AS_IT_IS, slow.placement),
-        text=f"{group}: with {words} one launch took {format_time(fast_s)}, {ratio:.2f} times less than each of "
-        f"{1 + CONTROLS} launches with what the library chose by itself.",
+        text=f"{group}: one launch with {words} took {format_time(fast_s)}, {ratio:.2f}x faster than each of "
+        f"{1 + CONTROLS} launches with the library's defaults.",
         metric=metric,
         phase="steady",
         ratio=ratio,
@@ -198,7 +198,7 @@ ALTERNATIVES = StepKind(AlternativesTask, apply, summary, against=lambda _: _LIM
 def _how_seen(name: str, results: Results) -> tuple[str, ...]:
     library = results.run.mpi.name
     rows = (row for row in all_alternatives() if row.name == name and row.applies.library in (None, library))
-    return tuple(f"how one sees that it is taken: {row.seen}" for row in rows)[:1]
+    return tuple(f"to check that it is in use: {row.seen}" for row in rows)[:1]
 
 
 def remedies_of(finding: Finding, fast_under: Condition) -> list[Remedy]:

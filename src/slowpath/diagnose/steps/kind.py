@@ -193,7 +193,6 @@ def _with_witness(cell: CellResult, other: CellResult) -> CellResult:
 
 
 def _both(mine: RoleWitness | None, other: RoleWitness | None) -> RoleWitness | None:
-    """`mine`, with what only `other` has."""
     if mine is None or other is None:
         return other if mine is None else mine
     calls = {kind: _filled(calls, (other.calls or {}).get(kind)) for kind, calls in (mine.calls or {}).items()}

@@ -93,7 +93,6 @@ def _is_refuted(group: Shared, anew: Mapping[Key, Judged]) -> bool:
 
 
 def _line(item: Item) -> Line:
-    """What a cell is but for its length."""
     others = sorted(f"{k}={v}" for k, v in item.traits.items() if k != "message_bytes" and k not in not_traits())
     return (item.metric, *others)
 
@@ -171,7 +170,7 @@ def propose_outside(state: State) -> Iterator[Proposal]:
         dividing += [change for group in groups for change in _changes(group, cells)]
     for changes in ([*again, *dividing], again):
         if changes:
-            why = "where the limit lies" if made else "what lies outside of healthy runs, again"
+            why = "find the limit" if made else "measure the deviations from healthy runs again"
             campaign = _campaign(state, [(cells[number], dict(changed)) for number, changed in dict.fromkeys(changes)])
             yield Proposal(OutsideTask(subjects=[group.subject for group in groups]), campaign, why)
 
@@ -238,7 +237,6 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
 
 
 def _spread(low: int, high: int) -> list[int]:
-    """Lengths between two, near equal ratios, each an odd multiple of another granule: they tell granules apart."""
     step = (high / low) ** (1 / (_BETWEEN + 1))
     granules, lengths = [_STEP, *GRANULES], set[int]()
     for near in (low * step**n for n in range(_BETWEEN, 0, -1)):

@@ -242,7 +242,7 @@ def summary_own_state(task: StateTask, _: StepConclusion, after: StepConclusion)
         return kinds_words(after.findings)
     if task.others is not None and against(task) is None:
         return f"others keep {task.others.cores:.1f} cores busy, but the ranks kept theirs"
-    return f"nothing takes {CLEAR_RATIO:g} times as long as in a clean state"
+    return f"nothing is {CLEAR_RATIO:g}x slower than in a clean state"
 
 
 STATE = StepKind(StateTask, apply_own_state, summary_own_state, most_s=MOST_S, against=against)
@@ -296,9 +296,7 @@ PATH = StepKind(
     unchanged,
     summary_path,
     most_s=MOST_PATH_S,
-    numbers=lambda results: (
-        "; ".join(path.words for path in paths_in(results)) or "the launch that was asked said nothing"
-    ),
+    numbers=lambda results: "; ".join(path.words for path in paths_in(results)) or "the launch did not report it",
 )
 
 
@@ -331,9 +329,7 @@ def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding]
         ways = "; ".join(path.words for path in paths)
         chosen = what_chooses(library, layer)
         more = f", or have {title} carry messages ({chosen})" if chosen else ""
-        said.append(
-            f"{words} {verb} no effect on messages here, because {title} carries none: {ways}. Unset {them}{more}."
-        )
+        said.append(f"{words} {verb} no effect here, because {title} carries no messages: {ways}. Unset {them}{more}.")
     return said
 
 
@@ -554,7 +550,7 @@ def summary_settings(_: SettingsTask, before: StepConclusion, after: StepConclus
         if is_about_settings(finding) and finding.cause != known.get(finding.id)
     ]
     gone = [f"taken back: {finding.text}" for finding in before.findings if finding.id not in left]
-    return " ".join([*filter(None, fresh), *gone]) or "not down to one yet"
+    return " ".join([*filter(None, fresh), *gone]) or "not narrowed down to one setting yet"
 
 
 SETTINGS = StepKind(SettingsTask, apply_settings, summary_settings)

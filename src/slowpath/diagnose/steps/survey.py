@@ -278,7 +278,7 @@ def apply_survey(before: StepConclusion, _: SurveyTask, results: Results, histor
 
 def summary_survey(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
     """`1 fault (SP035), 2 properties (SP008, SP013)`: the counts of headline, tile and page."""
-    return kinds_words(after.findings) or "no slow path by name"
+    return kinds_words(after.findings) or "no named slow path"
 
 
 SURVEY = StepKind(SurveyTask, apply_survey, summary_survey, required=True)

@@ -126,7 +126,6 @@ def replaceable(remedy: Remedy, sides: Sides, identity: str, ranks: int, preload
 
 
 def _control(collective: str, length: int) -> Control:
-    """The same collective at a length that the table leaves to the library; a barrier has no other."""
     other = "allreduce" if collective == "barrier" else collective
     far = _LONGER if length * _MULTIPLE > _LONG and length <= _LONG else _LONG
     return Control(

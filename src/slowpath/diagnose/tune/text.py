@@ -89,14 +89,12 @@ def _covered(request: TuneRequest, tuned: Tuned) -> list[str]:
         return []
     shown = [
         "",
-        "Lengths that the files choose for, including those between measured neighbours with the same choice:",
+        "Lengths that the files cover, including those between measured lengths with the same choice:",
     ]
-    for picked_range in sorted(covered, key=lambda picked: (picked.collective, picked.ranks, picked.first)):
-        lengths = ", ".join(map(format_bytes, picked_range.measured))
-        span = " to ".join(map(format_bytes, dict.fromkeys((picked_range.first, picked_range.last))))
-        shown.append(
-            f"  {picked_range.collective}, {picked_range.ranks} ranks: {picked_range.name} for {span} (measured: {lengths})"
-        )
+    for covers in sorted(covered, key=lambda picked: (picked.collective, picked.ranks, picked.first)):
+        lengths = ", ".join(map(format_bytes, covers.measured))
+        span = " to ".join(map(format_bytes, dict.fromkeys((covers.first, covers.last))))
+        shown.append(f"  {covers.collective}, {covers.ranks} ranks: {covers.name} for {span} (measured: {lengths})")
     return shown
 
 
@@ -123,7 +121,7 @@ def _gains(request: TuneRequest, tuned: Tuned, promised: Sequence[Promise]) -> l
     least = sorted(promise.times_faster for promise in changed if promise.times_faster is not None)
     if least:
         shown.append(
-            f"promised for further launches, in the worst view: {least[0]:.2f} to {least[-1]:.2f} times faster"
+            f"expect new launches to be at least {least[0]:.2f} to {least[-1]:.2f} times faster (least of the views)"
         )
     shown += _of_program(request, promised)
     number = counts(tuned.factors)
@@ -131,7 +129,7 @@ def _gains(request: TuneRequest, tuned: Tuned, promised: Sequence[Promise]) -> l
     worst = max(tuned.factors, key=lambda factor: factor.ratio)
     shown.append(
         f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, of {len(tuned.factors)} "
-        f"by whole intervals; {len(longer)} took over 2 % longer in these launches, the worst "
+        f"(95 % intervals); {len(longer)} took over 2 % longer in these launches, the worst "
         f"{name_of(worst.cell)} {worst.view}: {_factor(worst)}"
     )
     if tuned.unverified:
