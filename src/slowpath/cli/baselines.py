@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,12 +57,7 @@ def compare_command(
     """
     import msgspec
 
-    from slowpath.watch.compare import watches_in
-
-    watched = [bool(watches_in(side)) for side in (a, b)]
-    if any(watched):
-        if not all(watched):
-            raise UsageError(f"{(b, a)[watched[1]]}: is no watch, but {(a, b)[watched[1]]} is; name two watches")
+    if _are_watches(a, b):
         return _compare_watches(a, b, as_json or format == "json", full)
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
@@ -74,6 +70,15 @@ def compare_command(
 
         click.echo((render_comparison if full else render_comparison_brief)(comparison).rstrip("\n"))
     return 0
+
+
+def _are_watches(a: Path, b: Path) -> bool:
+    from slowpath.watch.compare import watches_in
+
+    watched = [bool(watches_in(side)) for side in (a, b)]
+    if any(watched) and not all(watched):
+        raise UsageError(f"{(b, a)[watched[1]]}: is no watch, but {(a, b)[watched[1]]} is; name two watches")
+    return all(watched)
 
 
 def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
@@ -120,7 +125,7 @@ def gate_command(
     as_json: bool,
     junit: Path | None,
 ) -> int:
-    """Pass or fail a run against a baseline.
+    """Pass or fail a run against a baseline, or watches of a program against earlier ones.
 
     A regression is a cell that is slower beyond the minimum effect, corrected for the number of cells. A pass means
     that such a slowdown is excluded for every cell; both runs need 8 launches a cell for it.
@@ -128,10 +133,16 @@ def gate_command(
     First the two runs have to be comparable: the same kind of machine, MPI, engine, placement and settings, and each
     cell of both measured and compared. What is not so is named, and the gate is undecided; --accept judges anyway.
 
+    Watches are compared by the whole program's time: three or more of it in RUN and three in the baseline.
+
     Exit codes: 0 pass, 1 regression, 2 wrong usage, 3 undecided, 4 the machine or a file refused, or nothing measured.
     """
     import msgspec
 
+    if _are_watches(run, baseline):
+        if junit is not None:
+            raise UsageError("--junit: has a case for each cell of a run, and a watch has none")
+        return _gate_watches(run, baseline, minimum_effect, undecided, as_json or format == "json")
     from slowpath.compare.gate import final_exit_code, gate
     from slowpath.compare.read import read_source
     from slowpath.compare.views import render_gate, render_junit
@@ -147,6 +158,24 @@ def gate_command(
     else:
         click.echo(render_gate(judged).rstrip("\n"))
     return final_exit_code(judged.outcome, undecided)
+
+
+def _gate_watches(run: Path, baseline: Path, minimum_effect: float, undecided: Undecided, as_json: bool) -> int:
+    """By the interval of the program's time over its runs, at 95 %."""
+    from slowpath.compare.gate import final_exit_code
+    from slowpath.watch.compare import FEWEST_RUNS, compared, comparison_json, comparison_lines, read_side
+
+    comparison = compared(read_side(baseline), read_side(run))
+    low, high = comparison.interval or (0.0, math.inf)
+    outcome, words = "undecided", f"is neither shown nor excluded; watch {FEWEST_RUNS} runs or more on a quiet machine"
+    if low > 1 and comparison.ratio > 1 + minimum_effect:
+        outcome, words = "regression", "is shown"
+    elif high < 1 + minimum_effect:
+        outcome, words = "pass", "is excluded"
+    verdict = f"{outcome.upper()}: that the program takes {100 * minimum_effect:.3g} % longer {words}."
+    for line in [comparison_json(comparison)] if as_json else [verdict, *comparison_lines(comparison)]:
+        click.echo(line)
+    return final_exit_code(outcome, undecided)
 
 
 def _kinds(words: tuple[str, ...]) -> list[str]:

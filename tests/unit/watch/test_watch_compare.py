@@ -121,3 +121,28 @@ def test_the_command_takes_watches_and_folders_of_watches(tmp_path: Path, capsys
     found = json.loads(capsys.readouterr().out)
     assert found["a"]["folders"] == [str(one)]
     assert exit_code(["compare", str(one), str(tmp_path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("spans_s", "words", "code"),
+    [
+        ((40.1, 39.9, 40.0), [], 0),
+        ((44.1, 43.9, 44.0), [], 1),
+        ((44.1, 43.9, 44.0), ["--minimum-effect", "20%"], 0),
+        ((44.1, 43.9), [], 3),
+        ((60.0, 30.0, 44.0), [], 3),
+        ((60.0, 30.0, 44.0), ["--undecided", "pass"], 0),
+        ((40.1, 39.9, 40.0), ["--junit", "gate.xml"], 2),
+    ],
+)
+def test_a_gate_passes_or_fails_watches_by_the_time_of_the_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spans_s: Any, words: list[str], code: int
+) -> None:
+    runs = {"before": [a_run(span_s) for span_s in (40.0, 40.2, 39.8)], "after": [a_run(span_s) for span_s in spans_s]}
+    monkeypatch.setattr("slowpath.watch.compare.watches_in", lambda path: [path])
+    monkeypatch.setattr("slowpath.watch.compare.read_side", lambda path: side(*runs[path.name]))
+    assert exit_code(["gate", "after", "--baseline", "before", *words]) == code
+    printed = capsys.readouterr()
+    verdicts = {0: "PASS", 1: "REGRESSION", 3: "UNDECIDED"}
+    assert code == 2 or printed.out.startswith("UNDECIDED" if "--undecided" in words else verdicts[code])
+    assert len(printed.out.splitlines()) <= MOST_LINES + 1
