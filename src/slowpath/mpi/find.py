@@ -15,7 +15,6 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
@@ -62,23 +61,12 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
         return _named(option, "option", "--mpi", environ, ask)
     if environ.get(VARIABLE):
         return _named(environ[VARIABLE], "environment", VARIABLE, environ, ask)
-    passed: Mpi | None = None
     for path in _candidates(environ, ask):
-        mpi = _inspect(path, _source_of(path), environ, ask)
-        if not mpi.no_header:
-            return mpi if passed is None else replace(mpi, doubt=_passed_over(passed, mpi))
-        passed = passed or mpi
-    if passed is not None:
-        return passed
+        return _inspect(path, _source_of(path), environ, ask)
     raise EnvironmentFailure(
         "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with --mpi PATH, "
         "or: pip install 'slowpath[mpich]'"
     )
-
-
-def _passed_over(first: Mpi, taken: Mpi) -> str:
-    said = f"{first.mpiexec}, the first on the PATH ({first.identity}), has {first.why_not_built}, to measure it"
-    return "; ".join(filter(None, [said, taken.doubt]))
 
 
 def find_all(environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> list[Mpi]:

@@ -89,7 +89,7 @@ def _sets_btl(file: Path) -> bool:
 WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", CRAY_WRAPPER)
 
 # Packages with a library's headers: of Debian and Ubuntu, and of Fedora and RHEL.
-DEVELOPMENT = {"openmpi": "libopenmpi-dev or openmpi-devel", "mpich": "libmpich-dev or mpich-devel"}
+DEVELOPMENT = {"openmpi": ("libopenmpi-dev", "openmpi-devel"), "mpich": ("libmpich-dev", "mpich-devel")}
 _HEADERS = ("/usr/include", "/usr/local/include")  # where compilers look without a flag
 
 
@@ -141,11 +141,6 @@ class Mpi:
     no_header: bool = False
 
     @property
-    def why_not_built(self) -> str | None:
-        """Why no engine can be compiled for it, and what to install; None: one can."""
-        return None if self.lacks is None else f"no {self.lacks}: {self.install_what_it_lacks}"
-
-    @property
     def lacks(self) -> str | None:
         """What of it the engine can't be compiled without; None: nothing."""
         if self.mpicxx is None:
@@ -154,8 +149,10 @@ class Mpi:
 
     @property
     def install_what_it_lacks(self) -> str:
-        """Order to the user."""
-        return f"install {DEVELOPMENT.get(self.name, 'its development package')}"
+        """Commands for the user."""
+        if self.name not in DEVELOPMENT:
+            return "install its development package"
+        return "apt-get install {} (Fedora, RHEL: dnf install {})".format(*DEVELOPMENT[self.name])
 
     @property
     def is_compiler(self) -> bool:

@@ -22,6 +22,7 @@ from slowpath.mpi.libraries import abi_of, abi_of_soname, named_in
 from slowpath.mpi.mpi import needed_variables
 from slowpath.mpi.place import SYSTEM, processor_groups
 from slowpath.mpi.settings import resolve, switches_of
+from slowpath.run.engine.build import require_headers
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n    Release Date:  x\n",
@@ -185,7 +186,7 @@ def test_needed_variables() -> None:
     assert needed_variables("mpich", prefix, {}, uid=0) == {}
 
 
-# An MPI that can run programs and compile none is passed over for one that works, and says what to install.
+# An MPI that can run programs and compile none is the user's all the same: no other is measured in its place.
 
 
 OPEN_MPI, MPICH = "mpiexec (OpenRTE) 4.1.4", "HYDRA build details:\n    Version: 5.0.2"
@@ -217,20 +218,20 @@ def on_path(monkeypatch: pytest.MonkeyPatch, *prefixes: Path) -> None:
     monkeypatch.setenv("PATH", ":".join([*(str(prefix / "bin") for prefix in prefixes), "/usr/bin", "/bin"]))
 
 
-def test_the_one_that_works_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_mpi_is_not_measured_in_place_of_one_without_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bare, whole = (
         install_of_mpi_headers(tmp_path / "ompi", OPEN_MPI, False),
         install_of_mpi_headers(tmp_path / "mpich", MPICH, True),
     )
     on_path(monkeypatch, bare, whole)
     taken = find_mpi(None)
-    assert taken.prefix == whole
-    assert str(bare / "bin" / "mpiexec") in taken.doubt
-    assert "install libopenmpi-dev" in taken.doubt
-    assert registry.mpi_in_use().status == "warn"
-    first = registry.first_on_path()
-    assert (first.value, first.status) == (str(bare / "bin" / "mpiexec"), "warn")
-    assert str(whole / "bin" / "mpiexec") in first.means
+    assert taken.prefix == bare
+    with pytest.raises(EnvironmentFailure, match=r"no mpi\.h .* install it: apt-get .*libopenmpi-dev .*--mpi"):
+        require_headers(taken)
+    assert registry.engine().status == "missing"
+    assert find_mpi(str(whole)).lacks is None
 
 
 def test_one_with_headers_is_the_first_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +241,7 @@ def test_one_with_headers_is_the_first_as_ever(tmp_path: Path, monkeypatch: pyte
     )
     on_path(monkeypatch, first, second)
     assert (find_mpi(None).prefix, find_mpi(None).doubt) == (first, "")
-    assert registry.first_on_path().status == "ok"
+    assert registry.launcher().status == "ok"
 
 
 # Groups of processors, from a made-up node.

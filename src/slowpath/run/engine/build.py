@@ -29,8 +29,8 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import data_folder, make_place
-from slowpath.mpi.libraries import STANDARD_SONAME, abi_of_soname
-from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.libraries import ABI_OF_SONAME, STANDARD_SONAME, abi_of_soname
+from slowpath.mpi.mpi import Mpi, library_file
 from slowpath.mpi.probe import Child, ask, output_of
 from slowpath.run.engine.cache import (
     CHOICE,
@@ -39,12 +39,12 @@ from slowpath.run.engine.cache import (
     Dynamic,
     Engine,
     EngineNote,
+    built_for,
     cached_engine,
     discard,
     dynamic,
     engine_at,
     engine_key,
-    engines_folder,
     kept_now,
     seal,
     source_hash,
@@ -600,7 +600,9 @@ def engine_for(
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE) and source is None:
         return chosen_engine(mpi, environ)
-    return _kept_or_built(mpi, environ, tell, source or data_folder("engine"), rebuild)
+    from_wheel = source is None and not rebuild and data_folder(WHEEL).is_dir()
+    ready = kept_engine(mpi, environ, tell) if from_wheel else None
+    return ready or _kept_or_built(mpi, environ, tell, source or data_folder("engine"), rebuild)
 
 
 @contextlib.contextmanager
@@ -666,11 +668,7 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
     ready = None if rebuild else usable_engine(folder, environ, tell)
     if ready is not None:
         return ready
-    if mpi.mpicxx is None or mpi.no_header:
-        raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built} to compile the engine, or use another MPI "
-            "with --mpi"
-        )
+    mpicxx = require_headers(mpi)
     note = EngineNote(
         key=key,
         mpi=mpi.identity,
@@ -693,22 +691,103 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
             if not rebuild:
                 discard(folder, environ)
             tools = BuildTools(compiler, blas, environ, tell, more)
-            return _build_into(folder, source, mpi.mpicxx, tools, note, rebuild)
+            return _build_into(folder, source, mpicxx, tools, note, rebuild)
 
 
-def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | None:
-    """The engine that `engine_for` would take from the cache, None if it would build one."""
+def require_headers(mpi: Mpi) -> Path:
+    """The compiler wrapper.  Raises: EnvironmentFailure: nothing can be compiled for this MPI, and what to install."""
+    if mpi.mpicxx is None or mpi.no_header:
+        raise EnvironmentFailure(
+            f"{mpi.identity} at {mpi.prefix} has no {mpi.lacks} to compile the engine with; install it: "
+            f"{mpi.install_what_it_lacks}; to measure another MPI: --mpi embedded, --mpi PATH"
+        )
+    return mpi.mpicxx
+
+
+def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None, tell: Tell = lambda _: None) -> Engine | None:
+    """The engine that is there without a build: SLOWPATH_ENGINE's, the newest of the cache, the wheel's; else None."""
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE):
         return chosen_engine(mpi, environ)
-    return compiled_engine(mpi, environ)
+    built = built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ)
+    return built or engine_of_wheel(mpi, environ, tell)
 
 
-def compiled_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine | None:
-    """The engine in the cache that this compiler made for this MPI with this BLAS, None if there is none."""
-    hash_of_source, compiler = source_hash(data_folder("engine")), _compiler_for(mpi, environ)
-    key = engine_key(mpi, hash_of_source, compiler.line, blas_in_sight(environ).identity, processor_features())
-    return usable_engine(engines_folder(environ) / key, environ)
+# Engines that came with the wheel (tools/build-wheel): folders like those of the cache, for any processor.
+WHEEL = "engines"
+# The second folder in which a program of the wheel looks for libraries; x fill it up to the longest path that fits.
+ROOM = re.compile(rb"/slowpath-mpi-library/x+")
+START_LIMIT_S = 30.0
+
+
+def engine_of_wheel(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | None:
+    """The wheel's engine for `mpi`, kept in the cache; None: there is none, or none starts, and `tell` gets why.
+
+    Raises: EnvironmentFailure: the cache can't be written.
+    """
+    shipped = [cached_engine(folder) for folder in sorted(data_folder(WHEEL).glob("*"), reverse=True)]
+    own = [engine for engine in shipped if engine and engine.note.abi == mpi.abi.removesuffix("-debian")]
+    of_standard = [engine for engine in shipped if engine and engine.note.abi == STANDARD and mpi.standard_abi]
+    reasons = [f"it has none for the {mpi.abi} interface"] if shipped else []
+    for engine in (*own, *of_standard):
+        fitted = _fitted(engine, mpi, environ)
+        if isinstance(fitted, Engine):
+            return fitted
+        reasons.append(fitted)
+    if reasons:
+        tell(f"the wheel brought no engine for {mpi.identity}: {reasons[-1]}")
+    return None
+
+
+def _fitted(shipped: Engine, mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
+    """The engine in the cache, put there now if need be; or why it does not start with this library."""
+    read = dynamic(shipped.program)
+    soname = next((name for name in read.needed if _interface(name)), "") if read else ""
+    names = [soname, *(name for name, abi in ABI_OF_SONAME.items() if abi == mpi.abi)]
+    library = next((file for name in names if name and (file := library_file(mpi, name, environ))), None)
+    if library is None:
+        return f"{mpi.prefix} has no {soname}"
+    package = packaged_openblas()
+    facts = "\n".join([shipped.note.key, mpi.build_identity, str(library), str(package)])
+    key = f"{mpi.name}-{mpi.version or 'unknown'}-wheel-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
+    folder = trusted_folder(environ) / key
+    if (ready := usable_engine(folder, environ)) is not None:
+        return ready
+    with _kept_in(folder.parent):
+        make_place(folder.parent)
+        discard(folder, environ)
+        with workplace(folder) as work:
+            staged = work / "staged"
+            shutil.copytree(shipped.program.parent, staged)
+            for path in staged.iterdir():
+                _set_library_folder(path, library.parent.absolute())
+            if library.name != soname:  # Debian's MPICH: the same interface by another name
+                (staged / soname).symlink_to(library)
+            # All functions are looked up at once, so that one that this library lacks is seen here.
+            started = ask([str(staged / PROGRAM), "describe"], {**environ, "LD_BIND_NOW": "1"}, START_LIMIT_S)
+            if started.return_code != 0 or b"different size" in started.stderr:
+                lines = started.stderr.decode("utf-8", "replace").strip().splitlines()
+                return f"it does not start with {library}: {lines[0] if lines else f'exit code {started.return_code}'}"
+            if package and shipped.note.blas:
+                shutil.copy2(package / "lib" / PACKAGED, staged)
+            note = msgspec.structs.replace(
+                shipped.note,
+                key=key,
+                mpi=mpi.identity,
+                mpicxx=str(mpi.mpicxx),
+                blas=f"{PACKAGE} {package_version()}" if package and shipped.note.blas else None,
+            )
+            seal(staged, note)
+            _put_into_place(staged, folder, environ, False)
+    return kept_now(folder, environ)
+
+
+def _set_library_folder(program: Path, folder: Path) -> None:
+    """Write `folder` where the program has room for it; a path that is too long leaves it to LD_LIBRARY_PATH."""
+    content, name = program.read_bytes(), os.fsencode(folder)
+    room = ROOM.search(content)
+    if room is not None and len(name) <= len(room[0]):
+        program.write_bytes(content[: room.start()] + name.ljust(len(room[0]), b"\0") + content[room.end() :])
 
 
 def _compiler_for(mpi: Mpi, environ: Mapping[str, str]) -> Compiler:

@@ -197,9 +197,10 @@ LOOKS, BETWEEN_LOOKS_S = 40, 0.05
 
 def seal(folder: Path, note: EngineNote) -> None:
     """Write `note` with the checksums of all files of a new engine, which nobody else may write from now on."""
-    sums = {path.name: checksum(path) for path in sorted(folder.iterdir()) if path.name != NOTE}
+    files = [path for path in sorted(folder.iterdir()) if path.name != NOTE and not path.is_symlink()]
+    sums = {path.name: checksum(path) for path in files}
     (folder / NOTE).write_bytes(msgspec.json.encode(msgspec.structs.replace(note, files=sums)))
-    for path in (folder, *folder.iterdir()):
+    for path in (folder, folder / NOTE, *files):
         shut(path)
 
 

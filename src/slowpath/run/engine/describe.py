@@ -22,8 +22,8 @@ from slowpath.core.plan import Cell
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import Answer, ask, output_of
 from slowpath.record.plan_files import engine_cells_text
-from slowpath.run.engine.build import Tell, chosen_engine, processor_features
-from slowpath.run.engine.cache import CHOICE, Engine, UsableEngine, built_for, checksum, source_hash
+from slowpath.run.engine.build import Tell, kept_engine, require_headers
+from slowpath.run.engine.cache import Engine, UsableEngine, checksum
 
 # Asking a program of ours, with one error for all that keeps it from answering.
 
@@ -184,16 +184,10 @@ def planned_engine(
     Raises: EnvironmentFailure: SLOWPATH_ENGINE names none that fits, or none can ever be built for this MPI.
     """
     environ = mpi.environ(os.environ if environ is None else environ)
-    if environ.get(CHOICE):
-        return chosen_engine(mpi, environ)
-    built = built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ)
-    if built is not None:
-        return built
-    if mpi.mpicxx is None or mpi.no_header:
-        raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built} to compile the engine, or use another MPI "
-            "with --mpi"
-        )
+    kept = kept_engine(mpi, environ, tell)
+    if kept is not None:
+        return kept
+    require_headers(mpi)
     tell(
         f"not checked: the engine for {mpi.identity} is not built yet, and it is what refuses cells that can't run; "
         f"slowpath mpi build --mpi {mpi.mpiexec} builds it, so does the run. {PLACE} stands for its path."

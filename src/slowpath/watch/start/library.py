@@ -76,11 +76,12 @@ def why_not_preloaded(library: Path) -> str | None:
 
 
 def _ready(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Those that are there, and of this version: of engines that were compiled."""
+    """Those that are there, and of this version: of engines in the cache, then of the wheel."""
     source = source_hash(data_folder("engine"))
     for engine in usable_engines(environ, lambda known: known.note.source == source):
         if (engine.program.parent / LIBRARY).is_file():
             yield engine.program.parent / LIBRARY
+    yield from sorted(data_folder("engines").glob(f"*/{LIBRARY}"))
 
 
 def _kept_or_compiled(environ: Mapping[str, str], tell: Tell) -> Path:
