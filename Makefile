@@ -29,6 +29,7 @@ $(VENV)/installed: pyproject.toml
 
 run: $(VENV)/installed
 	$(BIN)/slowpath run checkup
+	@echo 'The command is $(BIN)/slowpath; your own program next: $(BIN)/slowpath watch -- mpiexec -n 4 ./app'
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas,dev]'

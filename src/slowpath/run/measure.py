@@ -17,11 +17,12 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.guard import clean_words
-from slowpath.core.machine import Others
+from slowpath.core.machine import Others, PlaceFacts
 from slowpath.core.plan import Plan
 from slowpath.core.signals import stop_signals
 from slowpath.core.units import format_bytes
 from slowpath.core.version import __version__
+from slowpath.mpi.place import PlaceJob, faults
 from slowpath.plan.cost import needed_bytes
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import read_plan, write_plan
@@ -108,9 +109,12 @@ def _measure(
             f"stopped; the measurements so far are kept. Continue with: slowpath run --resume {run}{_named(info)}"
         )
     if result.launches and not result.launches_ok and not result.cells_ok:
+        reason = result.first_reason or "see the launches"
+        place = msgspec.convert(info.machine.get("place") or {}, PlaceFacts)
+        job = PlaceJob(plan.ranks, str(info.mpi.get("name")), commands.environ)
+        why = [f"{fault.text} ({reason}); {fault.do}" for fault in faults(place, job)][:1] or [reason]
         raise EnvironmentFailure(
-            f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in "
-            f"{run / 'launches'}; see also: slowpath doctor"
+            f"no launch succeeded: {why[0]}; output is kept in {run / 'launches'}; see also: slowpath doctor"
         )
     return result
 
