@@ -12,7 +12,7 @@ import pytest
 from slowpath.core.machine import PlaceFacts
 from slowpath.doctor import registry
 from slowpath.doctor.check import NEEDS, Check, abilities
-from slowpath.doctor.registry import CHECKS, PROOFS, as_json, as_text, run_checks
+from slowpath.doctor.registry import ASKED, CHECKS, LINES, PROOFS, as_json, as_table, as_text, run_checks
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -54,8 +54,8 @@ def test_what_is_missing_is_impossible_and_says_why() -> None:
         "no driver",
         "no driver",
     ]
-    text = as_text(checks, list(by_task.values()))
-    assert "because: no driver" in text
+    assert "because: no driver" in as_table(checks, list(by_task.values()))
+    assert "can't be measured: pinned host memory, GPU memory: no driver" in as_text(checks, list(by_task.values()))
     assert json.loads(as_json(checks, []))["checks"][0]["value"] is None
 
 
@@ -63,3 +63,16 @@ def test_cma_refusal_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "place_here", lambda: PlaceFacts(copy_errno=1, own_errno=1))
     assert registry.cma().value == "refused"
     assert registry.cma().means.startswith("a seccomp filter refuses an 8 KiB copy between two processes (EPERM)")
+
+
+def test_fifteen_lines_answer_what_is_asked_and_keep_every_command() -> None:
+    fine = [Check(name, f"value of {name}", "ok", "means") for name in (*ASKED, "clock")]
+    wrong = [Check(f"trouble {n}", "value", "warn", "means " * 40, f"command {n}") for n in range(9)]
+    can = abilities([*fine, *wrong])
+    lines = as_text([*fine, *wrong[:2]], can).splitlines()
+    assert [line.split(":")[0] for line in lines[: len(ASKED)]] == [f"ok {name}" for name in ASKED]
+    assert [line for line in lines if line.startswith("  -> ")] == ["  -> command 0", "  -> command 1"]
+    assert max(map(len, lines)) <= registry.WIDTH
+    full = as_text([*fine, *wrong], can).splitlines()
+    assert len(full) <= LINES
+    assert "slowpath doctor --full" in full[-1]

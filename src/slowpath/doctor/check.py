@@ -21,12 +21,12 @@ class Ability(msgspec.Struct, frozen=True):
 
 # What to measure, and the checks without which it can't be.
 NEEDS = (
-    ("two ranks on this machine: latency, bandwidth, first against later messages", ("MPI", "C++20 compiler", "CMake")),
-    ("Cannon's algorithm in many communication styles: cannon", ("MPI", "C++20 compiler", "CMake", "BLAS")),
-    ("page kinds of host memory", ("transparent huge pages",)),
-    ("one copy against two inside a node", ("CMA",)),
-    ("memory that a GPU driver pins: pinned_host", ("GPU",)),
-    ("GPU memory: device, managed", ("GPU", "MPI and GPU memory")),
+    ("messages between two ranks", ("MPI", "engine")),
+    ("Cannon's algorithm", ("MPI", "engine", "BLAS")),
+    ("page kinds", ("transparent huge pages",)),
+    ("single copy", ("CMA",)),
+    ("pinned host memory", ("GPU",)),
+    ("GPU memory", ("GPU", "MPI and GPU memory")),
 )
 
 

@@ -7,7 +7,6 @@ import itertools
 import os
 import platform
 import resource
-import shlex
 import shutil
 import statistics
 import sys
@@ -40,7 +39,7 @@ from slowpath.mpi.launchers import (
 )
 from slowpath.mpi.libraries import of_another
 from slowpath.mpi.message_path import QUESTIONS, SPLITS, paths_of
-from slowpath.mpi.mpi import Mpi, as_library_is, library_of, read_control_variables, settings_of
+from slowpath.mpi.mpi import Mpi, as_library_is, has_fabric, library_of, read_control_variables, settings_of
 from slowpath.mpi.own_settings import OwnSetting, why_ignored
 from slowpath.mpi.place import PlaceCheck, PlaceJob
 from slowpath.mpi.probe import output_of
@@ -52,6 +51,7 @@ from slowpath.run.engine.build import (
     find_compiler,
     kept_engine,
     package_version,
+    require_headers,
 )
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.machine import bracketed, first_value, place_here, read_line
@@ -153,7 +153,7 @@ def locked_memory() -> Check:
     return Check(
         "locked memory",
         format_bytes(soft),
-        "warn",
+        "warn" if has_fabric() else "ok",
         "registering larger buffers with InfiniBand or similar fails or falls back to copies; irrelevant on one node",
         "raise the limit: ulimit -l unlimited, or memlock in limits.conf",
     )
@@ -503,16 +503,16 @@ def _asked(plugin: Path, environ: Mapping[str, str]) -> tuple[str, str, str] | N
     return (lines[-3], lines[-2], lines[-1]) if len(lines) >= 3 else None
 
 
+INSTALL_MPI = "pip install 'slowpath[mpich]', or load your MPI's module"
+INSTALL_COMPILER = "apt-get install g++ (Fedora, RHEL: dnf install gcc-c++), or load a module with GCC 10 or later"
+
+
 def mpi_in_use() -> Check:
     """The MPI that `slowpath run` takes."""
     try:
         mpi = find_mpi(None)
     except SlowpathError as error:
-        return Check("MPI", None, "missing", str(error), "install an MPI, or: pip install 'slowpath[mpich]'")
-    if mpi.lacks is not None:
-        means = f"it has no {mpi.lacks}, so the engine can't be compiled for it"
-        do = f"{mpi.install_what_it_lacks}, or choose another MPI with --mpi"
-        return Check("MPI", _line(mpi), "missing", means, do)
+        return Check("MPI", None, "missing", str(error), INSTALL_MPI)
     how = {
         "embedded": "the one that came with this Python",
         "PATH": "the first on the PATH",
@@ -526,19 +526,17 @@ def mpi_in_use() -> Check:
     return Check("MPI", _line(mpi), "ok", f"used by slowpath run: {which}")
 
 
-def first_on_path() -> Check:
-    """The mpiexec that a shell starts, which need not be the MPI that is measured."""
-    name, first = "mpiexec", shutil.which("mpiexec")
-    if first is None:
-        return Check(name, "none on the PATH", "ok", "slowpath starts the launcher of its MPI by its path")
+def launcher() -> Check:
+    """What starts the ranks, and whether a shell starts the same: its first mpiexec may be another MPI's."""
     try:
         taken = find_mpi(None)
     except SlowpathError as error:
-        return Check(name, first, "warn", str(error))
-    if os.path.realpath(first) == os.path.realpath(taken.mpiexec):
-        return Check(name, first, "ok", "a shell starts the MPI that slowpath measures")
-    means = f"a shell starts this one; slowpath run measures {taken.identity} with {taken.mpiexec}"
-    return Check(name, first, "warn", means, f"start programs with {taken.mpiexec}, or measure this one: --mpi {first}")
+        return Check("launcher", None, "missing", str(error), INSTALL_MPI)
+    value, first = f"{taken.launcher}, {taken.mpiexec}", shutil.which("mpiexec")
+    if first is None or os.path.realpath(first) == os.path.realpath(taken.mpiexec):
+        return Check("launcher", value, "ok", "a shell starts the same, or none")
+    means = f"a shell starts {first}, which is another MPI's"
+    return Check("launcher", value, "warn", means, f"slowpath run --mpi {first}, or start programs with the former")
 
 
 def other_mpis() -> Check:
@@ -554,36 +552,31 @@ def other_mpis() -> Check:
     return Check("other MPIs", "; ".join(map(_line, others)), "ok", "measure with one of them: slowpath run --mpi PATH")
 
 
-def compiler() -> Check:
-    """The C++20 compiler for the engine."""
-    try:
-        cxx = find_compiler(os.environ, _compiler_of_mpi())
-    except SlowpathError as error:
-        return Check("C++20 compiler", None, "missing", str(error), "install GCC 10 or later, or set CXX")
-    return Check("C++20 compiler", f"{shlex.join(cxx.command)}: {cxx.line}", "ok", "compiles the engine")
-
-
-def _compiler_of_mpi() -> Path | None:
-    """CC of the Cray programming environment, where it compiles for the MPI in use."""
+def engine() -> Check:
+    """The program that the MPI starts: it is there, or the first run can compile it."""
     try:
         mpi = find_mpi(None)
-    except SlowpathError:
-        return None
-    return mpi.mpicxx if mpi.is_compiler else None
-
-
-def cmake() -> Check:
-    """The CMake for the engine."""
-    try:
-        program = find_cmake(os.environ)
+        kept = kept_engine(mpi)
     except SlowpathError as error:
-        return Check("CMake", None, "missing", str(error), "pip install cmake")
-    return Check("CMake", str(program), "ok", "builds the engine")
+        return Check("engine", None, "missing", str(error), INSTALL_MPI)
+    if kept is not None:
+        return Check("engine", f"ready, {kept.program}", "ok", f"built {kept.note.built} by {kept.note.compiler}")
+    needs: tuple[tuple[Callable[[], object], str], ...] = (
+        (lambda: require_headers(mpi), mpi.install_what_it_lacks),
+        (lambda: find_compiler(os.environ, mpi.mpicxx if mpi.is_compiler else None), INSTALL_COMPILER),
+        (lambda: find_cmake(os.environ), "pip install cmake"),
+    )
+    for find, do in needs:
+        try:
+            find()
+        except SlowpathError as error:
+            return Check("engine", "not there, and it can't be compiled", "missing", str(error), do)
+    return Check("engine", "compiled by the first run, in two minutes or less", "ok", "now: slowpath mpi build")
 
 
 def _line(mpi: Mpi) -> str:
     abi = f"{mpi.abi} ABI" + (", standard ABI" if mpi.standard_abi else "")
-    return f"{mpi.identity} ({abi}; launcher {mpi.launcher}) {mpi.mpiexec}"
+    return f"{mpi.identity} ({abi}) in {mpi.prefix}"
 
 
 MESSAGE_PATH = "message path"
@@ -611,7 +604,7 @@ def _of_own_mpi(tell: Tell) -> Check:
     engine = kept_engine(mpi)
     if engine is None:
         why = f"not measured: there is no engine for {mpi.identity} to send the messages"
-        return Check(MESSAGE_PATH, None, "ok", why, "slowpath mpi build, then slowpath doctor")
+        return Check(MESSAGE_PATH, None, "warn", why, "slowpath mpi build, then slowpath doctor")
     if mpi.launcher in BATCH_NAMES and find_allocation(os.environ) is None:
         return Check(MESSAGE_PATH, None, "ok", f"not measured: {mpi.launcher} starts ranks only inside an allocation")
     tell(f"asking {mpi.identity} what carries messages between two ranks")
@@ -693,11 +686,10 @@ def takes_network(path: MessagePath) -> bool:
 
 CHECKS: tuple[Callable[[], Check], ...] = (
     mpi_in_use,
-    first_on_path,
+    launcher,
+    engine,
     other_mpis,
     own_settings,
-    compiler,
-    cmake,
     blas,
     allocation,
     gpus,
@@ -748,11 +740,32 @@ def _guarded(check: Callable[..., Check], *arguments: object) -> Check:
 # The doctor's answers as text and as JSON.
 
 MARKS = {"ok": "ok  ", "warn": "WARN", "missing": "MISS"}
-WIDTH = 100
+WIDTH, LINES = 100, 15
+ASKED = ("MPI", "launcher", "engine", MESSAGE_PATH, "cores")
 
 
 def as_text(checks: Sequence[Check], abilities: Sequence[Ability]) -> str:
-    """A table of checks with what to do, then what can be measured."""
+    """What everybody asks, what is not ok with what mends it, and what can be measured, in LINES lines."""
+    by_name = {check.name: check for check in checks if check.status == "ok"}
+    head = [_line_of(by_name[name]) for name in ASKED if name in by_name]
+    wrong = [_line_of(check) + f"\n  -> {check.do}" for check in checks if check.status != "ok" and check.do]
+    tail = ["can be measured: " + ", ".join(ability.task for ability in abilities if ability.possible)]
+    for why in dict.fromkeys(ability.why for ability in abilities if not ability.possible):
+        lacking = ", ".join(ability.task for ability in abilities if ability.why == why and not ability.possible)
+        tail.append(f"can't be measured: {lacking}: {why}")
+    fit = (LINES - 1 - len(head) - len(tail)) // 2
+    more = len(checks) - len(head) - len(wrong[:fit])
+    tail.append(f"{more} more checks ({len(wrong[fit:])} not ok): slowpath doctor --full")
+    return "\n".join([*head, *wrong[:fit], *(textwrap.shorten(line, WIDTH, placeholder=" ...") for line in tail)])
+
+
+def _line_of(check: Check) -> str:
+    text = f"{check.value}: {check.means}" if check.value and check.status != "ok" else check.value or check.means
+    return textwrap.shorten(f"{MARKS[check.status].strip()} {check.name}: {text}", WIDTH, placeholder=" ...")
+
+
+def as_table(checks: Sequence[Check], abilities: Sequence[Ability]) -> str:
+    """All checks with what they mean and what to do, then what can be measured."""
     width = max(len(check.name) for check in checks)
     lines = []
     for check in checks:

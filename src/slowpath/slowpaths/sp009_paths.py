@@ -84,7 +84,10 @@ SLOW_PATH: SlowPath = SlowPath(
     "chose another way. From small pages a single copy can be the slower one.",
     needs="The same messages with the library's default, with single copy off and on the network's path. Explained "
     "when counted calls of process_vm_readv, or bytes through sockets, carry the message on one side alone.",
-    remedy="Allow single copy (ptrace_scope 0, the container's seccomp profile) and unset what forces another way.",
+    remedy="Take the faster way. Where single copy is faster, allow it (ptrace_scope 0, the container's seccomp "
+    "profile) and unset what forbids it; where two copies are faster, turn single copy off (Open MPI 4: "
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none, 5: OMPI_MCA_smsc=^cma,xpmem,knem; MPICH: "
+    "MPIR_CVAR_CH4_CMA_ENABLE=0).",
     observe=observe,
     cause="One side copies messages in another way than the other.",
     witnesses=witnesses,
