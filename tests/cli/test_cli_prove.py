@@ -119,7 +119,7 @@ def test_a_command_that_fails_or_hangs_is_one_line(
     [
         ((), "has no finding yet"),
         (("--remedy", "none-such"), "does not exist"),
-        (("--remedy", "huge-pages", "--try", "A=1"), "exclude each other"),
+        (("--remedy", "huge-pages", "--try", "A=1"), "can't be combined"),
         (("--try", "A"), "write NAME=VALUE"),
         (("--try", "A=1", "--ignore", "("), "no regular expression"),
     ],

@@ -25,7 +25,7 @@ from slowpath.analyse.reference import MEAN, THIS_KIND, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_time, listed, whole_number
-from slowpath.slowpaths.outside import OUTSIDE
+from slowpath.slowpaths.sp078_deviations import SLOW_PATH as DEVIATIONS
 
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
@@ -431,7 +431,7 @@ def with_outside(findings: Sequence[Finding], outside: Sequence[Finding]) -> lis
     """What lies outside, then findings of rules. What no rule is sure of in the same cells is folded into it."""
     kept, fresh = [], list(outside)
     for finding in findings:
-        if finding.rule == OUTSIDE.code:
+        if finding.rule == DEVIATIONS.code:
             continue
         cells = set(finding.slow_cells)
         target = next(
@@ -457,9 +457,9 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
     missing = Leg(state="missing", text="the cause is not known", evidence=[])
     untried = Leg(state="missing", text="no remedy is known", evidence=[], untried=True)
     return Finding(
-        id=f"{OUTSIDE.code}:{hashlib.sha256(f'{mpi} {about}'.encode()).hexdigest()[:8]}",
-        rule=OUTSIDE.code,
-        title=OUTSIDE.title,
+        id=f"{DEVIATIONS.code}:{hashlib.sha256(f'{mpi} {about}'.encode()).hexdigest()[:8]}",
+        rule=DEVIATIONS.code,
+        title=DEVIATIONS.title,
         text=group.text,
         about=about,
         where=about,

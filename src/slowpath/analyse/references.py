@@ -138,6 +138,6 @@ def remove_references(names: Sequence[str], folder: Path) -> None:
     """Remove the user's references of these names.  Raises: UsageError: there is none of such a name."""
     known = {path.name.removesuffix(SUFFIX): path for path in folder.glob(f"*{SUFFIX}")}
     if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"{unknown[0]}: is no reference of yours; slowpath reference list names them")
+        raise UsageError(f"{unknown[0]}: is not one of your references; slowpath reference list names them")
     for name in names:
         known[name].unlink(missing_ok=True)

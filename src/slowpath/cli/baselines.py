@@ -77,7 +77,7 @@ def _are_watches(a: Path, b: Path) -> bool:
 
     watched = [bool(watches_in(side)) for side in (a, b)]
     if any(watched) and not all(watched):
-        raise UsageError(f"{(b, a)[watched[1]]}: is no watch, but {(a, b)[watched[1]]} is; name two watches")
+        raise UsageError(f"{(b, a)[watched[1]]}: is not a watch, but {(a, b)[watched[1]]} is; name two watches")
     return all(watched)
 
 

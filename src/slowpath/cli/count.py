@@ -20,7 +20,7 @@ from slowpath.cli.options import EFFECT
     "--calls", type=click.IntRange(min=1), default=64, show_default=True, help="Calls counted in each process."
 )
 @click.option(
-    "--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Calls let through before, to warm up."
+    "--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Calls to skip first, as a warm-up."
 )
 @click.option(
     "--most",

@@ -31,8 +31,8 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     type=DURATION,
     default="2m",
     show_default=True,
-    help="Time that you wait, at most (90s, 5m, 1h). An engine that has to be compiled first comes on top of the "
-    "default, not of a time that you name. With --resume: in addition to the time already spent.",
+    help="Time limit (90s, 5m, 1h). The default excludes compiling the engine; a limit that you set "
+    "includes it. With --resume: added to the time already spent.",
 )
 @click.option(
     "--only",
@@ -64,7 +64,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @dry_run_option()
 @quiet_option()
 @full_option()
-@click.option("--panel", is_flag=True, help="Print each kind of call beside healthy runs, too.")
+@click.option("--panel", is_flag=True, help="Also compare each kind of call with healthy runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 def diagnose_command(
     budget: float,
@@ -104,10 +104,10 @@ def diagnose_command(
 
     if watch is not None and (only or resumed is not None):
         raise UsageError(
-            f"--for and {'--only' if only else '--resume'} exclude each other: --for chooses what is asked"
+            f"--for and {'--only' if only else '--resume'} can't be combined: --for already chooses what is measured"
         )
     if resumed is not None and out is not None:
-        raise UsageError("--out and --resume exclude each other; name the folder once")
+        raise UsageError("--out and --resume can't be combined; name the folder once")
     if trust and resumed is None:
         raise UsageError("--trust needs --resume FOLDER: it accepts variables of that folder")
     if resumed is not None:

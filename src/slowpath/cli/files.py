@@ -22,7 +22,7 @@ EXIT_NOTHING = 4  # no rank left a record
     show_default=True,
     help="What to print on stdout. All files are written in any case. csv prints the contrasts.",
 )
-@click.option("--panel", is_flag=True, help="Print the verdict, and each kind of call beside healthy runs.")
+@click.option("--panel", is_flag=True, help="Print the verdict, and compare each kind of call with healthy runs.")
 def report_command(run: Path, format: str, panel: bool) -> int:
     """Rebuild the report of a run, a diagnosis or a watch.
 

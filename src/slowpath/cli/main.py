@@ -77,8 +77,8 @@ def guarded(command: Callable[[], int]) -> int:
     if stdout.failure.errno == errno.EPIPE:
         return EXIT_NO_READER
     sys.stderr.write(
-        f"slowpath: error: stdout can't be written: {stdout.failure.strerror}; the output is not whole: "
-        "make room or send it elsewhere, then run it again (measured runs are kept in their folders)\n"
+        f"slowpath: error: stdout can't be written: {stdout.failure.strerror}; the output is incomplete: "
+        "free space or redirect it, then run again (measurements are kept)\n"
     )
     return EXIT_REFUSED
 
@@ -296,7 +296,7 @@ def _exit_code(argv: list[str]) -> int:
         _tell("interrupted")
         return EXIT_INTERRUPTED
     except SystemExit:  # click's answer to a broken pipe, which can only be a file that the user named
-        _tell("the reader of a pipe went away; what was written there is not whole")
+        _tell("the pipe was closed early, so its output is incomplete")
         return EXIT_NO_READER
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _REFUSALS:

@@ -101,7 +101,7 @@ def prove_command(
     mpi = mpi_of(info, results, os.environ)
     candidates = _candidates(chosen, watch, info, results, mpi, tell)
     if changed := changed_since(info, os.environ):
-        tell(f"note: set differently than when it was watched: {', '.join(changed)}")
+        tell(f"note: these variables differ from the watch: {', '.join(changed)}")
     if dry_run:
         for candidate in candidates:
             click.echo(f"{candidate.key}: {candidate.text}")
@@ -155,7 +155,7 @@ def _candidates(
 
     own = asked.settings or asked.unset
     if own and asked.remedy:
-        raise UsageError("--remedy, and --try with --unset, exclude each other")
+        raise UsageError("--remedy can't be combined with --try or --unset")
     if own:
         return [of_user(asked.settings, asked.unset, info.command, mpi, os.environ)]
     wanted = by_name(asked.remedy, findings_of(results))

@@ -49,7 +49,7 @@ def replay_command(
     for line in left:
         tell(f"no cell for {line}")
     if not questions:
-        tell("nothing to measure: messages take less than 1 % of the run, or are measured")
+        tell("nothing to measure: messages take less than 1 % of the run, or were measured already")
     else:
         prepared, campaign = prepared_for(watched, questions, os.environ, tell, mpi, rounds, budget, dry_run)
         for line in _summary(prepared):

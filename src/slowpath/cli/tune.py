@@ -62,8 +62,8 @@ def tune_command(
     prints the lines to copy.
     """
     from slowpath.diagnose.tune.cells import Shares, load, save
+    from slowpath.diagnose.tune.promise_table import crowded, lines
     from slowpath.diagnose.tune.session import Session, found_preload
-    from slowpath.diagnose.tune.text import crowded, lines
     from slowpath.mpi.find import find_mpi
     from slowpath.run.measure import new_folder
 

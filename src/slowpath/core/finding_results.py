@@ -208,8 +208,8 @@ class Legs(Result, frozen=True, kw_only=True):
     """What a finding rests on."""
 
     observed: Annotated[Leg, means("it is slow")]
-    explained: Annotated[Leg, means("something else than time names the cause")]
-    proven: Annotated[Leg, means("taking the cause away removes it")]
+    explained: Annotated[Leg, means("something other than time shows the cause")]
+    proven: Annotated[Leg, means("removing the cause removes it")]
 
     def named(self) -> tuple[tuple[str, Leg], ...]:
         """Return each with its name, in the order in which a page shows them."""

@@ -138,7 +138,7 @@ class Results(Result, frozen=True, kw_only=True):
     cells: Annotated[list[CellResult], means("what was measured at each point")]
     contrasts: Annotated[list[ContrastResult], means("comparisons of two cells")]
     findings: Annotated[list[Finding], means("slow paths with a name, the one that costs most first")]
-    panel: Annotated[list[PanelRow], means("each kind of call beside healthy runs, what lies outside first")] = []  # noqa: RUF012
+    panel: Annotated[list[PanelRow], means("each kind of call compared with healthy runs, deviations first")] = []  # noqa: RUF012
     no_reference: Annotated[dict[Name, Count], means("kind of call -> measured cells that no healthy run has")] = {}  # noqa: RUF012
     cannon: Annotated[CannonResults | None, means("null: no cells of experiment cannon")]
     put: Annotated[PutResults | None, means("null: no measured cells of experiment put")] = None

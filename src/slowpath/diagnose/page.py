@@ -327,7 +327,7 @@ def _steps_section(diagnosis: Diagnosis) -> Section:
     blocks: list[Block] = [Rows("", "", axis, rows, narrow=True, height=20)]
     blocks.append(Fold("What each step asked and found", [Facts(asked)]))
     blocks += [Heading("What would be measured next"), Items(diagnosis.next)] if diagnosis.next else []
-    return Section("steps", "Steps", "Steps", blocks, "Each is a run of its own, with its own report.")
+    return Section("steps", "Steps", "Steps", blocks, "Each step is a run with its own report.")
 
 
 _STEPS = {

@@ -332,7 +332,7 @@ class Gap:
     def fast_words(self) -> str:
         """`the fast side takes 18.9 ns in place of 36.5 ns`."""
         fast, there = (format_time(float(np.median(times_s))) for times_s in (self.fast, self.fast_remedied))
-        return f"the fast side takes {there} in place of {fast}"
+        return f"the fast side takes {there} instead of {fast}"
 
 
 FEWEST_PAIRS = 8

@@ -68,7 +68,7 @@ def not_comparable(experiment: str, metric: str, axis: str) -> str | None:
     return known_metric.not_across.get(axis) if known_metric else None
 
 
-_WITNESSED = "witnessed launches count calls, which takes time: their times stand for nothing"
+_WITNESSED = "witnessed launches count calls, which takes time, so their times are not used"
 _BELOW_THE_CLOCK = "a sample is not above 0 ns: it is shorter than a step of the clock"
 
 

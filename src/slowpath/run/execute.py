@@ -281,8 +281,8 @@ class Execution:
         self._schedule.put_off(planned, cells)
         if self._times is not None and cells and not self._put_off:
             self._notes.append(
-                f"cells take many times as long as estimated, up to {format_time(self._times.longest_s(cells))}: those "
-                "that take longest are measured in fewer launches, so that the others get the rounds that they need"
+                f"cells are much slower than estimated (up to {format_time(self._times.longest_s(cells))}): the "
+                "slowest are measured in fewer launches, so that the others get their rounds"
             )
             self._progress.note(self._notes[-1])
         self._put_off.update(cells)

@@ -661,7 +661,7 @@ def unavailable(engine: Path) -> str | None:
     """Why calls can't be counted with this engine; None if they can."""
     library = engine.parent / LIBRARY
     if not library.is_file():
-        return f"{library} is missing; build the engine anew with: slowpath mpi build --force"
+        return f"{library} is missing; rebuild the engine with: slowpath mpi build --force"
     if any(letter in str(library) for letter in " :"):
         # ld.so(8): both separate the libraries of LD_PRELOAD, and neither can be escaped.
         return f"{library}: a path with a blank or a colon can't be preloaded; set SLOWPATH_CACHE_DIR to another"

@@ -203,14 +203,14 @@ def _problems(plan: Plan) -> Iterator[str]:
         of = f"environment '{environment.name}'"
         for name in (*environment.variables, *environment.unset):
             if not _VARIABLE.fullmatch(name):
-                yield f"{of}: {name!r} is no name of a variable"
+                yield f"{of}: {name!r} is not a name of a variable"
         for name, value in environment.variables.items():
             if "\0" in value or "\n" in value:
                 yield f"{of}: {name} holds a line break or a zero byte"
     for placement in plan.placements:
         for host in placement.hosts:
             if not _HOST.fullmatch(host):
-                yield f"placement '{placement.name}': {host!r} is no name of a node"
+                yield f"placement '{placement.name}': {host!r} is not a name of a node"
     try:
         engine_cells_text(plan.cells)
     except ValueError as error:
@@ -302,7 +302,7 @@ def _mark(folder: Path) -> None:
 # Variables that may differ from when the run began: they change from job to job, or say where this machine keeps what
 # is found by name and key.
 _MAY_DIFFER = ("SLURM_", "PBS_", "FLUX_", "SLOWPATH_MPI", "SLOWPATH_CACHE_DIR", "SLOWPATH_ENGINE")
-_RESUMED = "resumed with variables that steer MPI unlike those of its beginning: {}"
+_RESUMED = "resumed with other MPI variables than at its start: {}"
 _NEW_RUN = "start a new run, or add launches of this machine with --trust (a report uses those of one machine alone)"
 
 
@@ -357,7 +357,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     here = machine_facts(environ)
     _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
     if other := _other_variables(info.machine, here):
-        tell(f"differs: variables that steer MPI, from those when it began: {', '.join(other)}")
+        tell(f"differs: MPI variables, compared with its start: {', '.join(other)}")
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
     here["engines"] = {
         library.name: key for library in libraries if (key := engine_key_of({"engine": library.engine.facts}))

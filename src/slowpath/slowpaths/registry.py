@@ -13,7 +13,6 @@ from slowpath import slowpaths
 from slowpath.core.errors import UsageError
 from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Refinement, Remedy, SlowPath, fitting
-from slowpath.slowpaths.outside import OUTSIDE
 from slowpath.slowpaths.program import calls, excess, managed, outside, waiting
 
 # Each module of this package that is called by its code declares one.
@@ -22,7 +21,7 @@ _BY_CODE: tuple[SlowPath, ...] = tuple(
     import_module(f"{slowpaths.__name__}.{name}").SLOW_PATH for name in sorted(_DECLARED)
 )
 _ACCOUNTS: tuple[SlowPath, ...] = tuple(module.SLOW_PATH for module in (calls, excess, managed, outside, waiting))
-SLOW_PATHS = tuple(sorted((*_BY_CODE, OUTSIDE, *_ACCOUNTS), key=lambda path: path.code))
+SLOW_PATHS = tuple(sorted((*_BY_CODE, *_ACCOUNTS), key=lambda path: path.code))
 PROGRAM_SLOW_PATHS = tuple(path for path in SLOW_PATHS if isinstance(path, ProgramSlowPath))
 _T = TypeVar("_T", Remedy, ProgramRemedy)
 

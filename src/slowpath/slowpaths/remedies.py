@@ -242,7 +242,7 @@ _CALL = Control(
 
 BIND_TO_CORES = Remedy(
     "bind to cores",
-    "Bind each rank to a core of its own.",
+    "Bind each rank to its own core.",
     ("placement",),
     _CALL,
     side_effects=("threads of a rank share its core unless it gets more",),

@@ -244,9 +244,10 @@ SLOW_PATH: SlowPath = SlowPath(
     summary="The library maps or pins a buffer when it first sends from it, and pays for every page of the mapping. "
     "GPU drivers map with the largest page that divides length and base: 1 GiB + 1 byte takes 262145 pages of "
     "4 KiB, 1 GiB takes 512 of 2 MiB. A short message from a long buffer pays for all of it.",
-    needs="Allocation lengths with and without a remainder at one message length: law 'granules', 'pages' or "
-    "'allocation'. Explained when page faults or system time grow alike.",
-    remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers, no longer than needed.",
+    needs="Allocation lengths with and without a remainder are swept at one message length: law 'granules', 'pages' "
+    "or 'allocation'. Explained when page faults or system time grow with the law.",
+    remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; reuse buffers, and make them no "
+    "longer than needed.",
     observe=observe,
     cause="The whole allocation is mapped or pinned at its first use, page by page.",
     witnesses=witnesses,

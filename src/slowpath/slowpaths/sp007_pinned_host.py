@@ -130,11 +130,11 @@ SLOW_PATH: SlowPath = SlowPath(
     title="Messages from pinned host memory are slower inside a node",
     summary="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
     "memory. The driver maps it with small pages, which a single copy handles page by page.",
-    needs="The same messages from both kinds of memory, written before. Explained when small pages are "
-    "observed under the pinned buffers and system time accounts for the extra time.",
+    needs="Slowpath sends the same messages from both kinds of memory, written before. Explained when small pages "
+    "are observed under the pinned buffers and system time accounts for the extra time.",
     remedy="Send from pageable memory, or register it (cudaHostRegister).",
     observe=observe,
-    cause="The kernel copies pinned memory page by page, since it stands on small pages.",
+    cause="The kernel copies pinned memory page by page, because its pages are small.",
     witnesses=witnesses,
     needs_law=False,
     hypotheses=(

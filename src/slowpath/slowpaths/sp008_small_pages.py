@@ -66,8 +66,8 @@ SLOW_PATH: SlowPath = SlowPath(
     title="Messages from small pages are slower than from huge pages",
     summary="Long messages inside a node cost more from pages of 4 KiB than from pages of 2 MiB: for a single copy "
     "(CMA, XPMEM) the kernel looks up and pins each page.",
-    needs="The same messages from huge and from small pages, from 2 MiB on. Explained when page kinds are observed, "
-    "the kernel's time accounts for the extra time, and calls of a single copy were counted.",
+    needs="Slowpath sends the same messages, 2 MiB and longer, from huge and from small pages. Explained when page "
+    "kinds are observed, the kernel's time accounts for the extra time, and calls of a single copy were counted.",
     remedy="Allocate on 2 MiB boundaries and call madvise(MADV_HUGEPAGE), or run with transparent huge pages on.",
     observe=observe,
     cause="The kernel handles a single copy page by page, and small pages are many.",

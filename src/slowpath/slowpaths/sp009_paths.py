@@ -82,14 +82,14 @@ SLOW_PATH: SlowPath = SlowPath(
     summary="Long messages inside a node are copied once from process to process, twice through shared memory, or go "
     "through the network's module. The kernel refuses process_vm_readv, the library lacks it, or a variable "
     "chose another way. From small pages a single copy can be the slower one.",
-    needs="The same messages with the library's default, with single copy off and on the network's path. Explained "
-    "when counted calls of process_vm_readv, or bytes through sockets, carry the message on one side alone.",
+    needs="Slowpath sends the same messages by the library's default, without single copy, and through the network. "
+    "Explained when counted calls of process_vm_readv, or bytes through sockets, carry the message on one side alone.",
     remedy="Take the faster way. Where single copy is faster, allow it (ptrace_scope 0, the container's seccomp "
     "profile) and unset what forbids it; where two copies are faster, turn single copy off (Open MPI 4: "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none, 5: OMPI_MCA_smsc=^cma,xpmem,knem; MPICH: "
     "MPIR_CVAR_CH4_CMA_ENABLE=0).",
     observe=observe,
-    cause="One side copies messages in another way than the other.",
+    cause="The two sides copy messages in different ways.",
     witnesses=witnesses,
     hypotheses=(
         "single copy is off, refused or missing on the slow side",

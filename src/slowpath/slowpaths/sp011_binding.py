@@ -60,9 +60,9 @@ SLOW_PATH: SlowPath = SlowPath(
     name="binding",
     title="Message speed depends on where ranks are placed",
     summary="Ranks that share a processor take turns; ranks that are not bound migrate, and lose their caches.",
-    needs="The same messages under two placements. Explained when two ranks may only use the same processor on the "
-    "slow side alone, or unbound ranks are switched more often.",
-    remedy="Bind each rank to a core of its own (mpiexec -bind-to core, srun --cpu-bind=cores).",
+    needs="Slowpath sends the same messages under two placements. Explained when two ranks may only use the same "
+    "processor on the slow side alone, or unbound ranks are switched more often.",
+    remedy="Bind each rank to its own core (mpiexec -bind-to core, srun --cpu-bind=cores).",
     observe=observe,
     cause="Ranks share a processor, or are taken off theirs.",
     witnesses=witnesses,

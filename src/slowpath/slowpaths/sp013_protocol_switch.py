@@ -170,10 +170,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
     title="A protocol switch slows messages near its threshold",
-    summary="Libraries send short messages at once (eager) and ask before long ones (rendezvous). The fixed threshold "
-    "was tuned for another machine, or set by a variable.",
+    summary="Libraries send short messages at once (eager) and ask the receiver before long ones (rendezvous). The "
+    "threshold was tuned for another machine, or set by a variable.",
     needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit. Proven when a trial sets one of "
-    "the library's variables near it, and the slow length goes by the other protocol.",
+    "the library's variables near it, and messages of the slow length take the other protocol.",
     remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
     observe=observe,
     cause="The library changes its protocol at this length.",

@@ -68,7 +68,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP015",
     name="datatype, block by block",
     title="A derived datatype costs extra for each of its blocks",
-    summary="Data in pieces (vector, indexed) go more slowly through a derived datatype than as one block: the library "
+    summary="Pieces (vector, indexed) are slower through a derived datatype than as one block, because the library "
     "copies block by block.",
     needs="A watched program that sends blocks shorter than 512 B, and the price of the same message packed by a "
     "loop or MPI_Pack.",

@@ -161,7 +161,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP019",
     name="window kind and synchronisation",
     title="The window's kind, info keys or synchronisation make puts slow",
-    summary="How a window is made and how its epochs end decides which way the library takes for a put.",
+    summary="The call that makes a window, its info keys and the way its epochs end decide how the library does a put.",
     needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
     "instructions per put, and the kernel's time for it, account for half of the extra time or more.",
     remedy="Window kind: MPI_Win_allocate. Info: the key that the finding names. Synchronisation: MPI_Win_lock_all "

@@ -107,8 +107,8 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP035",
     name="own settings",
     title="Your own settings make messages slower",
-    summary="A variable or parameter file was set for another machine, another version, a mended bug or a benchmark, "
-    "and stayed.",
+    summary="A variable or parameter file was set for another machine, another version, a fixed bug or a benchmark, "
+    "and was never removed.",
     needs="The same messages in your environment and without all settings, in interleaved launches. Explained when "
     "the smallest set of settings is found without which the whole difference is gone.",
     remedy="Unset the variable, or delete the line of the file, that the finding names.",

@@ -225,9 +225,9 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP036",
     name="guideline violated",
     title="A collective is slower than an equivalent built from other MPI calls",
-    summary="A collective can be made of other calls, as a broadcast of a scatter and an allgather. The library's own "
-    "call should never be slower than such a mock-up (docs/results/collectives.md).",
-    needs="Both ways as interleaved cells of the same launches, beyond 5 %. From 6x on it is a fault.",
+    summary="A collective can be built from other calls, such as a broadcast from a scatter and an allgather. The "
+    "library's own call should never be slower than such a mock-up (docs/results/collectives.md).",
+    needs="Slowpath measures both in the same launches; a difference above 5 % counts. From 6x on it is a fault.",
     remedy="Let libslowpath-coll.so replace the collective for this range, by the row of tuning.json in the "
     "evidence; or force another algorithm of the library.",
     observe=observe,

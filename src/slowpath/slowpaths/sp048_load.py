@@ -84,7 +84,8 @@ SLOW_PATH: SlowPath = SlowPath(
     title="Other processes take the cores of your ranks",
     summary="Ranks that wait for each other need all of their cores at the same time. Other processes keep so many "
     "busy that less than one is left for each rank.",
-    needs="The kernel's count of busy cores while nothing is launched, and of involuntary switches while ranks run.",
+    needs="Slowpath reads the kernel's counts of busy cores while nothing is launched, and of involuntary switches "
+    "while ranks run.",
     remedy="End or move the other processes, wait until the machine is quiet, or ask for nodes that are yours alone.",
     observe=observe,
     cause="Other processes run on the cores that the ranks need: load, not MPI.",

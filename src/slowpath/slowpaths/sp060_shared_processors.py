@@ -220,10 +220,10 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "processes use the same processors. A waiting rank spins, and keeps its processor for milliseconds.",
     needs="A watched program whose records say which processors each rank may use, how many of its threads are busy, "
     "and how long they stood in the kernel's queue.",
-    remedy="As many ranks and threads as processors, each rank bound to its own (--map-by slot:PE=N, srun "
+    remedy="Start as many ranks and threads as processors, each rank bound to its own (--map-by slot:PE=N, srun "
     "--cpus-per-task=N); a set of processors for each job, or no binding; else let ranks that wait yield (slowpath "
     "prove WATCH --remedy yield-when-idle).",
-    cause="Who waits or computes keeps the processor that others need.",
+    cause="A rank that waits or computes keeps the processor that others need.",
     needs_law=False,
     kind="fault",
     program_remedies=(PROGRAM_YIELD_WHEN_IDLE, PROGRAM_BIND_CORES, PROGRAM_BIND_NONE),

@@ -9,10 +9,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP070",
     name="library default",
     title="The library's own choice is slower than another one that it has",
-    summary="A library chooses module, transport, way to copy, algorithm and way to wait by defaults that were made "
-    "for another machine. A variable makes it choose otherwise.",
-    needs="Short cells as the library is, with variables that nothing reads, and with each alternative; then a trial "
-    "of each that looked faster.",
+    summary="A library's defaults for module, transport, copying, waiting and algorithms were made for another "
+    "machine. A variable changes each choice.",
+    needs="Short cells run with the library's defaults, with a variable that nothing reads, and with each "
+    "alternative; a trial follows for each that looked faster.",
     remedy="Set the variable that the finding names.",
     observe=nothing,
     cause="The library's own choice is slower here than another one that it has.",

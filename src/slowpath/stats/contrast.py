@@ -257,12 +257,12 @@ def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> ContrastVerdi
 
 def _why(beyond: bool, excludes: bool, p_adjusted: float | None, minimum_effect: float) -> str:
     if not excludes:
-        return "the interval contains 1 and is too wide to say same"
+        return "the interval contains 1 and is too wide to call them the same"
     if not beyond:
         return f"there is a difference, but the estimate is within {minimum_effect:.3g} of 1"
     if p_adjusted is None:
         return "no p value"
-    return f"adjusted p {p_adjusted:.2g} > {SIGNIFICANCE:g}: not safe among so many contrasts"
+    return f"adjusted p {p_adjusted:.2g} > {SIGNIFICANCE:g}: not significant among so many contrasts"
 
 
 def pairs_needed(sd_log: float, minimum_effect: float, power: float = _POWER) -> int:

@@ -121,9 +121,9 @@ def test_a_remedy_that_speeds_up_both_sides_removes_nothing_of_the_gap() -> None
     judged = outcome(slow=45e-9, remedied=26.5e-9, fast=36.5e-9, fast_remedied=18.9e-9)
     assert (judged.verdict, judged.leg.state) == ("both sides", "refuted")
     assert judged.removed_ratio.value == pytest.approx(0.1, abs=0.05)
-    assert re.search(r"speeds up both sides: the fast side takes 1[678]\S* ns in place of 3[3-7]\S* ns", judged.reason)
+    assert re.search(r"speeds up both sides: the fast side takes 1[678]\S* ns instead of 3[3-7]\S* ns", judged.reason)
     assert "worth having, but 1" in judged.reason
-    assert re.search(r"the fast side takes 1[78]\S* ns in place of 3[4-7]\S* ns", " ".join(judged.leg.evidence))
+    assert re.search(r"the fast side takes 1[78]\S* ns instead of 3[4-7]\S* ns", " ".join(judged.leg.evidence))
 
 
 def control(verdict: str | None, ratio: float | None, interval: tuple[float, float] | None) -> ContrastResult:

@@ -80,7 +80,7 @@ def test_a_cut_last_time_of_a_reproducer_is_left_out(tmp_path: Path) -> None:
         (OSU.replace("(us)", "(fortnight)") + ROWS, "line 2: 'fortnight' is not a known unit of time"),
         (OSU.replace("Latency (us)", "Jitter (us)") + ROWS, "'Jitter (us)' in the heading is not a known column"),
         (OSU.replace("(us)", "") + ROWS, "line 2: no unit is printed for 'Latency'; state it: --unit us"),
-        (BW.replace("MB/s", "furlong") + ROWS, "'furlong' is no known unit of bandwidth"),
+        (BW.replace("MB/s", "furlong") + ROWS, "'furlong' is not a known unit of bandwidth"),
         (MBW_MR + "# [ pairs: 1 ] [ window size: varied ]\n", "a table over window sizes (-V) isn't read"),
         ("hello\n", "has no '[i:j] time:' line"),
     ],
@@ -226,7 +226,7 @@ def test_limits_are_one_line_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_fifo_and_a_device_are_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero")):
-        with pytest.raises(RecordError, match=r"is no regular file; write the log into one"):
+        with pytest.raises(RecordError, match=r"is not a regular file; copy the log to one"):
             import_files([path], tmp_path / "run")
 
 

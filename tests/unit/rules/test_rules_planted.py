@@ -12,12 +12,14 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.slow_path import nothing
 from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.outside import OUTSIDE
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
+from slowpath.slowpaths.sp078_deviations import SLOW_PATH as DEVIATIONS
 
 # A pattern is planted in a program's calls (tests/unit/watch/test_watch_patterns.py), what lies outside of healthy runs
 # in a panel (tests/unit/analyse/test_deviations.py).
-CODES = [rule.code for rule in SLOW_PATHS if rule not in (*PROGRAM_SLOW_PATHS, OUTSIDE) and rule.observe is not nothing]
+CODES = [
+    rule.code for rule in SLOW_PATHS if rule not in (*PROGRAM_SLOW_PATHS, DEVIATIONS) and rule.observe is not nothing
+]
 SEEDS = (1, 2, 3)
 COUNTED = ("rounds", "involuntary_switches")  # no time was taken
 

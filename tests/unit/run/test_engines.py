@@ -171,7 +171,7 @@ def test_a_damaged_engine_is_built_anew_and_said(mpi: Mpi, environ: dict[str, st
     lines: list[str] = []
     assert engine_for(mpi, environ, lines.append, source).program == engine.program
     assert builds(environ) == 2
-    said = f"the engine in {engine.program.parent} is not used, but made anew: it was damaged: slowpath-engine is not"
+    said = f"the engine in {engine.program.parent} is not used, and is rebuilt: it was damaged: slowpath-engine is not"
     assert lines[0].startswith(said)
     assert engine_for(mpi, environ, lines.append, source).program == engine.program
     assert len(lines) == 2
@@ -742,7 +742,7 @@ def test_what_is_not_whole_is_not_run(
     harm(folder)
     assert usable_engine(folder, environ_of_usable_engines, lines.append) is None
     assert len(lines) == 1
-    assert lines[0].startswith(f"the engine in {folder} is not used, but made anew: {said}")
+    assert lines[0].startswith(f"the engine in {folder} is not used, and is rebuilt: {said}")
     with pytest.raises(EnvironmentFailure, match="set SLOWPATH_CACHE_DIR to a file system that keeps"):
         kept_now(folder, environ_of_usable_engines)
     discard(folder, environ_of_usable_engines)

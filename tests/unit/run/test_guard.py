@@ -204,5 +204,5 @@ def test_resume_starts_nothing_that_a_folder_chooses(refused: Callable[..., str]
         assert f"sets {name}={value} (environment 'default')" in said
         assert "then add --trust" in said
     hosts = [Placement("bound", hosts=["-oProxyCommand=evil", "n1"])]
-    assert "is no name of a node" in refused(RecordError, placements=hosts)
+    assert "is not a name of a node" in refused(RecordError, placements=hosts)
     assert "not a node of this job" in refused(placements=[Placement("bound", nodes=2, ranks_per_node=1, hosts=["n1"])])

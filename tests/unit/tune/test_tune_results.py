@@ -29,8 +29,8 @@ from slowpath.diagnose.tune.cells import (
     view_of,
     whole,
 )
+from slowpath.diagnose.tune.promise_table import lines, promised_table
 from slowpath.diagnose.tune.session import Session, Tuned
-from slowpath.diagnose.tune.text import lines, promised_table
 from slowpath.mpi import tuning
 from slowpath.mpi.tuning import ALGORITHMS, Pick, Range, TuningFile, environments, forced, ranges, tuning_text
 

@@ -35,8 +35,8 @@ from slowpath.diagnose.tune.cells import (
     tunable,
     whole,
 )
+from slowpath.diagnose.tune.promise_table import lines
 from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, joined, measured_of
-from slowpath.diagnose.tune.text import lines
 from slowpath.experiments import coll
 from slowpath.mpi.tuning import Pick
 from slowpath.plan.campaign import Nodes

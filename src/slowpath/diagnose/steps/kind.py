@@ -21,7 +21,7 @@ from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.experiments.registry import ROLES
 from slowpath.run.schedule import Against
 from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.outside import OUTSIDE
+from slowpath.slowpaths.sp078_deviations import SLOW_PATH as DEVIATIONS
 
 # What a kind of step is: how its results change the conclusion, and how it sums itself up.
 
@@ -119,7 +119,7 @@ def witness_campaign(state: State) -> Campaign | None:
     """None when every finding is explained, or none has cells."""
     wanted: dict[str, tuple[CellResult, Condition]] = {}
     for finding in state.findings:
-        if finding.legs.explained.state != "missing" or finding.rule == OUTSIDE.code:
+        if finding.legs.explained.state != "missing" or finding.rule == DEVIATIONS.code:
             continue
         half = MOST_CELLS // 2
         results = state.seen_in(finding)

@@ -41,7 +41,7 @@ from slowpath.diagnose.sides import condition, environments_of, placements_of
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind, unchanged
 from slowpath.diagnose.tasks import OutsideTask, StateTask, SurveyTask
-from slowpath.slowpaths.outside import OUTSIDE as SLOW_PATH
+from slowpath.slowpaths.sp078_deviations import SLOW_PATH
 
 ROUNDS = 5
 MOST_STEPS = 2  # the second narrows a limit that the first bracketed

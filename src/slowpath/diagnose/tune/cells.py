@@ -126,7 +126,7 @@ def load(folder: Path) -> TuneRequest:
         raise UsageError(f"{folder}: no {FILE}; name a folder that slowpath tune began")
     content, advice = read_bytes(file), "tune anew"
     if decoded(content, Versioned, file, advice, "is no request").schema != SCHEMA:
-        raise UsageError(f"{file}: by another version of slowpath; tune anew")
+        raise UsageError(f"{file}: by another version of slowpath; tune again")
     return decoded(content, TuneRequest, file, advice)
 
 

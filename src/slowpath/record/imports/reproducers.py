@@ -216,7 +216,7 @@ def _index(log: Log, number: int, text: str) -> int:
 def _whole(log: Log, number: int, text: str, digits: int = 19) -> int:
     """A printed whole number, of no more digits than a reproducer's own can have."""
     if not (text.isascii() and len(text) <= digits):
-        raise _wrong(log, number, f"'{text[:40]}' is no number that a reproducer prints; restore the line")
+        raise _wrong(log, number, f"'{text[:40]}' is not a number that a reproducer prints; restore the line")
     return int(text)
 
 
@@ -282,7 +282,7 @@ def _check_complete(log: Log) -> None:
         if log.header.get(name, known[0]) not in known:
             raise RecordError(f"{log.path}: {name} '{log.header[name]}' is not one of {', '.join(known)}")
     if not re.fullmatch(r"\d{1,5}(:\d{1,5})?", log.header.get("device", "0"), re.ASCII):
-        raise RecordError(f"{log.path}: device '{log.header['device']}' is no number of a GPU, nor two as in 0:1")
+        raise RecordError(f"{log.path}: device '{log.header['device']}' is not the number of a GPU, or two as in 0:1")
     for section in log.sections:
         _check_section(log, section)
 

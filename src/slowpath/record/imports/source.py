@@ -60,7 +60,7 @@ def _content(path: Path, down_to: str) -> bytes:
     if stat.S_ISDIR(status.st_mode):
         raise RecordError(f"{path}: cannot be read: Is a directory; name a log file")
     if not stat.S_ISREG(status.st_mode):
-        raise RecordError(f"{path}: is no regular file; write the log into one and name that")
+        raise RecordError(f"{path}: is not a regular file; copy the log to one")
     if status.st_size > MAX_LOG_BYTES:
         raise RecordError(f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to {down_to}")
     content = read_bytes(path, MAX_LOG_BYTES)

@@ -281,7 +281,7 @@ def _rate_unit(path: Path, line: int, column: str) -> Decimal:
     if unit in RATES_BYTES_PER_S:
         return RATES_BYTES_PER_S[unit]
     todo = "convert the column to MB/s, MiB/s, GB/s, GiB/s, Mbps or Gbps, and name it"
-    problem = f"'{unit[:40]}' is no known unit of bandwidth" if unit else f"'{column[:40]}' has no unit"
+    problem = f"'{unit[:40]}' is not a known unit of bandwidth" if unit else f"'{column[:40]}' has no unit"
     raise wrong(path, line, f"{problem}; {todo}")
 
 

@@ -544,7 +544,7 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
     """
     read = dynamic(program)
     if read is None:
-        return f"{program} is no program that this machine can start"
+        return f"{program} can't be started on this machine"
     soname = next((name for name in read.needed if _interface(name)), None)
     if soname is None:
         return f"{program} is not linked with a known MPI library (it needs {', '.join(read.needed) or 'no library'})"
@@ -650,7 +650,7 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
     if words != "abi":
         engine = engine_at(Path(words).expanduser().absolute())
         if reason := why_damaged(engine.program.parent, engine.note.files):
-            raise EnvironmentFailure(f"{CHOICE}={words}: {reason}; build it anew, or name another")
+            raise EnvironmentFailure(f"{CHOICE}={words}: {reason}; rebuild it, or name another")
     else:
         usable = next(standard_engines(source_hash(data_folder("engine")), environ), None)
         if usable is None:

@@ -224,7 +224,7 @@ def usable_engine(folder: Path, environ: Mapping[str, str], tell: Tell = lambda 
             return engine
         before, seen = seen, _identity(folder)
         if before == seen:  # else another process put a new one there meanwhile, and this was half of each
-            tell(f"the engine in {folder} is not used, but made anew: {reason}")
+            tell(f"the engine in {folder} is not used, and is rebuilt: {reason}")
             return None
     return None
 

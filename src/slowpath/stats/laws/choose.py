@@ -141,9 +141,9 @@ def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | No
         left = f"{100 * unexplained:.0f} %"
     worst = int(np.argmax(np.abs(np.log1p(np.maximum(first.residual_ratio, -0.999999)))))
     return (
-        f"no law describes these points: the best, '{first.name}', leaves {left} of what differs between them, most at "
-        f"{sweep.describe(worst)} ({100 * first.residual_ratio[worst]:+.0f} %); look at what differs there, or sweep "
-        "one quantity at a time"
+        f"no law describes these points: '{first.name}', the best, leaves {left} of their variation unexplained, most "
+        f"at {sweep.describe(worst)} ({100 * first.residual_ratio[worst]:+.0f} %); look at what differs there, or "
+        "sweep one quantity at a time"
     )
 
 

@@ -271,7 +271,7 @@ def _evidence(measures: set[str]) -> str:
     if network and not own:
         return text + "; pairs without it are not slow, nor is it by itself"
     if own in ({"access", "single_copy"}, {"access"}):
-        return text + "; copies and arithmetic are not slow: typical of small pages in place of huge ones"
+        return text + "; copies and arithmetic are not slow: typical of small instead of huge pages"
     if "copy" in own and not own & {"clock", "processors"}:
         return text + "; arithmetic is not slow: typical of memory of another NUMA node or a missing memory channel"
     if "clock" in own:
