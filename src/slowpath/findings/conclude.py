@@ -24,7 +24,7 @@ from slowpath.core.results import (
     Verdict,
     VerdictState,
 )
-from slowpath.core.units import format_bytes, format_time, of_ratio, ratio_words
+from slowpath.core.units import format_bytes, format_ratio, format_time, of_ratio, ratio_words
 from slowpath.findings.facts import CLEAR_RATIO
 from slowpath.findings.finding import by_cost
 from slowpath.stats.contrast import WITHIN_NOISE
@@ -87,11 +87,15 @@ QuestionState = Literal["loss", "answered", "undecided", "not measured"]
 
 @dataclass(frozen=True)
 class Question:
-    """group: name of the contrasts.  more_rounds: that would decide it, about; None: it is not undecided."""
+    """group: name of the contrasts.  more_rounds: that would decide it, about; None: it is not undecided.
+
+    hidden_ratio: by how much a side of the user's may be slower in an undecided one; None: by any factor.
+    """
 
     group: str
     state: QuestionState
     more_rounds: int | None = None
+    hidden_ratio: float | None = None
 
 
 def question(contrasts: Sequence[ContrastResult], loss: bool) -> Question:
@@ -106,16 +110,22 @@ def question(contrasts: Sequence[ContrastResult], loss: bool) -> Question:
     still_open = [contrast for contrast in undecided if _may_lose(contrast)]
     if not still_open and 2 * len(undecided) <= len(measured):
         return Question(group, "answered")
-    return Question(group, "undecided", max(contrast.more_pairs or 1 for contrast in still_open or undecided))
+    hidden = [_possible_loss(contrast) for contrast in still_open or undecided]
+    most = None if None in hidden else max(filter(None, hidden))
+    return Question(group, "undecided", max(contrast.more_pairs or 1 for contrast in still_open or undecided), most)
+
+
+def _possible_loss(contrast: ContrastResult) -> float | None:
+    """Return by how much the user's side may be slower within its interval; None: there is no interval."""
+    if contrast.interval is None or contrast.level is None:
+        return None
+    low, high = contrast.interval
+    return {"a": 1 / low, "b": high}.get(contrast.default_side or "", max(high, 1 / low))
 
 
 def _may_lose(contrast: ContrastResult) -> bool:
     """Whether its interval leaves room for a clear loss of the user's."""
-    if contrast.interval is None or contrast.level is None:
-        return True
-    low, high = contrast.interval
-    b_loses, a_loses = high >= CLEAR_RATIO, low <= 1 / CLEAR_RATIO
-    return {"a": a_loses, "b": b_loses}.get(contrast.default_side or "", a_loses or b_loses)
+    return (_possible_loss(contrast) or math.inf) >= CLEAR_RATIO
 
 
 def grouped(contrasts: Iterable[ContrastResult]) -> list[list[ContrastResult]]:
@@ -255,7 +265,7 @@ class Tally:
         if self.state == "not measured" and self.run.nothing is not None:
             return f"Nothing was measured: {self.run.nothing}."
         if self.state == "undecided":
-            return f"Undecided: {len(self.undecided)} of {_questions(asked)}; {self._needed}."
+            return f"Undecided: {self._hidden}; {self._needed}."
         if self.state == "off default":
             return f"Keep your settings: slow paths exist only under other settings ({_codes(self.apart)})."
         if self.state == "nothing asked":
@@ -310,7 +320,7 @@ class Tally:
         parts = [self._slow_launches] if self._slow_launches else []
         helps = f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})"
         if self.undecided:
-            parts.append(f"{len(self.undecided)} of {_questions(len(self.questions))}; {self._needed}")
+            parts.append(f"{self._hidden}; {self._needed}")
         if self.run.is_check and self.unnamed:
             first = self.unnamed[0].text.rstrip(".")
             parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
@@ -321,6 +331,16 @@ class Tally:
         if self.run.is_check and self.candidates:
             parts.append(helps)
         return f"Undecided: {'; '.join(parts)}." if parts else None
+
+    @property
+    def _hidden(self) -> str:
+        """`3 of 9 questions (page kind, binding, 1 more) may hide a slow path of up to 1.8x`."""
+        names = [question.group for question in self.undecided]
+        more = [f"{len(names) - 2} more"] if len(names) > 2 else []
+        ratios = [question.hidden_ratio for question in self.undecided]
+        most = "any size" if None in ratios else f"up to {format_ratio(max(filter(None, ratios)))}x"
+        which = f"{len(names)} of {_questions(len(self.questions))} ({', '.join([*names[:2], *more])})"
+        return f"{which} may hide a slow path of {most}"
 
     @property
     def _needed(self) -> str:

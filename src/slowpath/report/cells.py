@@ -7,7 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
+from slowpath.analyse.reference import identity
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, NodePair, NodePairs, Results
@@ -42,6 +44,8 @@ from slowpath.report.figure import (
     numbers,
     times,
 )
+from slowpath.stats.contrast import benjamini_hochberg, judge, paired
+from slowpath.stats.estimate import T_LAUNCHES, estimate_of
 
 # ---- Contrasts
 
@@ -201,6 +205,48 @@ def _facts(contrast: ContrastResult) -> list[tuple[str, str]]:
     if contrast.more_pairs:
         facts.append(("To decide", f"about {fmt.plural(contrast.more_pairs, 'more launch pair')}"))
     return facts + ([("Control", "both sides are the same; expected: same")] if contrast.control else [])
+
+
+# ---- Two MPIs in one run
+
+_LEAST_APART = 0.03  # from which an MPI counts as faster
+
+
+def _launch_times(cell: CellResult) -> list[float]:
+    """Return the seconds of each launch in a cell's main metric, [] where it has none."""
+    estimate = cell.estimate(main_metric(cell) or "", "steady")
+    return list(estimate.launch_values) if estimate else []
+
+
+def libraries_answer(results: Results) -> list[str]:
+    """Return which of two MPIs is faster over the cells that both measured; [] for another number of MPIs."""
+    by_mpi = grouped((cell for cell in results.cells if cell.mpi and cell.copy == 1), lambda cell: cell.mpi or "")
+    if len(by_mpi) != 2:
+        return []
+    (first, mine), (second, theirs) = by_mpi.items()
+    sides = [{(identity(cell), cell.label.removeprefix(f"{cell.mpi}, ")): _launch_times(cell) for cell in side}
+             for side in (mine, theirs)]  # fmt: skip
+    pairs = [(sides[0][key], sides[1][key]) for key in sides[0] if sides[0][key] and sides[1].get(key)]
+    rounds = max((min(len(a), len(b)) for a, b in pairs), default=0)
+    pairs = [(a, b) for a, b in pairs if len(a) == len(b) == rounds]
+    if rounds < T_LAUNCHES:
+        return []
+    by_round = [median([math.log(b[i] / a[i]) for a, b in pairs]) for i in range(rounds)]
+    over_all = estimate_of(by_round, of=("round", "rounds")).exp()
+    estimates = [paired(a, b, _LEAST_APART) for a, b in pairs]
+    adjusted = benjamini_hochberg([1.0 if estimate.p is None else estimate.p for estimate in estimates])
+    words = Counter(judge(estimate, float(p)).word for estimate, p in zip(estimates, adjusted, strict=True))
+    slow, fast, ratio, interval = second, first, over_all.value, over_all.interval
+    if ratio < 1:
+        slow, fast, ratio = first, second, 1 / ratio
+        interval = interval and (1 / interval[1], 1 / interval[0])
+    is_clear = ratio > 1 + _LEAST_APART and interval is not None and interval[0] > 1
+    shown = fmt.beside(fmt.ratio(ratio, interval), fmt.ratio_interval(ratio, interval))
+    head = f"{fast} is faster than {slow}: {slow} takes {shown} the time, the median over {fmt.plural(rounds, 'round')}"
+    if not is_clear:
+        head = f"Neither {first} nor {second} is faster over all cells: {slow} takes {shown} the time of {fast}"
+    counts = f"{first} is faster in {words['slower']}, {second} in {words['faster']}"
+    return [f"{head}. Of {fmt.plural(len(pairs), 'cell')}, {counts}."]
 
 
 # ---- Over message size

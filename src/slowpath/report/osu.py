@@ -22,6 +22,7 @@ from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.experiments.registry import ROLES, experiment_named
 from slowpath.report import format as fmt
+from slowpath.report.figure import Section, Table
 
 US, MB = 1e-6, 1e6
 
@@ -487,42 +488,61 @@ def as_records(results: Results, tables: Sequence[OsuTable]) -> list[dict[str, V
     ]
 
 
-# ---- One row for each cell: what a run ends with that asks no question about slow paths
+# ---- One row for each cell: what the text of a run ends with that asks no question about slow paths
 
 MOST_ROWS = 60
 _LABEL = 28  # characters of a cell's label
-_CELLS_HEAD = ("", "value", "95 % interval", "min", "median", "p99", "launches")
+CELLS_HEAD = ("cell", "value", "95 % interval", "min", "median", "p99", "launches", "bandwidth")
 _CELLS_WIDTHS = (_LABEL, 10, 19, 9, 9, 9, 8)  # below 100 columns, with a blank between two
 # Metrics that say what a call costs, before the order in which the experiment lists them.
 _FIRST = {"coll": ("collective_own_s",)}
 
 
-def cell_lines(results: Results, without: Collection[str] = (), most: int | None = MOST_ROWS) -> list[str]:
-    """Return the table of all measured cells, grouped as in the campaign, [] where there is none.
+def cell_rows(results: Results, without: Collection[str] = ()) -> dict[str, list[list[str]]]:
+    """Return a row of `CELLS_HEAD` for each measured cell, by group and metric.
 
-    Args: without: experiments that have a table of their own.  most: rows at most; None: all.
+    Args: without: experiments that have a table of their own.
     """
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[list[str]]] = {}
     for cell in results.cells:
         if cell.experiment in without or cell.copy != 1:
             continue
         if (found := _main_metric(cell)) is not None:
             name, phase, estimate, unit = found
             heading = f"{cell.group}: {fmt.metric_name(name)}{', first' if phase == 'first' else ''}"
-            groups.setdefault(heading, []).append(_cell_line(_cell_row(cell, estimate, unit)))
+            groups.setdefault(heading, []).append(_cell_row(cell, estimate, unit))
+    return groups
+
+
+def cell_lines(results: Results, without: Collection[str] = (), most: int | None = MOST_ROWS) -> list[str]:
+    """Return the table of all measured cells for a terminal, [] where there is none.
+
+    Args: without: experiments that have a table of their own.  most: rows at most; None: all.
+    """
+    groups = cell_rows(results, without)
     if not groups:
         return []
     total = sum(map(len, groups.values()))
-    lines, left = [_cell_line(list(_CELLS_HEAD))], total if most is None else most
+    lines, left = [_cell_line(["", *CELLS_HEAD[1:-1]])], total if most is None else most
     for heading, rows in groups.items():
         if left <= 0:
             break
-        lines += [heading, *rows[:left]]
+        lines += [heading, *(_cell_line(row[:-1]) for row in rows[:left])]
         left -= len(rows[:left])
     if most is not None:
         more = f"{total - most} more rows, and t" if total > most else "T"
         lines.append(f"{more}ables in OSU's format: slowpath table {results.run.folder or 'RUN'}")
     return lines
+
+
+def numbers_section(results: Results, folded: bool) -> list[Section]:
+    """Return the tables of all measured cells for a page, [] where there is none."""
+    tables = []
+    for heading, rows in cell_rows(results).items():
+        width = len(CELLS_HEAD) - (not any(row[-1] for row in rows))  # without an empty last column
+        tables.append(Table(heading, CELLS_HEAD[:width], [row[:width] for row in rows]))
+    lead = "One row for each cell. The value is the median over launches; min, median and p99 are of its samples."
+    return [Section("numbers", "Numbers of all cells", "Numbers", tables, lead, folded)] if tables else []
 
 
 def _main_metric(cell: CellResult) -> tuple[str, str, MetricEstimate, str] | None:
@@ -541,7 +561,10 @@ def _main_metric(cell: CellResult) -> tuple[str, str, MetricEstimate, str] | Non
 def _cell_row(cell: CellResult, found: MetricEstimate, unit: str) -> list[str]:
     interval = fmt.quantity_interval(found.value, unit, found.interval) or "none"
     quantities = [fmt.quantity(value, unit) for value in (found.min, found.p50, found.p99)]
-    return [cell.label, fmt.quantity(found.value, unit, found.interval), interval, *quantities, str(found.launches)]
+    bandwidth = found.bandwidth_bytes_per_s
+    rate = fmt.quantity(bandwidth, "B/s", found.bandwidth_interval) if bandwidth else ""
+    value = fmt.quantity(found.value, unit, found.interval)
+    return [cell.label, value, interval, *quantities, str(found.launches), rate]
 
 
 def _cell_line(row: list[str]) -> str:

@@ -40,6 +40,7 @@ from slowpath.report.figure import (
     Text,
     grouped,
 )
+from slowpath.report.osu import numbers_section
 from slowpath.report.page import FEWER, LEVELS, PAGE_BYTES, render
 from slowpath.report.panel import panel_section
 from slowpath.report.studies import answers_of, study_sections
@@ -77,6 +78,7 @@ def _page(results: Results, most: int) -> Page:
         _reproduce_section(results, few),
         Section("notes", "Notes and definitions", "", [Items(results.notes), Facts(_TERMS)]),
     ]
+    asks = results.verdict.state != "nothing asked"
     findings = findings_section(kinds_words(results.findings), results.findings, lambda _: Sources(results), rows)
     title = run.title or "Slowpath"
     imported = "Imported: the times come from a log, not from Slowpath's engine." if run.imported else ""
@@ -92,11 +94,12 @@ def _page(results: Results, most: int) -> Page:
             *panel_section(results.panel, results.no_reference),
             *(study if answers else []),  # who runs a study asks its question, and what is slow beside it comes second
             *findings,
-            *([] if answers else (dataclasses.replace(section, folded=bool(results.panel)) for section in study)),
+            *([] if answers else (dataclasses.replace(section, folded=asks) for section in study)),
+            *numbers_section(results, folded=asks or bool(answers)),
             *of_cells.node_pairs_section(results),
-            *(dataclasses.replace(section, folded=bool(answers or findings or results.panel)) for section in details),
+            *(dataclasses.replace(section, folded=True) for section in details),
         ],
-        answers,
+        [*answers, *of_cells.libraries_answer(results)],
         verdict.actions,
         [warning for warning in warnings if warning],
         place(results),

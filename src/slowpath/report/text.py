@@ -14,7 +14,7 @@ from slowpath.findings.conclude import group_of
 from slowpath.report import format as fmt
 from slowpath.report import run_page
 from slowpath.report.cards import HEADINGS, copied, counted_of, may_be, removed_words, side_effects
-from slowpath.report.cells import common, questions, title, word
+from slowpath.report.cells import common, libraries_answer, questions, title, word
 from slowpath.report.figure import grouped
 from slowpath.report.osu import cell_lines
 from slowpath.report.panel import panel_lines
@@ -42,7 +42,7 @@ def render_brief(results: Results) -> str:
     run that asks no question about slow paths shows its tables, unless there is an answer and they fill a screen.
     """
     verdict = results.verdict
-    measured = answers_of(results)
+    measured = [*answers_of(results), *libraries_answer(results)]
     tables = _tables(results) if verdict.state == "nothing asked" else []
     if measured and sum(table.count("\n") + 1 for table in tables) > SCREEN:
         tables, measured = [], [*measured, "The tables: --full."]

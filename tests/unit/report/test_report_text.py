@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -22,9 +23,10 @@ from slowpath.core.results import ContrastResult, ContrastSide, Reproduce, Resul
 from slowpath.core.units import format_time
 from slowpath.findings.conclude import conclude
 from slowpath.report import format as fmt
+from slowpath.report.cells import libraries_answer
 from slowpath.report.csv import cells_csv, contrasts_csv
 from slowpath.report.osu import as_text, cell_lines, missing_kinds, missing_words, tables_of
-from slowpath.report.run_page import summary
+from slowpath.report.run_page import render_html, summary
 from slowpath.report.text import render_brief, render_text
 from slowpath.report.write import write_all
 from support.results import a_cell, a_metric, a_run, an_estimate, an_mpi, results
@@ -297,3 +299,33 @@ def test_a_run_that_asks_nothing_ends_with_its_numbers() -> None:
     for text in (render_brief(replace(made, verdict=verdict)), render_text(replace(made, verdict=verdict))):
         assert [f" {time} us " in text for time in ("2.00", "10.00")] == [True, True], text
         assert "slowpath table" in text
+    page = render_html(replace(made, verdict=verdict))
+    section = page[page.index('<section id="numbers"') : page.index('<section id="spread"')]
+    assert section.count("<tr>") == 6, "a head and a row for each cell"
+    assert "10.00" in section
+    assert "<details" not in section, "the numbers are what this run is about"
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1.5, "mpich is faster than openmpi: openmpi takes 1.4"), (1.0, "Neither")]
+)
+def test_of_two_libraries_one_sentence_says_which_is_faster(factor: float, said: str) -> None:
+    rng = np.random.default_rng(1)
+    cells = []
+    for number in range(12):
+        base = 1e-6 * np.exp(rng.normal(0, 0.01, (2, 8)))
+        for side, mpi in enumerate(("mpich", "openmpi")):
+            values = [float(value) for value in base[side] * (factor if side else 1.0)]
+            metrics = {"half_round_trip_latency_s": a_metric(an_estimate(values[0], launch_values=values))}
+            parameters = {"pattern": "ping_pong", "message_bytes": str(8 << number)}
+            label = f"{mpi}, {8 << number} B"
+            cells.append(a_cell(2 * number + side, mpi=mpi, label=label, parameters=parameters, metrics=metrics))
+    made = results(cells)
+    (sentence,) = libraries_answer(made)
+    assert sentence.startswith(said)
+    assert "[" in sentence
+    assert "Of 12 cells, mpich is faster in 12, openmpi in 0." in sentence or factor == 1.0
+    page = re.sub(r"<[^>]*>", "", render_html(made))
+    assert sentence.split(":")[0] in page
+    assert sentence.split(":")[0] in render_brief(made)
+    assert libraries_answer(results(cells[::2])) == []

@@ -103,6 +103,12 @@ def test_the_page_has_the_sentences_of_the_verdict() -> None:
     assert all(f"{words}<" in text for words in ("a head", "change 1", "a change", "an account"))
 
 
+def test_notes_stand_below_what_is_proven_and_found() -> None:
+    text = render_watch_html(results(verdict=("a head", "1. a change", "an account")), "w", [("proof-1", a_proof())])
+    places = [text.index(words) for words in ("a change", 'id="proofs"', 'id="findings"', "an account")]
+    assert places == sorted(places)
+
+
 def test_a_proof_that_saves_is_the_one_number_of_its_change() -> None:
     found = with_proofs(results(), [a_proof(verdict="proven")])
     (change,) = [words for words in found.verdict if words.startswith("1. ")]

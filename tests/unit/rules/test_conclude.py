@@ -126,7 +126,10 @@ def test_undecided_comparisons_are_no_all_clear() -> None:
     same = [contrast(f"y{i}", 1.0, "same", group="other") for i in range(4)]
     verdict = conclude([open_one, *same], [], RunFacts("n1, mpich 5.0.2, 2026-01-31", rounds=10, round_s=4.0)).verdict
     assert verdict.state == "undecided"
-    assert verdict.headline == "Undecided: 1 of 2 questions; about 14 more rounds (56 s) would decide: --rounds 24."
+    assert verdict.headline == (
+        "Undecided: 1 of 2 questions (path) may hide a slow path of up to 9.00x; about 14 more rounds (56 s) would "
+        "decide: --rounds 24."
+    )
     assert verdict.undecided == 1
     assert verdict.place == "n1, mpich 5.0.2, 2026-01-31"
     hopeless = conclude([replace(open_one, more_pairs=5000)], []).verdict

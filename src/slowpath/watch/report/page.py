@@ -86,13 +86,14 @@ def _fewer(results: WatchResults, most: int) -> WatchResults:
 
 def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]]) -> Page:
     program = results.program
-    nothing = f"{program.program}: nothing was recorded"
-    headline = _UNIT.sub("\u00a0", results.verdict[0]) if results.verdict else nothing
-    lines = [("", *_named(sentence), "") for sentence in results.verdict[1:]]
+    headline = _UNIT.sub("\u00a0", (*results.verdict, f"{program.program}: nothing was recorded")[0])
+    by_word = grouped(map(_named, results.verdict[1:]), lambda named: named[0] == "note")
+    notes = [sentence for _, sentence in by_word.get(True, ())]
     sections: list[Section | None] = [
         _standing_section(results),
-        _findings_section(results, folder),
         _proofs_section(proofs),
+        _findings_section(results, folder),
+        Section("notes", "Notes", "Notes", [Items(notes)]) if notes else None,
         _unpriced_section(results),
         _time_section(results),
         _timeline_section(results),
@@ -111,7 +112,7 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
         warnings=_warnings(results),
         place=_place(program),
         numbers=_numbers(results),
-        blocks=[Lines(lines)] if lines else [],
+        blocks=[Lines([("", *named, "") for named in by_word[False]])] if False in by_word else [],
     )
 
 
