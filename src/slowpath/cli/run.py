@@ -111,10 +111,9 @@ def run_command(
         from slowpath.cli.script import print_script
 
         return print_script(campaign or "checkup", script, nodes, ranks, limit_s, mpi, budget)
-    tell = teller(quiet)
+    tell, limits = teller(quiet), RunLimits(cell_timeout, budget, whole_rounds=True)
     if resumed is not None:
-        terms = Terms(mpi, trust)
-        resume(resumed, os.environ, tell, RunLimits(cell_timeout, budget), lambda: choose(quiet), terms)
+        resume(resumed, os.environ, tell, limits, lambda: choose(quiet), Terms(mpi, trust))
         results = rebuild(resumed)
         show(resumed, results, "json" if as_json else "text", full)
         return exit_code_of(results)
@@ -124,12 +123,12 @@ def run_command(
     if dry_run:
         for line in _parameter_lines(prepared.plan, campaign or "checkup"):
             tell(line)
-        for line in command_lines(prepared.commands, prepared.plan, out or Path("RUN")):
+        for line in command_lines(prepared.commands, prepared.expected, out or Path("RUN")):
             click.echo(line)
         return 0
     run = create(prepared, out, ["slowpath", *sys.argv[1:]])
     tell(f"run folder: {run}")
-    measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
+    measure_prepared(run, prepared, limits, choose(quiet))
     results = rebuild(run)
     show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results) or int(any(_is_there(condition, results) for condition in fail_on))
@@ -195,7 +194,7 @@ def summary(prepared: PreparedRun) -> list[str]:
     """Return the lines that state what the run will do, cost and leave out."""
     from slowpath.run.progress import duration
 
-    plan, cost = prepared.plan, prepared.cost
+    plan, cost = prepared.expected, prepared.cost
     skipped = sum(cell.skip is not None for cell in plan.cells)
     lines = [
         f"{plan.campaign}: {len(plan.cells) - skipped} cells, {plan.rounds} rounds, {cost.launches} launches of "
@@ -214,7 +213,7 @@ def summary(prepared: PreparedRun) -> list[str]:
         if cell.skip is not None:
             reasons[cell.skip] = reasons.get(cell.skip, 0) + 1
     lines += [f"skipped: {count} cells: {reason}" for reason, count in reasons.items()]
-    return [*lines, *prepared.notes]
+    return [*lines, *prepared.notes, *([prepared.budget_note] if prepared.budget_note else [])]
 
 
 def _timed_ranks(plan: Plan) -> list[int]:

@@ -22,7 +22,7 @@ from slowpath.core.plan import AS_ESTIMATED, Launch, Pace, Plan
 from slowpath.experiments.registry import experiment_named
 
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/internals/statistics.md)
-_LEAST_ROUNDS = 2  # one launch has no spread between launches at all
+LEAST_ROUNDS = 2  # one launch has no spread between launches at all
 LAUNCH_BYTES = 64 * 1024  # plan, launch record, captured output, what is measured without MPI
 LAUNCH_S = 0.3  # start and end of an MPI job of two ranks
 RANK_S = 0.005  # each further one
@@ -151,33 +151,40 @@ class TimeLeft:
         return self._estimate[kind] * scale
 
 
-def fit_budget(plan: Plan, budget_s: float, nodes: int = 1, pace: Pace = AS_ESTIMATED) -> tuple[Plan, str | None]:
-    """`plan` with as many of its rounds as `budget_s` seconds hold, and a note for the user.
+def fitting_rounds(plan: Plan, budget_s: float, nodes: int = 1, pace: Pace = AS_ESTIMATED) -> tuple[int, str | None]:
+    """Rounds of `plan` that are estimated to fit in `budget_s` seconds, and a note for the user; None: all of them.
 
-    The rounds are never more than the plan's; None in place of the text says that nothing changed.
+    The run itself takes as many as really fit (`Execution`).
 
     Raises: UsageError if not even two rounds fit, since one launch a cell shows no spread between launches.
     """
-    seconds, shares = launch_seconds(plan, nodes, pace=pace), shares_of_time(plan)
-    round_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches if launch.round == 1)
+    round_s = estimate(of_rounds(plan, 1), nodes, pace=pace).wall_s
     rounds = plan.rounds if round_s <= 0 else min(plan.rounds, int(budget_s / round_s))
     if rounds == plan.rounds:
-        return plan, None
-    if rounds < _LEAST_ROUNDS:
+        return rounds, None
+    if rounds < LEAST_ROUNDS:
         raise UsageError(
-            f"a budget of {budget_s:g} s is too small: a round takes about {round_s:.3g} s, and {_LEAST_ROUNDS} "
-            f"are the minimum; allow {math.ceil(_LEAST_ROUNDS * round_s)} s or more"
+            f"a budget of {budget_s:g} s is too small: a round takes about {round_s:.3g} s, and {LEAST_ROUNDS} "
+            f"are the minimum; allow {math.ceil(LEAST_ROUNDS * round_s)} s or more"
         )
-    reduced = msgspec.structs.replace(
-        plan, rounds=rounds, launches=[launch for launch in plan.launches if launch.round <= rounds]
-    )
-    note = f"{rounds} of {plan.rounds} rounds fit in {budget_s:g} s (one takes about {round_s:.3g} s)"
+    note = f"about {rounds} of {plan.rounds} rounds fit in {budget_s:g} s, more if they take less than {round_s:.3g} s"
     if rounds < FEWEST_ROUNDS:
-        note = (
-            f"warning: only {note}; with fewer than {FEWEST_ROUNDS} most contrasts stay undecided: "
-            f"give {math.ceil(FEWEST_ROUNDS * round_s)} s or more"
-        )
-    return reduced, note
+        note = f"warning: {note}; {too_few(round_s)}"
+    return rounds, note
+
+
+def too_few(round_s: float) -> str:
+    """What a budget for fewer than FEWEST_ROUNDS means, and which one decides more.  Args: round_s: of one round."""
+    return (
+        f"with fewer than {FEWEST_ROUNDS} most contrasts stay undecided: "
+        f"give --budget {math.ceil(FEWEST_ROUNDS * round_s)}s or more"
+    )
+
+
+def of_rounds(plan: Plan, rounds: int) -> Plan:
+    """`plan` with its first rounds alone."""
+    launches = [launch for launch in plan.launches if launch.round <= rounds]
+    return msgspec.structs.replace(plan, rounds=min(rounds, plan.rounds), launches=launches)
 
 
 def needed_bytes(plan: Plan) -> int:

@@ -23,7 +23,16 @@ from slowpath.core.files import write_atomically
 from slowpath.core.guard import KnownSecrets, why_secret
 from slowpath.core.plan import Cell, Launch, Plan
 from slowpath.core.units import format_time
-from slowpath.plan.cost import FEWEST_ROUNDS, Kind, TimeLeft, kind_of, launch_parts_s, longest_parts_s
+from slowpath.plan.cost import (
+    FEWEST_ROUNDS,
+    LEAST_ROUNDS,
+    Kind,
+    TimeLeft,
+    kind_of,
+    launch_parts_s,
+    longest_parts_s,
+    too_few,
+)
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, UCX_LOGS
@@ -181,6 +190,7 @@ class RunEnd:
     """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted."""
 
     status: str
+    rounds: int  # of the plan that were begun, where the budget ended it; else all
     launches: int
     launches_ok: int
     cells_ok: int
@@ -241,6 +251,8 @@ class Execution:
         self._first_reason: str | None = None
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
+        self._rounds = plan.rounds
+        self._round = 0  # the latest that has begun
 
     def execute(self) -> RunEnd:
         """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
@@ -250,7 +262,10 @@ class Execution:
             while tasks := self._schedule.next():
                 tasks = [self._held(task) for task in tasks]
                 self._show_progress(tasks[0])
-                if self._over_budget(time.monotonic() - self._begun_s, tasks):
+                spent_s = time.monotonic() - self._begun_s
+                if self._ends_before(tasks[0].planned.round, spent_s):
+                    break
+                if self._over_budget(spent_s, tasks):
                     status = "partial"
                     break
                 if any(outcome.ended == "interrupted" for outcome in self._together(tasks)):
@@ -266,7 +281,7 @@ class Execution:
             status = "partial"
         self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values(), *hangs]
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
-        return RunEnd(status, *done, self._first_reason, tuple(self._notes))
+        return RunEnd(status, self._rounds, *done, self._first_reason, tuple(self._notes))
 
     def _held(self, task: Task) -> Task:
         """The launch without the cells that are put off."""
@@ -447,11 +462,30 @@ class Execution:
         self._todo &= left
         total = len(self._plan.launches)
         running = self._kind_in_words(task.planned) if task else ""
-        self._progress.step(total - len(left), total, self._time_left.remaining_s(), running)
+        left_s = self._time_left.remaining_s()
+        if self._limits.budget_s is not None:
+            left_s = min(left_s, max(0.0, self._limits.budget_s - (time.monotonic() - self._begun_s)))
+        self._progress.step(total - len(left), total, left_s, running)
 
     def _kind_in_words(self, planned: Launch) -> str:
         words = [planned.environment, planned.placement]
         return ", ".join([planned.mpi, *words] if planned.mpi and self._plan.several_mpis else words)
+
+    def _ends_before(self, number: int, spent_s: float) -> bool:
+        """Whether this round begins now and is not expected to end within the budget."""
+        begun, self._round = self._round, number
+        limit_s = self._limits.budget_s if self._limits.whole_rounds else None
+        if limit_s is None or number <= max(begun, LEAST_ROUNDS) or not self._launches:
+            return False
+        left = [launch for launch in self._schedule.launches_left() if launch.round == number]
+        round_s = sum(self._time_left.expected_s(launch) for launch in left)
+        if spent_s + round_s <= limit_s:
+            return False
+        self._rounds = number - 1
+        words = f"{self._rounds} of {self._plan.rounds} rounds fit in {limit_s:g} s"
+        self._notes.append(f"warning: only {words}; {too_few(round_s)}" if self._rounds < FEWEST_ROUNDS else words)
+        self._progress.note(self._notes[-1])
+        return True
 
     def _over_budget(self, spent_s: float, tasks: Sequence[Task]) -> bool:
         """Whether the budget is used up, or would be before launches like these end; one that has begun is finished."""
@@ -460,7 +494,9 @@ class Execution:
         expected_s = max(self._time_left.expected_s(task.planned) for task in tasks) if self._launches else 0.0
         if spent_s < self._limits.budget_s and spent_s + expected_s <= self._limits.budget_s:
             return False
-        left = len(self._schedule.launches_left())
+        if self._limits.whole_rounds:
+            self._rounds = self._round
+        left = sum(launch.round <= self._rounds for launch in self._schedule.launches_left())
         self._notes.append(f"the budget of {self._limits.budget_s:g} s ended the run with {left} launches not started")
         self._progress.note(self._notes[-1])
         return True

@@ -23,7 +23,7 @@ from slowpath.core.signals import stop_signals
 from slowpath.core.units import format_bytes
 from slowpath.core.version import __version__
 from slowpath.mpi.place import PlaceJob, faults
-from slowpath.plan.cost import needed_bytes
+from slowpath.plan.cost import needed_bytes, of_rounds
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import read_plan, write_plan
 from slowpath.run.engine.build import Tell
@@ -93,6 +93,8 @@ def _measure(
     execution = Execution(run, plan, commands, limits, progress, schedule, machine=machine)
     with stop_signals():
         result = execution.execute()
+    if result.rounds < plan.rounds:
+        write_plan(run / "plan.json", of_rounds(plan, result.rounds))
     info = read_run(run)
     write_run(
         run,

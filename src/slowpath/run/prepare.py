@@ -41,7 +41,7 @@ from slowpath.mpi.probe import output_of
 from slowpath.mpi.settings import Resolved, resolver
 from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
 from slowpath.plan.campaign import INTERNAL, Nodes, load, require_sound, shipped
-from slowpath.plan.cost import Cost, estimate, fit_budget
+from slowpath.plan.cost import Cost, estimate, fitting_rounds, of_rounds
 from slowpath.plan.expand import MpiInUse, absent, expand, numbered, short_names
 from slowpath.record.folder import launch_folder
 from slowpath.record.witness import UCX_LOGS
@@ -297,6 +297,8 @@ class PreparedRun:
     libraries      the MPIs with their engines, the first one first
     engine         version of the engine as it describes itself; None: it was not asked
     notes          for the user and for run.json
+    fitting        rounds of the plan that are estimated to fit the budget; None: there is none
+    budget_note    what the user has to know of that
     """
 
     plan: Plan
@@ -307,11 +309,18 @@ class PreparedRun:
     notes: tuple[str, ...] = ()
     launch_s: float | None = None  # start and end of a job of two ranks here; None: not timed
     pace: Pace = AS_ESTIMATED  # of launches that are over
+    fitting: int | None = None
+    budget_note: str | None = None
+
+    @property
+    def expected(self) -> Plan:
+        """The plan with the rounds that are estimated to fit the budget."""
+        return self.plan if self.fitting is None else of_rounds(self.plan, self.fitting)
 
     @property
     def cost(self) -> Cost:
-        """Estimated cost of the whole plan; `node_s` for all nodes of the allocation."""
-        return estimate(self.plan, allocated_nodes(self.commands.environ), self.launch_s, self.pace)
+        """Estimated cost of the expected plan; `node_s` for all nodes of the allocation."""
+        return estimate(self.expected, allocated_nodes(self.commands.environ), self.launch_s, self.pace)
 
 
 def prepare(
@@ -350,11 +359,11 @@ def prepare(
             "nothing was built or measured; run it on a node with a GPU"
         )
     plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
-    notes = list(libraries.notes)
-    if budget_s is not None:
-        plan, note = fit_budget(plan, budget_s, allocated_nodes(environ), pace)
-        notes += [note] if note else []
-    return replace(_prepared(plan, campaign, libraries.usable, description, environ, tuple(notes)), pace=pace)
+    prepared = replace(_prepared(plan, campaign, libraries.usable, description, environ, libraries.notes), pace=pace)
+    if budget_s is None:
+        return prepared
+    fitting, note = fitting_rounds(plan, budget_s, allocated_nodes(environ), pace)
+    return replace(prepared, fitting=fitting, budget_note=note)
 
 
 def _needs_gpu(campaign: Campaign) -> bool:

@@ -80,6 +80,7 @@ class RunLimits:
     a budget, a launch counts as hung sooner; None: it does not.
     fair_s: where cells take many times as long as estimated, those that take longest are put off until the others have
     the rounds that a conclusion needs within this time (slow_cells); None: every launch measures all of its cells.
+    whole_rounds: a round that is not expected to end within the budget is not begun, and the plan ends before it.
     """
 
     cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
@@ -88,6 +89,7 @@ class RunLimits:
     ends_launches: bool = False
     patience: Patience | None = None
     fair_s: float | None = None
+    whole_rounds: bool = False
 
     def budget_end_s(self, spent_s: float) -> float:
         """Return after which time a launch is ended for the budget, s; inf: never.  Args: spent_s: before it began."""

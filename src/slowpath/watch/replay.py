@@ -188,7 +188,7 @@ def measured(
     """Measure into a new folder of the watch.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
     run = next_price_folder(watch)
     create(prepared, run, command)
-    measure_prepared(run, prepared, RunLimits(cell_timeout_s, budget_s), choose(quiet))
+    measure_prepared(run, prepared, RunLimits(cell_timeout_s, budget_s, whole_rounds=True), choose(quiet))
     return run
 
 

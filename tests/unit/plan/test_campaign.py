@@ -15,7 +15,7 @@ from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Environm
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.plan import Placement, Plan
 from slowpath.plan.campaign import Nodes, decode, load, require_sound, resolve_placements, shipped
-from slowpath.plan.cost import TimeLeft, estimate, fit_budget, kind_of, launch_seconds
+from slowpath.plan.cost import TimeLeft, estimate, fitting_rounds, kind_of, launch_seconds, of_rounds
 from slowpath.plan.expand import MpiInUse, expand
 from slowpath.record.plan_files import engine_plan_text, read_plan, write_plan
 
@@ -331,20 +331,26 @@ def test_progress_learns_from_finished_launches(plan: Plan) -> None:
     assert progress.remaining_s() == 0
 
 
-def test_budget_takes_away_whole_rounds(plan: Plan) -> None:
+def test_a_plan_that_a_budget_leaves_undecided_says_so_before_it_starts(plan: Plan) -> None:
     round_s = sum(launch_seconds(plan).values())
-    assert fit_budget(plan, 10 * round_s + 0.001) == (plan, None)
-    reduced, note = fit_budget(plan, 6.5 * round_s)
-    assert reduced.rounds == 6
-    assert reduced.launches == plan.launches[:24]
+    assert fitting_rounds(plan, 10 * round_s + 0.001) == (10, None)
+    six, note = fitting_rounds(plan, 6.5 * round_s)
+    assert six == 6
     assert note is not None
-    assert note.startswith("6 of 10 rounds")
-    few, warning = fit_budget(plan, 3.5 * round_s)
-    assert few.rounds == 3
+    assert note.startswith("about 6 of 10 rounds fit")
+    three, warning = fitting_rounds(plan, 3.5 * round_s)
+    assert three == 3
     assert warning is not None
-    assert warning.startswith("warning: only 3 of 10 rounds")
+    assert warning.startswith("warning: about 3 of 10 rounds")
+    assert "most contrasts stay undecided" in warning
     with pytest.raises(UsageError, match="too small"):
-        fit_budget(plan, 1.5 * round_s)
+        fitting_rounds(plan, 1.5 * round_s)
+
+
+def test_a_plan_is_cut_to_its_first_rounds(plan: Plan) -> None:
+    assert of_rounds(plan, 6).launches == plan.launches[:24]
+    assert of_rounds(plan, 6).rounds == 6
+    assert of_rounds(plan, 11) == plan
 
 
 def test_a_plan_is_read_back(plan: Plan, tmp_path: Path) -> None:

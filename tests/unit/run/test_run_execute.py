@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,22 @@ def test_budget_ends_between_launches(run_folder: Path, make_plan: MakePlan, fak
     assert len(infos) == 1
     assert infos[0].ended == "ok"
     assert "49 launches not started" in result.notes[0]
+
+
+def test_a_budget_takes_as_many_rounds_as_really_fit(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
+    """Whatever was estimated before: a round that is not expected to end in time is not begun."""
+    limits = RunLimits(cell_timeout_s=5, budget_s=1.5, whole_rounds=True)
+    result, infos = execute(run_folder, make_plan(["ok"], rounds=500), fake_commands, limits)
+    assert result.status == "complete"
+    assert 2 <= result.rounds < 500
+    assert max(info.round for info in infos) == result.rounds
+    assert f"{result.rounds} of 500 rounds fit in 1.5 s" in result.notes[0]
+    assert sum(info.wall_s or 0 for info in infos) < 1.5
+    unhurried = replace(limits, budget_s=60.0)
+    again = Execution(run_folder, make_plan(["ok"], rounds=3), fake_commands, unhurried, Quiet(io.StringIO())).execute()
+    assert (again.status, again.rounds, again.notes) == ("complete", 3, ())
 
 
 def test_a_launch_that_still_runs_when_the_budget_is_over_is_ended_where_that_is_asked(

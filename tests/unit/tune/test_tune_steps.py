@@ -40,7 +40,7 @@ from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, 
 from slowpath.experiments import coll
 from slowpath.mpi.tuning import Pick
 from slowpath.plan.campaign import Nodes
-from slowpath.plan.cost import estimate, fit_budget, kind_of, launch_parts_s
+from slowpath.plan.cost import estimate, fitting_rounds, kind_of, launch_parts_s
 from slowpath.plan.expand import MpiInUse, expand
 from slowpath.run.schedule import Paces
 
@@ -282,9 +282,9 @@ def test_a_budget_counts_rounds_by_the_pace() -> None:
     asked = request("mpich")
     plan = planned(comparing(asked, whole(asked, RANKS), {"TUNED": "1"}, "core", 16, views=VIEWS))
     quarter_s = estimate(plan).wall_s / 4
-    fewer, note = fit_budget(plan, quarter_s)
-    assert (fewer.rounds, note is None) == (4, False)
-    assert fit_budget(plan, quarter_s, pace=Pace(0.2, 0.2)) == (plan, None)
+    fewer, note = fitting_rounds(plan, quarter_s)
+    assert (fewer, note is None) == (4, False)
+    assert fitting_rounds(plan, quarter_s, pace=Pace(0.2, 0.2)) == (plan.rounds, None)
 
 
 def test_each_step_gets_its_share_of_what_is_left() -> None:

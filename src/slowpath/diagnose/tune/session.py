@@ -334,7 +334,7 @@ class Session:
         run = self.folder / name
         share_s = self._share_s(name.partition("-")[0], campaign, ranks)
         most_s = None if share_s is None else max(LEAST_S, share_s)
-        limits = RunLimits(self.cell_timeout_s, most_s, ends_launches=True)
+        limits = RunLimits(self.cell_timeout_s, most_s, ends_launches=True, whole_rounds=True)
         if (run / "run.json").is_file():
             results = self._learned(run, ranks)
             if results.run.status in ("complete", "partial"):
@@ -370,7 +370,7 @@ class Session:
             prepared = self.prepared(campaign, ranks, share_s)
         except UsageError:
             return None
-        return prepared if prepared.plan.rounds >= min(_LEAST_ROUNDS, campaign.rounds) else None
+        return prepared if prepared.expected.rounds >= min(_LEAST_ROUNDS, campaign.rounds) else None
 
     def _within(self, campaign: Campaign, ranks: int, share_s: float | None) -> PreparedRun:
         """A step in its share of the budget; where that holds too few rounds, the fewest that say anything: what it
