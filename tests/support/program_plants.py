@@ -422,7 +422,7 @@ PLANTS: dict[str, Plant] = {
     "SP082 buffers": new_buffers,
     "SP082 vectors": vectors,
     "SP082 writes": small_writes,
-    "SP079 synchronous": synchronous,
+    "SP081 synchronous": synchronous,
     "SP081 barriers": barriers,
     "SP081 chain": chain,
     "SP081 late rank": late_rank,

@@ -304,20 +304,6 @@ class ProgramCalls:
         """Sends that end only when their receive has begun, whatever their length; shape (n,)."""
         return self.named("MPI_Ssend", "MPI_Issend")
 
-    def ends_of(self, message: Ints) -> Ints:
-        """Calls that completed these sends, and those that posted their receives; shape (messages, 2)."""
-        return np.stack([self.messages.left[message], self.messages.posted[message]], axis=1)
-
-    def sender_wait_s(self, message: Ints) -> Floats:
-        """How long the call that completed each of these sends waited for its receive; 0: it did not.
-
-        Args: message: rows of `messages` whose completion and receive were kept.
-        """
-        left = self.messages.left[message]
-        post_s = self.start_s[self.messages.posted[message]]
-        waits = ~self.messages.early[message] & (self.end_s[left] > post_s)
-        return np.where(waits, np.maximum(post_s - self.start_s[left], 0.0), 0.0)
-
     @property
     def seconds_weight(self) -> Floats:
         """How many calls' time that of each stands for, shape (n,): by `weight`, but no kind of call has more time than

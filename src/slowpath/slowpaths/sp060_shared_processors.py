@@ -144,10 +144,10 @@ def _others_share(every: Sequence[RankShare], launcher_s: float | None) -> Seque
     crowded = {(crowd.host, rank.rank) for crowd in own for rank in crowd.ranks}
     taken = [rank for rank in every if (rank.host, rank.rank) not in crowded and _is_taken(rank)]
     if taken and launcher_s is not None and launcher_s >= OF_LAUNCHER * sum(map(_taken_s, taken)):
-        return [_beside_launcher(taken, launcher_s)]
+        return [_others_pattern(taken, launcher_s)]
     bound = [rank for rank in taken if len(rank.processors) < (rank.online or 0)]
     free = [rank for rank in taken if len(rank.processors) >= (rank.online or 0)]
-    return [pattern(ranks) for ranks, pattern in ((bound, _on_bound), (free, _on_host)) if ranks]
+    return [_others_pattern(ranks, None) for ranks in (bound, free) if ranks]
 
 
 def _taken_s(rank: RankShare) -> float:
@@ -161,44 +161,32 @@ def _is_taken(rank: RankShare) -> bool:
     return bool(rank.online and rank.processors) and waits and not rank.has_ended_threads
 
 
-def _beside_launcher(ranks: Sequence[RankShare], launcher_s: float) -> SeenPattern:
-    """Of ranks whose own job takes their processors, as an mpiexec that forwards much output."""
-    worst = max(ranks, key=_taken_s)
-    return _others_pattern(
-        ranks,
-        f"the launcher of this job and what it started beside the ranks used {format_time(launcher_s)} of processor "
-        f"time: rank {worst.rank}",
-        "print less, or let each rank write its output into a file, which the launcher does not forward; or leave a "
-        "processor to the launcher",
-        "the launcher takes the ranks' processors",
-    )
-
-
-def _on_bound(ranks: Sequence[RankShare]) -> SeenPattern:
-    worst = max(ranks, key=_taken_s)
-    where = f"processor{'s' if len(worst.processors) > 1 else ''} {format_cpu_list(sorted(worst.processors))}"
-    return _others_pattern(
-        ranks,
-        f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}, which other processes use, too: it",
-        f"rank {worst.rank} shares its processors with other processes: give each job its own (a set per mpiexec, "
-        "or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
-    )
-
-
-def _on_host(ranks: Sequence[RankShare]) -> SeenPattern:
-    worst = max(ranks, key=_taken_s)
-    return _others_pattern(
-        ranks,
-        f"other processes use the {worst.online} processors of {worst.host}, too: rank {worst.rank}",
-        f"other processes use the processors of {worst.host} (top shows them): run after them, or elsewhere",
-    )
-
-
-def _others_pattern(ranks: Sequence[RankShare], who: str, change: str, name: str = OTHERS) -> SeenPattern:
-    """Args: who: begins the sentence about the rank that lost most."""
+def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> SeenPattern:
+    """Args: launcher_s: their own job takes their processors for so long, as an mpiexec that forwards much output."""
     worst = max(ranks, key=_taken_s)
     taken_s, mean_s = _taken_s(worst), fmean(map(_taken_s, ranks))
     more = f"; {len(ranks) - 1} more rank{'s' if len(ranks) > 2 else ''} likewise" if len(ranks) > 1 else ""
+    where = f"processor{'s' if len(worst.processors) > 1 else ''} {format_cpu_list(sorted(worst.processors))}"
+    name, who, change = (
+        OTHERS,
+        f"other processes use the {worst.online} processors of {worst.host}, too: rank {worst.rank}",
+        f"other processes use the processors of {worst.host} (top shows them): run after them, or elsewhere",
+    )
+    if launcher_s is not None:
+        name, who, change = (
+            "the launcher takes the ranks' processors",
+            f"the launcher of this job and what it started beside the ranks used {format_time(launcher_s)} of "
+            f"processor time: rank {worst.rank}",
+            "print less, or let each rank write its output into a file, which the launcher does not forward; or leave "
+            "a processor to the launcher",
+        )
+    elif len(worst.processors) < (worst.online or 0):
+        bound = f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}"
+        who = f"{bound}, which other processes use, too: it"
+        change = (
+            f"rank {worst.rank} shares its processors with other processes: give each job its own (a set per mpiexec, "
+            "or the batch system's binding) or, if others are idle, do not bind (--bind-to none)"
+        )
     return SeenPattern(
         sites=(),
         count=len(ranks),

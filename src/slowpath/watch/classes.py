@@ -199,7 +199,7 @@ def classes_of(found: Attributed) -> tuple[tuple[MessageClass, ...], tuple[Class
     sums = _sums(world)
     times = message_times(found)
     keys = sorted(sums, key=lambda key: -sums[key].seconds)[:MOST_CLASSES]
-    sites = tuple(dict.fromkeys(key.site for key in keys))
+    sites = tuple(dict.fromkeys([*(key.site for key in keys), *np.unique(found.events.site).tolist()]))
     site_at = {site: i for i, site in enumerate(sites)}
     ranks = max(len(world.records), 1)
     classes = tuple(

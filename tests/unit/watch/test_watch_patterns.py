@@ -128,8 +128,8 @@ def test_files_that_are_opened_anew_are_named(opened: int, is_named: bool, tmp_p
     if is_named:  # which names they have is not known, and each call's time is its own
         assert findings["files made anew"].seconds == pytest.approx(opened * 0.3e-3, rel=0.02)
         assert "if it is the same file each time" in (findings["files made anew"].change or "")
-        assert findings["preallocated files made anew"].seconds == pytest.approx(opened * 0.5e-3, rel=0.02)
-        assert "leave MPI_File_preallocate out" in (findings["preallocated files made anew"].change or "")
+        assert findings["file reservations made anew"].seconds == pytest.approx(opened * 0.5e-3, rel=0.02)
+        assert "leave MPI_File_preallocate out" in (findings["file reservations made anew"].change or "")
 
 
 @pytest.mark.parametrize(
@@ -495,6 +495,56 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
     assert len(patterns) == is_named
     for pattern in patterns:
         assert pattern.saved_s[:, 0].sum() == pytest.approx(20 * (1e-7 * (times - 2.0)).clip(0).sum(), rel=0.05)
+
+
+@pytest.mark.parametrize(("fast_s", "is_named"), [(0.1e-6, True), (10e-6, False)])
+def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, is_named: bool) -> None:
+    """Rank 0 receives what was there: from rank 1 in 20 us, from rank 2 at once, or in half of that."""
+    calls = reductions_of_objects(1e-6, 64)
+    rows, turn = np.flatnonzero(calls.rank == 0), np.arange(2560) % 2
+    none, size = np.full(rows.size, -1), np.full(rows.size, 8)
+    source = np.append(1 + turn, np.full(2560, 0))
+    messages = Messages(rows + 2560, none, rows, none, size, source[rows], 0 * rows, rows >= 0)
+    received = dataclasses.replace(
+        calls, names=("MPI_Recv", "MPI_Isend"), call=calls.rank, site=calls.rank, bytes=0 * calls.bytes + 8,
+        own_s=np.where(source == 1, 20e-6, fast_s), target=source, eager_bytes=64, messages=messages,
+        within=("", "", ""), ranks=3,
+    )  # fmt: skip
+    patterns = [one for one in excess.see(received) if one.name == "receives search a long queue"]
+    assert len(patterns) == is_named
+    for pattern in patterns:
+        assert pattern.saved_s[:, 0].sum() == pytest.approx(1280 * (20e-6 - fast_s), rel=0.01)
+
+
+@pytest.mark.parametrize(("grows", "came", "is_named"), [(1e-9, 0, True), (0.0, 0, False), (1e-9, 1280, False)])
+def test_receives_that_stay_open_are_named_where_calls_take_the_longer(grows: float, came: int, is_named: bool) -> None:
+    """Each rank posts a receive before each completion of others. Args: came: messages for these receives."""
+    calls = reductions_of_objects(1e-6, 64)
+    turn, posted = np.arange(len(calls)) % 2, np.tile(np.arange(2560) // 2 + 1, 2)
+    counted = np.array([[0, 0, rank, came] for rank in range(2)], dtype=np.int64)
+    waiting = dataclasses.replace(
+        calls, names=("MPI_Irecv", "MPI_Wait"), call=turn, site=turn, own_s=1e-6 + turn * grows * posted,
+        is_message=turn >= 0, is_collective=turn < 0, target=1 - calls.rank, counted=counted, counted_s=np.ones(2),
+    )  # fmt: skip
+    patterns = list(excess.see(waiting))
+    assert [pattern.name for pattern in patterns] == ["receives that stay open"] * is_named
+    for pattern in patterns:
+        assert pattern.sites == (0, 1)
+        assert "up to 1,280 on rank" in pattern.text
+        assert pattern.saved_s[:, 0].sum() == pytest.approx(1e-9 * posted.sum() / 2, rel=0.1)
+
+
+@pytest.mark.parametrize(("fresh", "between_s", "is_named"), [(64, 5e-6, True), (1, 5e-6, False), (64, 1e-3, False)])
+def test_broadcasts_of_sections_use_new_memory_each_time(fresh: int, between_s: float, is_named: bool) -> None:
+    """Rows of 64. Args: fresh: of 64 broadcasts, those from memory that MPI sees for the first time."""
+    calls = reductions_of_objects(between_s, 32)
+    new = np.array([[0, rank, 20 * fresh, 100_000] for rank in range(2)], dtype=np.int64)
+    rows = dataclasses.replace(calls, site=0 * calls.site, bytes=0 * calls.bytes + 100_000, first_uses=new, within=())
+    patterns = [pattern for pattern in calls_account.see(rows) if pattern.name == "broadcasts of sections"]
+    assert len(patterns) == is_named
+    for pattern in patterns:
+        assert "64 in a row" in pattern.text
+        assert pattern.sooner_s[:, 0].sum() == pytest.approx(40 * (32 * 1e-6 + 31 * between_s), rel=0.01)
 
 
 @pytest.mark.parametrize(("place", "is_told"), [("cells.f90:35", True), ("CELLS.F:3", True), ("halo.c:3", False)])

@@ -13,6 +13,7 @@ import pytest
 from slowpath.findings.program_pattern import (
     Activity,
     Floats,
+    Messages,
     ProgramCalls,
     ProgramResources,
     RankShare,
@@ -199,3 +200,55 @@ def test_whether_a_reduction_holds_all_ranks_is_seen_in_the_program(leaves_early
     assert calls.meets is not None
     assert (calls.meets >= 0).all() == (not leaves_early)
     assert [pattern.name.startswith("rank 0 is late") for pattern in waiting.see(calls)] == [True] * (not leaves_early)
+
+
+def calls_in_turn(names: tuple[str, str], each: int = 2) -> ProgramCalls:
+    """Two ranks, each of which makes these calls in turn, 20 times or more, of 1 us and with 1 us between."""
+    rank, turn = np.repeat([0, 1], 20 * each), np.tile(np.arange(20 * each), 2)
+    n, zero = rank.size, 0 * rank
+    no, none = zero > 0, zero[:0]
+    return ProgramCalls(
+        rank=rank, thread=rank, start_s=turn * 2e-6, end_s=turn * 2e-6 + 1e-6, own_s=np.full(n, 1e-6), call=turn % 2,
+        site=turn % 2, communicator=zero, bytes=zero, root=zero - 1, offset=zero, is_collective=no, is_message=no,
+        is_one_sided=~no, brings=no, group=zero - 1, weight=np.ones(n), names=names,
+        messages=Messages(none, none, none, none, none, none, none, no[:0]), counted=np.zeros((0, 4), np.int64),
+        counted_s=np.zeros(0), members=(2,), ranks=2, span_s=1.0, target=zero,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("held_s", "is_named"), [(1e-3, True), (1e-6, False)])
+@pytest.mark.parametrize(
+    ("names", "name"),
+    [(("MPI_Win_lock", "MPI_Win_unlock"), "lock held while computing"),
+     (("MPI_Win_wait", "MPI_Win_complete"), "waiting for an epoch while its origin computes")],
+)  # fmt: skip
+def test_epochs_that_last_while_their_rank_computes_are_named(
+    names: tuple[str, str], name: str, held_s: float, is_named: bool
+) -> None:
+    """One rank begins and ends its epoch, another goes on for 1 ms: until that end, or in a call of its own."""
+    calls = calls_in_turn(names)
+    round_, turn = np.tile(np.arange(40) // 2, 2), np.tile(np.arange(40) % 2, 2)
+    is_first, at_s = round_ % 2 == calls.rank, round_ * 10e-3
+    start_s = at_s + np.where(is_first, turn * held_s, np.where(turn == 0, 2e-6, 2e-3))
+    end_s = np.where(~is_first & (turn == 0), at_s + 1.001e-3, start_s + 1e-6)
+    seen = [one for one in waiting.see(dataclasses.replace(calls, start_s=start_s, end_s=end_s)) if one.name == name]
+    assert len(seen) == is_named
+    for pattern in seen:
+        assert pattern.saved_s[:, 0].sum() == pytest.approx(20 * (held_s - 2e-6), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("call", "source", "gap_s", "is_named"),
+    [("MPI_Sendrecv", 1, 1e-6, True), ("MPI_Recv", 1, 1e-6, True), ("MPI_Recv", -1, 1e-6, False),
+     ("MPI_Sendrecv", 1, 30e-6, False)],
+)  # fmt: skip
+def test_a_barrier_beside_messages_is_redundant_where_receives_name_their_source(
+    call: str, source: int, gap_s: float, is_named: bool
+) -> None:
+    calls = calls_in_turn(("MPI_Barrier", call))
+    turn = np.tile(np.arange(40), 2)
+    moved = dataclasses.replace(
+        calls, is_collective=turn % 2 == 0, is_message=turn % 2 == 1, is_one_sided=turn < 0,
+        start_s=turn * (1e-6 + gap_s), end_s=turn * (1e-6 + gap_s) + 1e-6, target=np.full(turn.size, source),
+    )  # fmt: skip
+    assert [one.name for one in waiting.see(moved)] == ["redundant barrier"] * is_named

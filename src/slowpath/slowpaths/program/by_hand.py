@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -28,84 +27,54 @@ ONE_ROOT = 0.9  # of the messages of a place
 LONG_BYTES = 65536  # of all parts of a scatter or gather: beyond, bytes take longer than calls, and a tree has more
 
 
-@dataclass(frozen=True)
-class _Rounds:
-    """Messages in whole rounds: each of these has one message of one length for every other rank of a communicator.
-
-    message, round: shape (m,).  mine: the root's call of each message.
-    """
-
-    message: Ints
-    round: Ints
-    mine: Ints
-
-
 def collectives_by_hand(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Of each place where one rank sends to all others in a row, or receives from all."""
     messages = calls.messages
-    sent = _rounds(calls, messages.sent, messages.source, messages.destination)
-    came = _rounds(calls, np.where(messages.posted == NONE, messages.arrived, messages.posted),
-                   messages.destination, messages.source)  # fmt: skip
-    return [*_patterns(calls, sent, sends=True), *_patterns(calls, came, sends=False)]
-
-
-def _rounds(calls: ProgramCalls, rows: Ints, root: Ints, partner: Ints) -> _Rounds:
-    """The n-th message of each root's place to each partner is of its n-th round."""
-    usable = np.flatnonzero((rows != NONE) & (partner >= 0) & (root != partner))
-    none = np.zeros(0, dtype=np.int64)
-    if not usable.size:
-        return _Rounds(none, none, none)
-    usable = usable[np.argsort(rows[usable], kind="stable")]
-    at = rows[usable]
-    stream, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], partner[usable])
-    number, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], occurrence(stream))
-    fits = _is_whole(calls, at, number, calls.messages.bytes[usable])[number]
-    return _Rounds(usable[fits], number[fits], at[fits])
+    came = np.where(messages.posted == NONE, messages.arrived, messages.posted)
+    return [
+        *_patterns(calls, messages.sent, messages.source, messages.destination, sends=True),
+        *_patterns(calls, came, messages.destination, messages.source, sends=False),
+    ]
 
 
 def _is_whole(calls: ProgramCalls, at: Ints, number: Ints, length: Ints) -> Bools:
     rounds = int(number.max()) + 1
     count = np.bincount(number, minlength=rounds)
     first, last = np.full(rounds, len(calls)), np.full(rounds, -1)
-    short, long = np.full(rounds, 2**62), np.full(rounds, -1)
-    for low, high, values in ((first, last, at), (short, long, length)):
-        np.minimum.at(low, number, values)
-        np.maximum.at(high, number, values)
+    np.minimum.at(first, number, at)
+    np.maximum.at(last, number, at)
+    lengths = np.bincount(number[grouped(number, length)[1]], minlength=rounds)
     partners = np.zeros(rounds, dtype=np.int64)
     partners[number] = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator[at]] - 1
-    found: Bools = (
-        (count == partners) & (count >= LEAST_PARTNERS) & (short == long) & (last - first < MOST_ROWS * count)
-    )
+    found: Bools = (count == partners) & (count >= LEAST_PARTNERS) & (lengths == 1) & (last - first < MOST_ROWS * count)
     return found
 
 
-def _patterns(calls: ProgramCalls, found: _Rounds, *, sends: bool) -> list[SeenPattern]:
-    messages = calls.messages
-    root = messages.source if sends else messages.destination
-    result = []
-    for site in np.unique(calls.site[found.mine]).tolist():
-        here = calls.site[found.mine] == site
-        message, number, mine = found.message[here], found.round[here], found.mine[here]
-        roots = np.bincount(root[message])
-        if np.unique(number).size < LEAST_ROUNDS or roots.max() < ONE_ROOT * message.size:
+def _patterns(calls: ProgramCalls, rows: Ints, root: Ints, partner: Ints, *, sends: bool) -> Iterator[SeenPattern]:
+    """The n-th message of each root's place to each partner is of its n-th round; only whole rounds count.
+
+    Args: rows, root, partner: of each message the root's call, the root, and the other rank.
+    """
+    usable = np.flatnonzero((rows != NONE) & (partner >= 0) & (root != partner))
+    if not usable.size:
+        return
+    usable = usable[np.argsort(rows[usable], kind="stable")]
+    at = rows[usable]
+    stream, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], partner[usable])
+    every, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], occurrence(stream))
+    fits = _is_whole(calls, at, every, calls.messages.bytes[usable])[every]
+    for site in np.unique(calls.site[at[fits]]).tolist():
+        here = fits & (calls.site[at] == site)
+        message, number, mine = usable[here], every[here], at[here]
+        roots, rounds = np.bincount(root[message]), np.unique(number).size
+        if rounds < LEAST_ROUNDS or roots.max() < ONE_ROOT * message.size:
             continue
-        name = _name(calls, number, mine, sends=sends)
-        partners = message.size / np.unique(number).size
-        length = round(float(messages.bytes[message].mean()))
-        if name == "MPI_Bcast" or length * partners <= LONG_BYTES:
-            result.append(_pattern(calls, message, mine, int(site), name, int(roots.argmax()), sends=sends))
-    return result
-
-
-def _name(calls: ProgramCalls, number: Ints, mine: Ints, *, sends: bool) -> str:
-    """What it is: parts of a scatter, or of a gather, have buffers of their own."""
-    if not sends:
-        return "MPI_Gather"
-    low, high = np.full(int(number.max()) + 1, 2**62), np.full(int(number.max()) + 1, -1)
-    np.minimum.at(low, number, calls.offset[mine])
-    np.maximum.at(high, number, calls.offset[mine])
-    rounds = np.unique(number)
-    return "MPI_Bcast" if (low == high)[rounds].mean() >= ONE_ROOT else "MPI_Scatter"
+        # Parts of a scatter have buffers of their own.
+        is_one_buffer = ONE_ROOT * grouped(number, calls.offset[mine])[1].size <= rounds
+        name = "MPI_Gather" if not sends else "MPI_Bcast" if is_one_buffer else "MPI_Scatter"
+        length = float(calls.messages.bytes[message].mean())
+        if name == "MPI_Bcast" or length * message.size / rounds <= LONG_BYTES:
+            yield _pattern(calls, message, mine, int(site), name, int(roots.argmax()), sends=sends)
 
 
 def _pattern(

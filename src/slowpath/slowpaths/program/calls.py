@@ -8,8 +8,7 @@ a cheaper call of the same meaning are priced by the program's own fastest calls
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from slowpath.findings.program_pattern import (
     ProgramCalls,
     ProgramSlowPath,
     SeenPattern,
-    crowds,
     grouped,
     merged,
     most,
@@ -32,7 +30,18 @@ from slowpath.findings.program_pattern import (
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import in_blocks, searching
 from slowpath.slowpaths.program.objects import reductions_of_objects
-from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, Runs, alike, between_s, blocks, dense, gaps, less, times
+from slowpath.slowpaths.program.repeats import (
+    LEAST_RUN,
+    PYTHON_STEP_S,
+    Runs,
+    alike,
+    between_s,
+    blocks,
+    dense,
+    gaps,
+    less,
+    times,
+)
 
 REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Scan", "MPI_Exscan")
 BY_RANK = ("MPI_Allgather", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall", "MPI_Reduce_scatter_block")
@@ -66,16 +75,17 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     return [
         *walks,
         *_messages(calls, walked),
-        *_reductions(calls),
-        *reductions_of_objects(calls),
         *_puts(calls),
+        *_reductions(calls),
+        *_sections(calls),
+        *reductions_of_objects(calls),
         *_epochs(calls, calls.named(*OPENS), calls.named(*CLOSES)),
         *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), is_joint=True),
         *_reads(calls),
-        *(pattern for entry in CHEAPER for pattern in _cheaper(calls, entry)),
+        *_atomic_reads(calls),
+        *_own_parts(calls),
         *_two_in_one(calls),
         *collectives_by_hand(calls),
-        *_synchronous(calls),
         *_local(calls),
     ]
 
@@ -97,25 +107,45 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
         rows, own_s, share, bytes_each = _joined(calls, message, gone, walked)
         if not rows.size:
             continue
-        size = float(np.mean(messages.bytes[message]))
-        total = calls.stood_for(mine.rows)
-        weight = calls.weight[rows] * own_s
+        saved_s = merged(own_s, calls.call[rows], share, bytes_each)
         waits = " and waits for each" if calls.is_synchronous[mine.rows].mean() > 0.5 else ""
-        yield SeenPattern(
-            name="many small messages",
-            sites=(place, *(other for other in most(calls.site[rows], weight) if other != place)) if place >= 0 else (),
-            count=total,
-            text=f"{total:,} messages of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
-            f"{mine.each:.0f} in a row to one rank without an answer in between{waits}",
-            change=f"send them as one message of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
-            "or pass all elements to one call",
-            basis="the calls' own time, less one call and 0.25 ns a byte for the longer message, and half of the time "
-            "between the sends of a row, on the rank with most; low: none of it; high: all",
-            rows=rows,
-            saved_s=merged(own_s, calls.call[rows], share, bytes_each),
-            more_s=between_s(calls, mine),
-            outside=True,
-        )
+        yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])), f"messages{waits}")
+
+
+def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Short puts to one rank within one epoch."""
+    puts = calls.named(*PUTS) & (calls.bytes <= SHORT_BYTES)
+    if not puts.any() or calls.target is None:
+        return
+    ends = calls.is_one_sided & ~calls.named(*PUTS, *GETS) | calls.brings
+    runs = alike(calls, np.flatnonzero(puts), ends, calls.site, calls.target, calls.communicator)
+    for place, mine in dense(calls, runs).by_place(calls):
+        size = calls.bytes[mine.rows].astype(float)
+        saved_s = merged(calls.own_s[mine.rows], calls.call[mine.rows], mine.gone, size)
+        yield _to_one(calls, place, mine, mine.rows, saved_s, float(size.mean()), "puts")
+
+
+def _to_one(
+    calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float, what: str
+) -> SeenPattern:
+    """What a row of transfers to one rank would save as one.  Args: size: of each.  what: messages or puts."""
+    total, kind = calls.stood_for(mine.rows), what.partition(" ")[0]
+    others = most(calls.site[rows], calls.weight[rows] * calls.own_s[rows])
+    return SeenPattern(
+        name=f"many small {kind}",
+        sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
+        count=total,
+        text=f"{total:,} {kind} of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
+        f"{mine.each:.0f} in a row to one rank without an answer in between{what.removeprefix(kind)}",
+        change=f"send them as one of {format_bytes(round(size * mine.each))}: collect them in one buffer, pass all "
+        "elements to one call, or describe their places by a datatype",
+        basis="the calls' own time, less one call and 0.25 ns a byte for the longer one, and half of the time between "
+        "those of a row, on the rank with most; low: none of it; high: all",
+        rows=rows,
+        saved_s=saved_s,
+        more_s=between_s(calls, mine),
+        outside=True,
+    )
 
 
 def _exchanges(calls: ProgramCalls) -> Bools:
@@ -194,6 +224,39 @@ def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )  # fmt: skip
 
 
+OFTEN_NEW = 0.9  # of the broadcasts of a place, from memory that MPI had not seen
+MOST_S_PER_BYTE = 2e-9  # between two: copying strided values into memory and out of it
+
+
+def _sections(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Rows of long broadcasts by one root, which learns nothing meanwhile, each from memory of its own."""
+    long = calls.named("MPI_Bcast") & (calls.bytes > SHORT_BYTES)
+    for place, every in calls.by_site(np.flatnonzero(long & (calls.site != NONE))):
+        runs = alike(calls, every, ~(long & (calls.site == place)), calls.bytes, calls.root, calls.communicator)
+        runs = runs.only(runs.length >= LEAST_RUN)
+        fresh = int(calls.first_uses[calls.first_uses[:, 0] == place, 2].sum())
+        if not runs.rows.size or fresh < OFTEN_NEW * calls.stood_for(every):
+            continue
+        rows = runs.rows
+        inside = np.append(False, runs.run[1:] == runs.run[:-1])
+        gap_s = usual(np.where(inside, gaps(calls)[rows], 0.0), calls.call[rows], 10.0)
+        if np.median(gap_s[inside]) > MOST_S_PER_BYTE * calls.bytes[rows].mean():
+            continue
+        total, size = round(float(calls.per_collective[rows].sum())), calls.bytes[rows].mean()
+        yield SeenPattern(
+            name="broadcasts of sections",
+            sites=(place,),
+            count=total,
+            text=f"{total:,} MPI_Bcast of {format_bytes(round(float(size)))} in {{place}}, {runs.each:.0f} in a row, "
+            "each of memory allocated since the last one: in Fortran, a section with gaps is copied there and back",
+            change=f"call MPI_Bcast once for the whole contiguous array, {format_bytes(round(runs.each * size))}",
+            basis="the time outside MPI between these calls; low: half",
+            sooner=rows[inside],
+            sooner_s=gap_s[inside, None] * np.array([1.0, 0.5, 1.0]),
+            outside=True,
+        )
+
+
 def _of_different_things(calls: ProgramCalls, runs: Runs) -> tuple[Bools, Ints]:
     """Of each run whether its calls are about different things, and how many of them could be one.
 
@@ -212,33 +275,6 @@ def _of_different_things(calls: ProgramCalls, runs: Runs) -> tuple[Bools, Ints]:
     is_idle = times(calls, runs)[1] <= (runs.length - 1) * NO_COMPUTING_S
     repeats = is_idle & (often >= LEAST_RUNS) & (often >= 0.9 * alone) & (runs.length >= LEAST_DIFFERENT)
     return (different >= LEAST_DIFFERENT) | repeats, np.where(different >= LEAST_DIFFERENT, different, runs.length)
-
-
-def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Short puts to one rank within one epoch."""
-    puts = calls.named(*PUTS) & (calls.bytes <= SHORT_BYTES)
-    if not puts.any() or calls.target is None:
-        return
-    ends = calls.is_one_sided & ~calls.named(*PUTS, *GETS) | calls.brings
-    runs = alike(calls, np.flatnonzero(puts), ends, calls.site, calls.target, calls.communicator)
-    for place, mine in dense(calls, runs).by_place(calls):
-        rows = mine.rows
-        total, size = calls.stood_for(rows), float(calls.bytes[rows].mean())
-        name = calls.name_of(rows)
-        yield SeenPattern(
-            name="many small puts",
-            sites=(place,),
-            count=total,
-            text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {mine.each:.0f} in a row to one rank",
-            change=f"call {name} once for all of them, {format_bytes(round(size * mine.each))}: with a datatype where "
-            "their places are apart",
-            basis="the calls' own time, less one call and 0.25 ns a byte, half of the time between; low: none of that; "
-            "high: all",
-            rows=rows,
-            saved_s=merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
-            more_s=between_s(calls, mine),
-            outside=True,
-        )
 
 
 def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool = False) -> Iterator[SeenPattern]:
@@ -327,98 +363,54 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 # Calls for which there is a cheaper one.
 
-
-@dataclass(frozen=True)
-class Cheaper:
-    """A call, or calls, with a property, and the call of the same meaning that costs less.
-
-    calls: names.  other: names of the cheaper call, whose fastest calls of the program price it; empty: a floor does.
-    has: of each call whether it has the property.  why: of the text.  change, name, basis: as in SeenPattern.
-    least_s: what the cheaper call takes at least, by calls and rows; shape (rows,).
-    """
-
-    name: str
-    calls: tuple[str, ...]
-    other: tuple[str, ...]
-    has: Callable[[ProgramCalls], Bools]
-    why: Callable[[ProgramCalls, Ints], str]
-    change: str
-    basis: str
-    least_s: Callable[[ProgramCalls, Ints], Floats]
+ATOMIC = ("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op")
 
 
-def _sends_to_itself(calls: ProgramCalls) -> Bools:
-    if calls.own_ratio is None:
-        return np.zeros(len(calls), dtype=bool)
-    found: Bools = (np.nan_to_num(calls.own_ratio) >= LEAST_OWN) & (calls.bytes >= LEAST_OWN_BYTES)
-    return found
-
-
-def _own_ratio(calls: ProgramCalls, rows: Ints) -> Floats:
-    return np.zeros(rows.size) if calls.own_ratio is None else calls.own_ratio[rows]
+def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Reads by calls that could also change what they read; with the calls that complete them right behind."""
+    if calls.is_read is None:
+        return
+    for place, reads in calls.by_site(np.flatnonzero(calls.named(*ATOMIC) & calls.is_read)):
+        total, length = calls.stood_for(reads), calls.bytes[reads].astype(float)
+        least_s = np.minimum(CALL_S + S_PER_COPIED_BYTE * length, float(np.percentile(calls.own_s[reads], FASTEST)))
+        ends = reads[reads + 1 < len(calls)] + 1
+        ends = ends[calls.named(*CLOSES)[ends] & (calls.thread[ends] == calls.thread[ends - 1])]
+        of_ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S)
+        rows = np.concatenate([reads, ends])
+        yield SeenPattern(
+            name="atomic reads",
+            sites=(place,),
+            count=total,
+            text=f"{total:,} {calls.name_of(reads)} of {format_bytes(round(float(length.mean())))} in {{place}}, with "
+            "MPI_NO_OP, which reads and changes nothing, but as one atomic access",
+            change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
+            basis="the calls' own time beyond that of a copy at 10 GB/s, or of the fastest twentieth of them",
+            rows=rows,
+            saved_s=less(calls, rows, np.concatenate([least_s, of_ends_s])),
+        )
 
 
 LEAST_OWN = 0.2  # of the bytes of an all-to-all
 LEAST_OWN_BYTES = 65536  # of all: of fewer, the copy is nothing
-CHEAPER = (
-    Cheaper(
-        name="atomic reads",
-        calls=("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op"),
-        other=GETS,
-        has=lambda calls: np.zeros(len(calls), dtype=bool) if calls.is_read is None else calls.is_read,
-        why=lambda calls, rows: "with MPI_NO_OP, which reads and changes nothing, but as one atomic access",
-        change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
-        basis="the calls' own time beyond that of the program's MPI_Get; where it has none, of a copy at 10 GB/s or of "
-        "the fastest twentieth of them",
-        least_s=lambda calls, rows: CALL_S + S_PER_COPIED_BYTE * calls.bytes[rows].astype(np.float64),
-    ),
-    Cheaper(
-        name="a rank's own part is sent",
-        calls=("MPI_Alltoallv", "MPI_Alltoallw"),
-        other=(),
-        has=_sends_to_itself,
-        why=lambda calls, rows: f"{_own_ratio(calls, rows).mean():.0%} of whose bytes go to the rank itself",
-        change="give 0 as the count of the own rank, and use that part where it is (or copy it directly)",
-        basis="the share of the bytes that goes to the rank itself, of the calls' own time",
-        least_s=lambda calls, rows: calls.own_s[rows] * (1.0 - _own_ratio(calls, rows)),
-    ),
-)  # fmt: skip
 
 
-def _cheaper(calls: ProgramCalls, entry: Cheaper) -> Iterator[SeenPattern]:
-    """Of each place that makes such calls."""
-    chosen = np.flatnonzero(calls.named(*entry.calls) & entry.has(calls))
-    for place, rows in calls.by_site(chosen):
+def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Collectives by which a rank sends much to itself."""
+    own_ratio = np.zeros(len(calls)) if calls.own_ratio is None else np.nan_to_num(calls.own_ratio)
+    chosen = calls.named("MPI_Alltoallv", "MPI_Alltoallw") & (own_ratio >= LEAST_OWN)
+    for place, rows in calls.by_site(np.flatnonzero(chosen & (calls.bytes >= LEAST_OWN_BYTES))):
         total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
-        words = f"{total:,} {calls.name_of(rows)} of {size} in {{place}}, {entry.why(calls, rows)}"
-        if not entry.other:
-            saved_s = less(calls, rows, entry.least_s(calls, rows))
-        else:
-            rows, saved_s = _beyond_other(calls, entry, rows)
         yield SeenPattern(
-            name=entry.name,
+            name="a rank's own part is sent",
             sites=(place,),
             count=total,
-            text=words,
-            change=entry.change,
-            basis=entry.basis,
+            text=f"{total:,} {calls.name_of(rows)} of {size} in {{place}}, {own_ratio[rows].mean():.0%} of whose bytes "
+            "go to the rank itself",
+            change="give 0 as the count of the own rank, and use that part where it is (or copy it directly)",
+            basis="the share of the bytes that goes to the rank itself, of the calls' own time",
             rows=rows,
-            saved_s=saved_s,
+            saved_s=less(calls, rows, calls.own_s[rows] * (1.0 - own_ratio[rows])),
         )
-
-
-def _beyond_other(calls: ProgramCalls, entry: Cheaper, rows: Ints) -> tuple[Ints, Floats]:
-    """These calls, and those that complete them right behind; what each takes beyond the cheaper call."""
-    length = float(np.median(calls.bytes[rows]))
-    others = np.flatnonzero(calls.named(*entry.other) & (np.abs(calls.bytes - length) <= 0.5 * length))
-    least_s = np.minimum(entry.least_s(calls, rows), float(np.percentile(calls.own_s[rows], FASTEST)))
-    if others.size >= 8:
-        least_s = np.full(rows.size, float(np.median(calls.own_s[others])))
-    ends = rows[rows + 1 < len(calls)] + 1
-    ends = ends[calls.named(*CLOSES)[ends] & (calls.thread[ends] == calls.thread[ends - 1])]
-    every = np.concatenate([rows, ends])
-    of_ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S)
-    return every, less(calls, every, np.concatenate([least_s, of_ends_s]))
 
 
 PICKS = ("MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome")
@@ -492,42 +484,6 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
             )
 
 
-LEAST_WAITS = 10  # messages of one place that are waited for
-SHORT_SYNCHRONOUS_S = 2e-6  # of a wait; shorter ones are the two calls' own edges
-
-
-def _synchronous(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Short synchronous sends that wait for their kind: a standard send would not."""
-    messages = calls.messages
-    if calls.resources is not None and crowds(calls.resources.ranks):
-        return  # ranks that share a processor are late for want of it
-    known = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
-    known = known[~calls.is_collective[messages.left[known]]]
-    known = known[calls.is_synchronous[messages.sent[known]] & (messages.bytes[known] <= calls.eager_bytes)]
-    known = known[calls.sender_wait_s(known) > SHORT_SYNCHRONOUS_S]
-    for site in np.unique(calls.site[messages.left[known]]).tolist():
-        message = known[calls.site[messages.left[known]] == site]
-        if message.size < LEAST_WAITS:
-            continue
-        wait_s, left, sent = calls.sender_wait_s(message), messages.left[message], messages.sent[message]
-        count, lead = calls.stood_for(sent), calls.name_of(sent)
-        standard = lead.removesuffix("_c").replace("Ssend", "Send").replace("Issend", "Isend")
-        length = format_bytes(round(float(messages.bytes[message].mean())))
-        yield SeenPattern(
-            name="synchronous sends",
-            sites=most(calls.site[left], wait_s),
-            count=count,
-            text=f"{count:,} messages of {length} by {lead} in {{place}} waited "
-            f"{format_time(float(np.median(wait_s)))} each (median) for their receive",
-            change=f"send them by {standard}, which does not wait for a receive up to "
-            f"{format_bytes(calls.eager_bytes)} unless a setting says so; check that the program does not rely on the "
-            "receive having begun",
-            basis="a replay of the calls without these waits",
-            waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
-            freed=calls.ends_of(message),
-        )
-
-
 LOCAL = {
     **dict.fromkeys(
         ("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_group", "MPI_Type_size", "MPI_Type_get_extent", "MPI_Initialized",
@@ -569,7 +525,7 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "separate call, or uses a more expensive call than it needs, pays this cost on all ranks.",
     needs="A watched program. Calls that could be one: eight or more at one place with little computing between them "
     "and nothing that the next could need (messages, puts and collectives of at most 1 KiB, epochs of one-sided "
-    "transfers). Calls with a cheaper equal: synchronous sends, reads by accumulate calls, MPI_Waitany over many "
+    "transfers, broadcasts of sections). Calls with a cheaper equal: reads by accumulate calls, MPI_Waitany over many "
     "requests, a reduction and its broadcast, a collective as a loop of messages, the own part of MPI_Alltoallv, "
     "calls that send nothing.",
     remedy="One call for many: collect the elements in one buffer or describe them by a datatype. Or the cheaper call "

@@ -23,73 +23,78 @@ from slowpath.findings.program_pattern import (
     usual,
 )
 
-DEEP = 256  # messages that came before, and that a receive passes over
-SHALLOW = 16
-LEAST = 100  # receives that pass over so many
-FASTEST = 5.0  # percentile that stands for a short search where windows of time are missing
-LONGER = 1.3  # times what the same call takes where it passes over few
-
-
-@dataclass(frozen=True)
-class _Early:
-    """Messages that were there before their receive, shape (m,): row of the receive, how many waited with it, and how
-    many of these had come before it, so that a search from the queue's beginning passes over them.
-    """
-
-    row: Ints
-    depth: Ints
-    passed: Ints
-    rank: Ints
+LEAST = 100  # receives of a place
+FASTEST = 5.0  # percentile that stands for a short search
 
 
 @dataclass(frozen=True)
 class Search:
-    """Receives of a place that search. base_s: what one takes that does not.  past: words for what they pass over."""
+    """Calls of a place that search.
+
+    base_s: what one takes that does not search.  past: words for what they pass over.  posts: places of the receives
+    that they pass over; empty: they pass over messages.
+    """
 
     rows: Ints
     base_s: float
     past: str
+    posts: tuple[int, ...] = ()
 
 
 def searching(calls: ProgramCalls) -> list[Search]:
-    """Of each place: by messages that were there before, or by times that fall with the queue."""
-    early = _early(calls)
-    deep = early.passed >= DEEP
-    alike, _ = grouped(calls.call[early.row], calls.site[early.row])
-    searches = []
-    for kind in np.unique(alike[deep]).tolist():
-        here = np.flatnonzero(alike == kind)
-        base_s = _base_s(calls, early, here)
-        slow = here[early.passed[here] >= DEEP]
-        if np.unique(early.row[slow]).size < LEAST:
-            continue
-        longer = float(np.median(calls.own_s[early.row[slow]])) >= LONGER * base_s
-        if longer and grows(calls.own_s[early.row[here]], early.passed[here]):
-            mine = here[early.passed[here] > SHALLOW]
-            worst = mine[early.passed[mine].argmax()]
-            past = f"past up to {early.passed[worst]:,} earlier ones that waited on rank {early.rank[worst]}"
-            searches.append(Search(np.unique(early.row[mine]), base_s, past))
-    return searches + _falling(calls, [int(calls.site[search.rows[0]]) for search in searches])
+    """Of each place: by the source of messages, by times that fall as a queue gets shorter, by open receives."""
+    if calls.target is None:
+        return []
+    messages = calls.messages
+    both = np.flatnonzero((messages.posted != NONE) & (messages.sent != NONE))
+    posted, came_s = messages.posted[both], calls.end_s[messages.sent[both]]
+    short = (messages.bytes[both] <= calls.eager_bytes) & calls.named("MPI_Recv")[posted]
+    there = np.flatnonzero(short & (messages.early[both] | (came_s < calls.start_s[posted])))
+    there = there[np.argsort(posted[there], kind="stable")]
+    searches = list(_by_source(calls, posted[there]))
+    known = [int(calls.site[search.rows[0]]) for search in searches]
+    return [*searches, *_falling(calls, posted[there], came_s[there], known), *_open(calls)]
+
+
+BY_SOURCE, SEARCH_S = 10.0, 10e-6  # times what receives from another rank take, and at least so long
+
+
+def _by_source(calls: ProgramCalls, there: Ints) -> Iterator[Search]:
+    """Places where a rank takes short messages that are there, at once from one rank and slowly from another: those of
+    the first had come in between.
+    """
+    assert calls.target is not None
+    for place, rows in calls.by_site(there[calls.target[there] >= 0]):
+        pair, first = grouped(calls.rank[rows], calls.target[rows])
+        often = [i for i in range(first.size) if (pair == i).sum() >= LEAST // 2]
+        medians = {int(rows[first[i]]): float(np.median(calls.own_s[rows[pair == i]])) for i in often}
+        for slow, slow_s in medians.items():
+            fast = min((at for at in medians if calls.rank[at] == calls.rank[slow]), key=lambda at: medians[at])
+            if slow_s >= max(BY_SOURCE * medians[fast], SEARCH_S):
+                past = (
+                    f"those of rank {calls.target[slow]} in {format_time(slow_s)}, those of rank {calls.target[fast]} "
+                    f"in {format_time(medians[fast])} (medians): past all that others sent meanwhile"
+                )
+                mine = (calls.site == place) & (calls.rank == calls.rank[slow]) & (calls.target == calls.target[slow])
+                yield Search(np.flatnonzero(mine), medians[fast], past)
 
 
 BLOCK, BLOCKS = 16, 4  # receives in a row that stand for one time, and such blocks of a row at least
 FALLS = 0.8  # of the rows, whose last quarter is faster than the first
-RANGE = 4.0  # times as long as the fastest tenth of all blocks the slowest tenth takes
+RANGE = 3.0  # times as long as the fastest tenth of all blocks the slowest tenth takes
+IN_ORDER = 0.9  # of the messages of a place, that are taken in the order in which they came
 
 
-def _falling(calls: ProgramCalls, known: Sequence[int]) -> list[Search]:
-    """Where the sends of what is received were not kept: short receives in a row, during which their source sends
-    nothing, so that all messages are there; and each row gets faster, as a queue does that shrinks.
+def _falling(calls: ProgramCalls, there: Ints, came_s: Floats, known: Sequence[int]) -> Iterator[Search]:
+    """Short receives in a row, during which their source sends nothing, so that all messages are there; and each row
+    gets faster, as a queue does that shrinks.
     """
-    if calls.target is None:
-        return []
+    assert calls.target is not None
     receives = calls.named("MPI_Recv") & (calls.bytes <= calls.eager_bytes) & ~np.isin(calls.site, known)
     receives &= _sends_nothing(calls, np.flatnonzero(receives & (calls.target >= 0)))
-    early = _early(calls)
-    in_order = calls.site[early.row[early.passed == 0]]
-    searches = []
     for place, rows in calls.by_site(np.flatnonzero(receives)):
-        if rows.size < LEAST or (in_order == place).sum() >= LEAST:
+        in_turn = np.diff(came_s[calls.site[there] == place]) >= 0
+        if rows.size < LEAST or (in_turn.size >= LEAST and in_turn.mean() >= IN_ORDER):
             continue
         ends = np.flatnonzero((np.diff(rows) > 1) | (np.diff(calls.thread[rows]) != 0)) + 1
         long = [row for row in np.split(rows, ends) if row.size >= BLOCK * BLOCKS]
@@ -99,75 +104,57 @@ def _falling(calls: ProgramCalls, known: Sequence[int]) -> list[Search]:
             continue
         fast_s, slow_s = np.percentile(np.concatenate(medians), [10, 90])
         if slow_s >= RANGE * fast_s:
-            base_s = float(np.percentile(calls.own_s[rows], FASTEST))
-            searches.append(Search(rows, base_s, "and take less time the fewer are left, as a search of them does"))
-    return searches
+            past = "and take less time the fewer are left, as a search of them does"
+            yield Search(rows, float(np.percentile(calls.own_s[rows], FASTEST)), past)
 
 
 def _sends_nothing(calls: ProgramCalls, receives: Ints) -> Bools:
-    """Which of these receives have a source that is in no call which sends meanwhile, shape (n,)."""
+    """Which of these receives have a source that begins no call which sends meanwhile, shape (n,)."""
     assert calls.target is not None
-    sends = np.zeros(len(calls), dtype=bool)
-    sends[calls.messages.sent[calls.messages.sent != NONE]] = True
+    sent = calls.messages.sent[calls.messages.sent != NONE]
     quiet = np.zeros(len(calls), dtype=bool)
     for source in np.unique(calls.target[receives]).tolist():
-        theirs = np.flatnonzero(sends & (calls.rank == source))
-        theirs = theirs[np.argsort(calls.start_s[theirs], kind="stable")]
+        begun_s = np.sort(calls.start_s[sent[calls.rank[sent] == source]])
         mine = receives[calls.target[receives] == source]
-        last = np.searchsorted(calls.start_s[theirs], calls.end_s[mine]) - 1
-        ended_s = np.append(np.maximum.accumulate(calls.end_s[theirs]), -np.inf)
-        quiet[mine] = ended_s[last] < calls.start_s[mine]
+        quiet[mine] = np.searchsorted(begun_s, calls.start_s[mine]) == np.searchsorted(begun_s, calls.end_s[mine])
     return quiet
 
 
-def grows(own_s: Floats, passed: Ints) -> bool:
-    """Whether receives that pass over most take longer than those that pass over fewest.
+DEEP = 256  # receives that stay open
+LONGER = 1.5  # times what calls take while fewest are open, those take while most are
+NO_MESSAGE = 0.9  # of the receives of a place
+LEAST_BASE = 0.1  # of what the fastest calls take
 
-    The fastest twentieth is fast by chance as well: Intel MPI 2021.18 finds a message at once wherever it stands.
+
+def _open(calls: ProgramCalls) -> Iterator[Search]:
+    """Calls that complete messages and take the longer, the more receives their rank has posted for which no message
+    ever comes. A receive counts in the profile when its message came.
     """
-    low, high = np.percentile(passed, [25, 75])
-    return bool(np.median(own_s[passed >= high]) >= LONGER * np.median(own_s[passed <= low]))
-
-
-def _base_s(calls: ProgramCalls, early: _Early, here: Ints) -> float:
-    """What such a receive takes that passes over few."""
-    own_s = calls.own_s[early.row[here]]
-    few = early.passed[here] <= SHALLOW
-    if few.sum() >= SHALLOW and (calls.weight[early.row[here]] <= 1.0).all():
-        return float(np.median(own_s[few]))
-    return float(np.percentile(own_s, FASTEST))  # of thinned records what was passed over is the least that it was
-
-
-def _early(calls: ProgramCalls) -> _Early:
-    messages = calls.messages
-    sent_s, post_s = calls.end_s[messages.sent], calls.start_s[messages.posted]
-    is_there = messages.early | ((messages.bytes <= calls.eager_bytes) & (sent_s < post_s))
-    usable = np.flatnonzero(is_there & (messages.posted != NONE) & (messages.sent != NONE))
-    row = messages.posted[usable]
-    depth, passed = np.zeros((2, usable.size), dtype=np.int64)
-    came_s, taken_s = sent_s[usable], post_s[usable]
-    for rank in np.unique(messages.destination[usable]).tolist():
-        here = np.flatnonzero(messages.destination[usable] == rank)
-        came, taken = np.sort(came_s[here]), np.sort(taken_s[here])
-        at = taken_s[here]
-        depth[here] = np.searchsorted(came, at, side="left") - np.searchsorted(taken, at, side="left")
-        in_turn = here[np.lexsort((row[here], came_s[here]))]
-        passed[in_turn] = _later_before(np.argsort(np.argsort(taken_s[in_turn], kind="stable"), kind="stable"))
-    return _Early(row, depth, passed, messages.destination[usable])
-
-
-def _later_before(turn: Ints) -> Ints:
-    """Of each element of a permutation how many larger ones stand before it: counted digit by digit, from the top."""
-    found = np.zeros(turn.size, dtype=np.int64)
-    order = np.arange(turn.size)  # places, by the digits so far and then as they stand
-    for bit in reversed(range(int(turn.size).bit_length())):
-        block, has = turn[order] >> (bit + 1), (turn[order] >> bit & 1).astype(np.int64)
-        ones = np.cumsum(has) - has
-        first = np.concatenate([[True], block[1:] != block[:-1]]) if turn.size else has.astype(bool)
-        before = ones - np.maximum.accumulate(np.where(first, ones, 0))
-        found[order] += np.where(has == 0, before, 0)
-        order = order[np.lexsort((has, block))]
-    return found
+    depth, sites, posts = np.zeros(len(calls)), [], calls.named("MPI_Irecv")
+    ended = calls.completions if calls.completions is not None else np.zeros((0, 3), dtype=np.int64)
+    came = calls.counted[calls.name_is("MPI_Irecv")[calls.counted[:, 0]]]
+    for site, rows in calls.by_site(np.flatnonzero(posts & (calls.site != NONE))):
+        for rank in np.unique(calls.rank[rows]).tolist():
+            mine = rows[calls.rank[rows] == rank]
+            total = max(mine.size, int(ended[(ended[:, 0] == site) & (ended[:, 1] == rank), 2].sum()))
+            with_message = int(came[(came[:, 1] == site) & (came[:, 2] == rank), 3].sum())
+            if total >= DEEP and with_message <= (1.0 - NO_MESSAGE) * total:
+                of_rank = np.flatnonzero(calls.rank == rank)
+                depth[of_rank] += np.cumsum(np.isin(of_rank, mine)) * (total / mine.size)
+                sites.append(site)
+    every = np.flatnonzero(calls.is_message & ~posts & (depth > 0))
+    alike, first = grouped(calls.call[every], calls.site[every])
+    for kind in range(first.size):
+        rows = every[alike == kind]
+        own_s, (low, high) = calls.own_s[rows], np.percentile(depth[rows], [25, 75])
+        slow_s, fast_s = (float(np.median(own_s[here])) for here in (depth[rows] >= high, depth[rows] <= low))
+        if rows.size >= LEAST and high >= DEEP and slow_s >= LONGER * fast_s:
+            _, base_s = np.polyfit(depth[rows], usual(own_s, calls.call[rows]), 1)  # where a line through them begins
+            fast_s = float(np.percentile(own_s, FASTEST))
+            worst = rows[depth[rows].argmax()]
+            past = f"up to {depth[worst]:,.0f} on rank {calls.rank[worst]}"
+            base_s = float(np.clip(base_s, LEAST_BASE * fast_s, fast_s))
+            yield Search(rows, base_s, past, tuple(dict.fromkeys(sites)))
 
 
 def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -178,24 +165,47 @@ def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
         value = np.maximum(unhindered(calls, rows) - base_s, 0.0)
         ends = [value, np.minimum(usual(own_s, call, 1.0) - 2 * base_s, value), usual(own_s, call, 9.0) - 0.5 * base_s]
         saved_s = np.maximum(np.stack(ends, axis=1), 0.0)
-        # Receives at that place whose send was not kept are as those whose send was.
-        there = np.flatnonzero((calls.call == call[0]) & (calls.site == calls.site[rows[0]]))
-        is_known = np.isin(there, calls.messages.posted) | np.isin(there, rows)
-        unknown = there[~is_known]
-        spare_s = np.minimum(saved_s.sum(axis=0) / is_known.sum(), calls.own_s[unknown][:, None])
-        count = calls.stood_for(np.concatenate([rows, unknown]))
-        yield SeenPattern(
-            name="receives search a long queue",
-            sites=most(calls.site[rows], own_s),
-            count=count,
-            text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, "
-            f"{search.past}",
-            change="receive in the order of sending, post the receives before the messages arrive (MPI_Irecv), or "
-            "let the sender wait for the receiver at times",
-            basis="these receives' time beyond that of receives that pass over few messages",
-            rows=np.concatenate([rows, unknown]),
-            saved_s=np.concatenate([saved_s, spare_s]),
+        count = calls.stood_for(rows)
+        words = (
+            "receives search a long queue",
+            f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, {search.past}",
+            "receive in the order of sending, post the receives before the messages arrive (MPI_Irecv), or let the "
+            "sender wait for the receiver at times",
+            "these receives' time beyond that of receives that pass over few messages",
         )
+        if search.posts:
+            words = (
+                "receives that stay open",
+                f"receives that MPI_Irecv starts in {{place}} stay open, {search.past}: {count:,} "
+                f"{calls.names[int(call[0])]} in {{other}} take the longer, the more they are",
+                "post such a receive once, and the next one when it is completed: each message that comes is compared "
+                "with all that are open",
+                "these calls' time beyond that while few receives were open",
+            )
+        name, text, change, basis = words
+        more_s, is_thinned = _alone(calls, rows, saved_s), bool((calls.weight[rows] > 1.0).any())
+        yield SeenPattern(
+            name=name,
+            sites=(*search.posts[:1], *most(calls.site[rows], calls.own_s[rows]), *search.posts[1:]),
+            count=count,
+            text=text,
+            change=change,
+            basis=basis,
+            rows=rows,
+            saved_s=saved_s * (not is_thinned),
+            more_s=more_s if is_thinned else (0.0, 0.0, 0.0),
+        )
+
+
+def _alone(calls: ProgramCalls, rows: Ints, saved_s: Floats) -> tuple[float, float, float]:
+    """What the rank saves that saves most, as long as the others are in MPI: of a thinned record a replay lacks the
+    calls in which they wait for it.
+    """
+    of_rank = np.zeros((calls.ranks, 3))
+    np.add.at(of_rank, calls.rank[rows], saved_s * calls.seconds_weight[rows, None])
+    in_mpi_s = np.bincount(calls.counted[:, 2], weights=calls.counted_s, minlength=calls.ranks)[: calls.ranks]
+    value, low, high = np.minimum(of_rank[of_rank[:, 0].argmax()], in_mpi_s.min())
+    return float(value), float(low), float(high)
 
 
 OTHER_WINDOWS = ("MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic")
@@ -249,7 +259,7 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 IN_BLOCKS = "a datatype of short blocks"
 MOST_BLOCK_BYTES = 256  # of a datatype's stretches: longer ones are copied as fast as one
-LEAST_BLOCKS = 128  # of a call
+LEAST_BLOCKS, LEAST_IN_BLOCKS = 128, 16  # of a call, and calls of a place
 LEAST_LOST_S = 2e-6  # beyond: a call takes some time for what is contiguous, too
 PACKING_S = 0.2e-6  # of a call that packs
 S_PER_BLOCK = 2e-9  # that a loop takes which packs them
@@ -270,7 +280,7 @@ def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES))
     for place, rows in calls.by_site(chosen):
         own_s, call = every_s[rows], calls.call[rows]
-        if rows.size < SHALLOW or float(np.median(own_s - MORE_THAN_PACKED * packed_s[rows])) < LEAST_LOST_S:
+        if rows.size < LEAST_IN_BLOCKS or float(np.median(own_s - MORE_THAN_PACKED * packed_s[rows])) < LEAST_LOST_S:
             continue
         size, each = float(np.median(moved_bytes[rows])), float(np.median(calls.block_bytes[rows]))
         took_s, name = float(np.median(own_s)), calls.name_of(rows)
@@ -316,9 +326,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     name="slower than its kind",
     title="Calls take longer than others of their kind, for a reason that they share",
     summary="Calls of one kind and length take longer where a receive searches a long queue of earlier messages, where "
-    "other ranks can't access a window's memory directly, or where a datatype has many short blocks.",
-    needs="A watched program. Receives: a hundred or more at one place pass over 256 messages or more, and take 1.3 "
-    "times as long as those there that pass over few. Windows: all were made by MPI_Win_create, and a hundred "
+    "many receives stay open, where other ranks can't access a window's memory directly, or where a datatype has many "
+    "short blocks.",
+    needs="A watched program. Receives: a hundred or more at one place, ten times slower from one rank than from "
+    "another, or ever faster as the queue shrinks; 256 receives stay open, and calls take 1.5 times as long while most "
+    "are. Windows: all were made by MPI_Win_create, and a hundred "
     "one-sided calls or more between ranks of one host take longer than a processor would itself. Datatypes: 128 "
     "blocks or more of at most 256 B, moved in twice the time that a loop needs which packs them, and 2 us.",
     remedy="Post receives early or receive in the order of sending; let MPI allocate the memory of windows; "

@@ -110,7 +110,7 @@ KINDS: Final = (
         once="if it is the same file each time, open it once before the loop, and close it after the loop",
     ),
     _Kind(
-        *("preallocated file", ("MPI_File_preallocate",), (), (), 10, 10**9),
+        *("file reservation", ("MPI_File_preallocate",), (), (), 10, 10**9),
         once="leave MPI_File_preallocate out where no space need be reserved: writing makes a file longer",
     ),
     _Kind("operation", ("MPI_Op_create",), ("MPI_Op_free",)),

@@ -20,47 +20,42 @@ MOST_USUAL = 3.0  # times the median of the runs: longer is a rank without a cor
 def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each function of a binding: rows of its calls with nothing but pickling and a loop's step between."""
     for name in sorted(name for name in {*calls.within} if name.endswith(_COLLECTIVES)):
-        yield from _of(calls, name)
-
-
-def _of(calls: ProgramCalls, name: str) -> Iterator[SeenPattern]:
-    """Calls of a binding's function that pickles: each is several MPI calls, and most of its time lies between them."""
-    within = np.array([one == name for one in (*calls.within, "")], dtype=bool)
-    here = within[calls.site] & (calls.bytes <= SHORT_BYTES)  # a site that is not known is NONE, the last
-    goes_on = np.zeros(len(calls), dtype=bool)
-    goes_on[1:] = here[1:] & here[:-1] & (calls.gap_s[1:] <= MOST_PICKLING_S)
-    rows = np.flatnonzero(here)
-    _, run = np.unique(np.cumsum(~goes_on)[rows], return_inverse=True)
-    run = run.reshape(-1)
-    made = _made(calls.site[rows], run)
-    inside = made[run] >= LEAST_RUN
-    rows, run = rows[inside], run[inside]
-    if not rows.size:
-        return
-    runs, first = np.unique(run, return_index=True)
-    a_call = made[run] / np.bincount(run)[run]  # of the function, that each MPI call is
-    total = float((calls.per_collective[rows] * a_call).sum())
-    share = 1.0 - 1.0 / made[run]
-    value_s, high_s = _elapsed(calls, rows, run, made)
-    low_s = merged(calls.own_s[rows], calls.call[rows], share, calls.bytes[rows].astype(float))[:, 1]
-    alone_s = np.stack([np.zeros(rows.size), low_s, np.zeros(rows.size)], axis=1)
-    method = name.rpartition(".")[2]
-    buffers = method.capitalize()
-    yield SeenPattern(
-        name="reductions of objects in a row",
-        sites=most(calls.site[rows], calls.own_s[rows]),
-        count=max(round(total), 1),
-        text=f"{round(total):,} {name} of an object in {{place}}, {made[runs].mean():.0f} in a row, each of them "
-        f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
-        change=f"put their operands into one array and call comm.{buffers} once, without pickling (where each depends "
-        f"on the last, comm.{buffers} of one number still avoids it)",
-        basis="the time from the first to the last of these calls, less one: calls, pickling, and waits for pickling "
-        "ranks; low: only the calls; high: also a row's time beyond three times the usual",
-        rows=rows,
-        saved_s=alone_s,
-        more_s=(value_s, 0.0, high_s),
-        outside=True,
-    )
+        within = np.array([one == name for one in (*calls.within, "")], dtype=bool)
+        here = within[calls.site] & (calls.bytes <= SHORT_BYTES)  # a site that is not known is NONE, the last
+        goes_on = np.zeros(len(calls), dtype=bool)
+        goes_on[1:] = here[1:] & here[:-1] & (calls.gap_s[1:] <= MOST_PICKLING_S)
+        rows = np.flatnonzero(here)
+        _, run = np.unique(np.cumsum(~goes_on)[rows], return_inverse=True)
+        run = run.reshape(-1)
+        made = _made(calls.site[rows], run)
+        inside = made[run] >= LEAST_RUN
+        rows, run = rows[inside], run[inside]
+        if not rows.size:
+            continue
+        runs, first = np.unique(run, return_index=True)
+        a_call = made[run] / np.bincount(run)[run]  # of the function, that each MPI call is
+        total = float((calls.per_collective[rows] * a_call).sum())
+        share = 1.0 - 1.0 / made[run]
+        value_s, high_s = _elapsed(calls, rows, run, made)
+        low_s = merged(calls.own_s[rows], calls.call[rows], share, calls.bytes[rows].astype(float))[:, 1]
+        alone_s = np.stack([np.zeros(rows.size), low_s, np.zeros(rows.size)], axis=1)
+        method = name.rpartition(".")[2]
+        buffers = method.capitalize()
+        yield SeenPattern(
+            name="reductions of objects in a row",
+            sites=most(calls.site[rows], calls.own_s[rows]),
+            count=max(round(total), 1),
+            text=f"{round(total):,} {name} of an object in {{place}}, {made[runs].mean():.0f} in a row, each of them "
+            f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
+            change=f"put their operands into one array and call comm.{buffers} once, without pickling (where each "
+            f"depends on the last, comm.{buffers} of one number still avoids it)",
+            basis="the time from the first to the last of these calls, less one: calls, pickling, and waits for "
+            "pickling ranks; low: only the calls; high: also a row's time beyond three times the usual",
+            rows=rows,
+            saved_s=alone_s,
+            more_s=(value_s, 0.0, high_s),
+            outside=True,
+        )
 
 
 def _elapsed(calls: ProgramCalls, rows: Ints, run: Ints, made: Ints) -> tuple[float, float]:

@@ -9,7 +9,7 @@ that they wait for each other in between: for a collective, a message, its recei
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,7 +53,7 @@ LEAST_PIPELINE = 0.5  # of what ranks save that do not wait at all, where they g
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Every cause of waiting, and synchronisation that nobody needs."""
-    return [*_waits(calls), *_barriers(calls), *_polls(calls)]
+    return [*_waits(calls), *_epochs(calls), *_barriers(calls), *_polls(calls)]
 
 
 @dataclass(frozen=True)
@@ -392,16 +392,12 @@ def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
         f"the time that the ranks compute is even over {period} of them: no rank is slow, the parts are uneven",
         change=f"split each part among all ranks, or synchronise once after {period} parts or more, or use the "
         "non-blocking form and wait for it after the next part, where that does not need the result",
-        basis=f"a replay of all ranks that wait only at every {_nth(period)} of these collectives",
+        basis=f"a replay of all ranks that wait only at one of {period} of these collectives",
         freed=np.stack([inner, calls.waits.other[inner]], axis=1),
         least_share=LEAST_EVEN,
         waited_s=float((wait_s * calls.seconds_weight[inner]).sum()) / calls.ranks,
         outside=False,
     )
-
-
-def _nth(number: int) -> str:
-    return f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') }".replace(" ", "")
 
 
 def _saved_by(spent_s: Floats, period: int) -> float:
@@ -455,13 +451,26 @@ _SENDER = _Kind(
 )
 
 
-_UNEVEN = _Kind(
-    "another rank is late at each exchange",
-    "{count} {call} in {{place}} waited {median} each (median) for {who}, though in sum none of them computes more "
-    "than the others: no rank is slow, the parts are uneven",
-    "exchange after several parts, or start the exchange (MPI_Isend, MPI_Irecv) and wait for it after the next part, "
-    "if that part does not need it",
+_HELD = _Kind(
+    "lock held while computing",
+    "{count} {call} in {{place}} waited {median} each (median) for a lock that {who} held while computing, and gave "
+    "back in {{other}}",
+    "compute outside the epoch: unlock when what the work needs is there, compute, and lock again to put the result",
     least_share=LEAST_PIPELINE,
+)
+_PUT_LATE = _Kind(
+    "waiting for an epoch while its origin computes",
+    "{count} {call} in {{place}} waited {median} each (median) for {who}, which computed before ending the epoch in "
+    "{{other}}",
+    "compute before MPI_Win_wait what does not need the data that comes; else put and compute in smaller blocks",
+    least_share=LEAST_PIPELINE,
+)
+_SYNCHRONOUS = _Kind(
+    "synchronous sends",
+    "{count} {call} in {{place}} waited {median} each (median) for the receive of a short message, in {{other}}",
+    "send them by MPI_Send or MPI_Isend, which do not wait for the receive of a short message unless a setting says "
+    "so; check that the program does not rely on the receive having begun",
+    short_s=2e-6,
 )
 
 
@@ -479,19 +488,18 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     )
     both = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
     needless = calls.is_synchronous[messages.sent[both]] & (messages.bytes[both] <= calls.eager_bytes)
-    rows = rows[~np.isin(rows, messages.left[both[needless]])]  # these wait for the kind of their send
-    pairs = calls.ends_of(both)
-    pair = pairs[:, 0] * len(calls) + pairs[:, 1]
+    pair = messages.left[both] * len(calls) + messages.posted[both]
     exchanges = messages.arrived[both] * len(calls) + messages.sent[both]  # MPI_Sendrecv waits for the other's send
     of_receive = np.isin(rows * len(calls) + waits.other[rows], np.setdiff1d(pair, exchanges))
     no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
     kind = np.where(calls.is_one_sided[rows], 0, np.where(of_receive, 1, 2))
-    even = (kind < 2) | ~np.isin(calls.rank[waits.other[rows]], own)
+    kind[np.isin(rows, messages.left[both[needless]])] = 3  # these wait for the kind of their send
+    even = (kind != 2) | ~np.isin(calls.rank[waits.other[rows]], own)
     rows, kind = rows[even], kind[even]
     alike, _ = grouped(kind, calls.site[rows], calls.site[waits.other[rows]])
     for number in np.unique(alike).tolist():
         here = rows[alike == number]
-        what = (_TARGET, _RECEIVER, _SENDER)[int(kind[alike == number][0])]
+        what = (_TARGET, _RECEIVER, _SENDER, _SYNCHRONOUS)[int(kind[alike == number][0])]
         here = here[wait_s[here] > what.short_s]
         there = np.isin(calls.site, calls.site[here]) & np.isin(calls.call, calls.call[here])
         in_mpi = computed_s[here].sum() < OWN * known[here].sum()
@@ -502,15 +510,17 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
             continue
         if what is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[_reverse(calls, rows, here)]):
             continue  # on busy processors either is late now and then
-        if in_mpi and not is_passed_on:
+        if in_mpi and not is_passed_on and what is not _SYNCHRONOUS:
             continue
         if not in_mpi and only_in_mpi:
             continue
-        if what is _SENDER and not in_mpi:
-            if _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks:
-                continue  # equal ranks are as late as that by chance, this one and then that one
-            what = what if _in_turn(calls, here) else _UNEVEN
-        yield _reordered(calls, what, here, in_mpi=in_mpi)
+        # Equal ranks are as late as that by chance, this one and then that one.
+        by_chance = _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks
+        if what is _SENDER and not in_mpi and (by_chance or not _in_turn(calls, here)):
+            continue
+        pattern = _reordered(calls, what, here, waits.other[here], wait_s[here], in_mpi=in_mpi)
+        yield replace(pattern, freed=np.stack([here, waits.other[here]], axis=1),
+                      waited_s=float((wait_s[here] * calls.seconds_weight[here]).sum()) / calls.ranks)  # fmt: skip
 
 
 def _reverse(calls: ProgramCalls, rows: Ints, here: Ints) -> Ints:
@@ -544,10 +554,10 @@ def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
     return bool(fits.sum() >= USUAL * sends.size)
 
 
-def _reordered(calls: ProgramCalls, what: _Kind, rows: Ints, *, in_mpi: bool) -> SeenPattern:
-    assert calls.waits is not None
-    other = calls.waits.other[rows]
-    wait_s = calls.waits.until_s[rows] - calls.start_s[rows]
+def _reordered(
+    calls: ProgramCalls, what: _Kind, rows: Ints, other: Ints, wait_s: Floats, *, in_mpi: bool = False
+) -> SeenPattern:
+    """Without what it saves.  Args: other: calls for which these waited."""
     ranks = np.unique(calls.rank[other])
     words = {
         "count": f"{calls.stood_for(rows):,}",
@@ -563,10 +573,77 @@ def _reordered(calls: ProgramCalls, what: _Kind, rows: Ints, *, in_mpi: bool) ->
         text=(what.in_mpi if in_mpi else what.text).format(**words),
         change=(what.change_in_mpi if in_mpi else what.change).format(**words),
         basis="a replay of all ranks without these waits",
-        freed=np.stack([rows, other], axis=1),
         least_share=what.least_share,
-        waited_s=float((wait_s * calls.seconds_weight[rows]).sum()) / calls.ranks,
     )
+
+
+GRANTED = 0.25  # of such a wait, that the call lasts at most after the other rank's call began
+LOCKS = ("MPI_Win_lock", "MPI_Win_flush", "MPI_Win_flush_local", "MPI_Win_unlock")
+
+
+def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """One-sided calls that go on just when another rank ends its epoch: it held the lock, or had not put yet."""
+    if calls.target is None:
+        return
+    none = np.zeros(len(calls), dtype=np.int64)
+    for what, waiting, ending, target in (
+        (_HELD, LOCKS, "MPI_Win_unlock", calls.target), (_PUT_LATE, ("MPI_Win_wait",), "MPI_Win_complete", none)
+    ):  # fmt: skip
+        rows, ends = np.flatnonzero(calls.named(*waiting)), np.flatnonzero(calls.named(ending))
+        other = _ended(calls, rows, ends, target)
+        rows, other = rows[other != NONE], other[other != NONE]
+        wait_s = calls.start_s[other] - calls.start_s[rows]
+        long = wait_s > what.short_s
+        rows, other, wait_s = rows[long], other[long], wait_s[long]
+        freed_s = _computed_for(calls, rows, other)
+        at_once = calls.end_s[rows] - calls.start_s[other] <= GRANTED * wait_s
+        for site in np.unique(calls.site[rows]).tolist():
+            here = calls.site[rows] == site
+            # The target of a lock may have been late for being outside MPI.
+            is_sure = (what is _PUT_LATE) | (calls.rank[other] != calls.target[rows])
+            if (here & is_sure).sum() < LEAST or at_once[here].mean() < USUAL_ON_BUSY:
+                continue
+            if freed_s[here].sum() >= OWN * wait_s[here].sum():
+                pattern = _reordered(calls, what, rows[here], other[here], wait_s[here])
+                saved_s = freed_s[here, None] * np.array([1.0, what.least_share, 1.0])
+                yield replace(pattern, rows=rows[here], saved_s=saved_s)
+
+
+def _ended(calls: ProgramCalls, rows: Ints, ends: Ints, target: Ints) -> Ints:
+    """Of each of these calls the last end of another rank's epoch that began before it returned; NONE: there is none.
+
+    Args: target: calls of one concern each other.
+    """
+    found = np.full(rows.size, NONE, dtype=np.int64)
+    key, _ = grouped(calls.communicator, target)
+    pair, first = grouped(key[rows], calls.rank[rows])
+    for number, row in enumerate(rows[first].tolist()):
+        mine = pair == number
+        theirs = ends[(key[ends] == key[row]) & (calls.rank[ends] != calls.rank[row])]
+        theirs = theirs[np.argsort(calls.start_s[theirs], kind="stable")]
+        at = np.searchsorted(calls.start_s[theirs], calls.end_s[rows[mine]]) - 1
+        found[mine] = np.append(theirs, NONE)[at]
+    return found
+
+
+def _computed_for(calls: ProgramCalls, rows: Ints, other: Ints) -> Floats:
+    """How much of each wait the other rank computed, or waited likewise for one that did; shape (rows,)."""
+    since_s, until_s, thread = calls.start_s[rows], calls.start_s[other], calls.thread[other]
+    computed_s = _outside_s(calls, thread, until_s) - _outside_s(calls, thread, since_s)
+    found: Floats = computed_s
+    order = np.argsort(until_s, kind="stable")
+    chains = [(thread == one, order[calls.thread[rows[order]] == one]) for one in np.unique(thread).tolist()]
+    for _ in range(calls.ranks - 1):  # along a chain of all ranks
+        more_s = np.zeros(rows.size)
+        for asked, theirs in chains:
+            whole_s = np.append(0.0, np.cumsum(found[theirs]))
+            first, last = (np.searchsorted(until_s[theirs], at[asked]) for at in (since_s, until_s))
+            more_s[asked] = whole_s[last] - whole_s[first]
+        longer = np.minimum(computed_s + more_s, until_s - since_s)
+        if (longer == found).all():
+            break
+        found = longer
+    return found
 
 
 # What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
@@ -576,13 +653,13 @@ OF_ALL = (
 )
 WITH_ROOT = ("MPI_Reduce", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv")
 MOST_ALONE = 0.1  # of the barriers of a place: more stand alone
-AT_ONCE_S = 1e-6, 20e-6  # between barrier and collective, as long as a barrier takes: nothing else happens there
+AT_ONCE_S = 3e-6, 20e-6  # between barrier and collective, as long as a barrier takes: nothing else happens there
 FAST = 10.0  # percentile of barriers that had their processors
 
 
 def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Barriers next to a collective that synchronises by itself; all of one collective together: whoever leaves out one
-    leaves out all.
+    """Barriers next to a collective that synchronises by itself, or to messages, whose receives wait; all of one
+    collective together: whoever leaves out one leaves out all.
     """
     barrier = calls.named("MPI_Barrier") & calls.is_collective
     if not barrier.any():
@@ -599,9 +676,11 @@ def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
             collective = int(nearby[counts.argmax()])
             # Of collectives at places that are not known nobody knows which are the same.
             key = (collective, NONE) if collective != NONE else (NONE, site)
+            if calls.is_message[rows + step].any():
+                key = (NONE, NONE)
             beside.setdefault(key, []).append((rows, step))
             break
-    for parts in beside.values():
+    for key, parts in beside.items():
         rows = np.concatenate([part for part, _ in parts])
         total = round(float(calls.per_collective[rows].sum()))
         other = calls.names[
@@ -615,7 +694,7 @@ def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
             sites=sites,
             count=total,
             text=f"{total:,} MPI_Barrier in {{place}}{' and {other}' if len(sites) > 1 else ''} directly {words} "
-            f"{other} on the same ranks",
+            f"{'messages, each of which is waited for' if key == (NONE, NONE) else f'{other} on the same ranks'}",
             change="remove the barrier, unless it separates what MPI can't see: files, shared memory, timings",
             basis="the barriers' own time after the last rank's arrival; the wait for it remains, in the next call",
             rows=rows,
@@ -633,8 +712,13 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
     if not rows.size:
         return np.zeros(len(calls), dtype=bool)
     other = rows + step
-    fits = (calls.thread[rows] == calls.thread[other]) & (calls.communicator[rows] == calls.communicator[other])
-    fits &= (calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective)[other]
+    of_one = (calls.communicator[rows] == calls.communicator[other]) | calls.is_message[other]
+    fits = (calls.thread[rows] == calls.thread[other]) & of_one
+    # What a receive from any source takes may be for another one, where nothing separates the two.
+    needs_none = calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective
+    peer = calls.root if calls.target is None else calls.target
+    takes_any = calls.named("MPI_Recv", "MPI_Irecv", "MPI_Probe", "MPI_Iprobe") & (peer < 0)
+    fits &= (needs_none | (calls.is_message & (not takes_any.any())))[other]
     fits &= ~((step < 0) & barrier[other])  # of two barriers the first is the needless one
     fits &= calls.gap_s[np.maximum(rows, other)] <= np.clip(np.percentile(calls.own_s[rows], FAST), *AT_ONCE_S)
     before = np.maximum(rows - 1, 0)
@@ -733,9 +817,10 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     summary="A rank that waits in MPI waits for another rank, which computes, sleeps, waits itself, or has no core. "
     "Slowpath follows the wait from rank to rank, to the first that did something else.",
     needs="A watched program whose calls were kept: for 1 % of the run a rank is late, ranks wait for each other in "
-    "turn, a barrier does what the next call does, or a rank polls in vain.",
+    "turn or for a lock whose holder computes, a barrier does what the next call or messages do, a short send is "
+    "synchronous and waits, or a rank polls in vain.",
     remedy="Give a late rank less to do; synchronise less often; compute before receiving; post receives early; wait "
-    "in MPI instead of sleeping.",
+    "in MPI instead of sleeping; compute outside epochs.",
     cause="Another rank had not come yet.",
     needs_law=False,
     kind="property",
