@@ -209,8 +209,10 @@ class Condition:
         thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
         if self.relation == "multiple of":
             return f"{thing} a multiple of {value} long".strip() if thing else f"whose length is a multiple of {value}"
-        more = {"from": " and more", "up to": " and less"}.get(self.relation, "") + (beyond and f" (not {beyond})")
-        usual = f"of {value}{more}" if not thing else f"with {thing}{value}{more}"
+        if self.relation in ("from", "up to"):
+            end = f"of at {'least' if self.relation == 'from' else 'most'} {value}{beyond and f' (not {beyond})'}"
+            return f"with {thing.rstrip('= ')} {end}" if thing else end
+        usual = f"with {thing}{value}" if thing else f"of {value}"
         return _WORDS.get((self.name, self.value), usual) if self.relation == "is" else usual
 
 
@@ -318,7 +320,7 @@ class Shared:
         cells = len(self.cells)
         among, rest = max(self.among, cells), max(self.total - max(self.among, cells), self.others)
         such = f"{cells} of {among} such cells" if cells < among else f"all {among} such cells"
-        counted = f"{'the only such cell' if among == 1 else such}, {self.others or 'none'} of {rest} others."
+        counted = f"in {'the only such cell' if among == 1 else such}, and in {self.others or 'none'} of {rest} others."
         if all(time.item.kind == MEAN for time in self.slow):
             return f"{self._stalls}: {counted}"
         takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
@@ -483,7 +485,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
         slow_cells=cells,
         fast_cells=[],
         merged=[],
-        doubts=[f"these cells also share: {', '.join(c.words for c in other)}" for other in group.rivals],
+        doubts=[f"also true of these cells: {', '.join(c.words for c in other)}" for other in group.rivals],
         remedies=[],
         next=[],
         kind="fault",

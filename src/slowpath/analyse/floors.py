@@ -265,7 +265,7 @@ def _words(place: tuple[str | None, str, str], group: list[tuple[int, CellResult
     ends = dict.fromkeys((min(ping_pong, key=_length)[1].cell, max(ping_pong, key=_length)[1].cell))
     shown = [_over_words(length, cell) for length, cell in ping_pong if cell.cell in ends]
     where = ", ".join(part for part in place if part)
-    return f"floor ({where}): {'; '.join(shown)}"
+    return f"lower bound ({where}): {'; '.join(shown)}"
 
 
 def _length(member: tuple[int, CellResult]) -> int:
@@ -277,4 +277,4 @@ def _over_words(length: int, cell: CellResult) -> str:
     assert over is not None
     way = next(floor.text for floor in cell.floors if floor.name == over.floor)
     ratio = ratio_words(over.ratio, over.interval)
-    return f"a {format_bytes(length)} message takes {ratio} the time of {way} ({format_time(over.floor_s)})"
+    return f"{format_bytes(length)} messages take {ratio} the time of {way} ({format_time(over.floor_s)})"

@@ -407,7 +407,7 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
     removed = gap.removed if gap else None
     verdict, state, reason = _verdict(task, effect, gap, control, by.get(ALIKE))
     slow, remedied = map(format_time, of_ratio(effect.b_value_s or 0.0, effect.a_value_s or 0.0, effect.ratio))
-    times = f"{ratio_words(effect.ratio, effect.interval)} the time: {slow} against {remedied}"
+    times = f"{ratio_words(effect.ratio, effect.interval)} the time: {slow} vs {remedied}"
     evidence = [f"without '{task.remedy}' it takes {times}, {effect.launches} pairs"]
     if removed:
         share = share_words(removed.value, removed.interval)

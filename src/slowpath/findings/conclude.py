@@ -143,7 +143,7 @@ Group = Literal["fault", "proven", "suspicion", "untried", "property", "apart"]
 WORDS: Mapping[Group, str] = {
     "fault": "fault",
     "proven": "proven opportunity",
-    "suspicion": "suspicion",
+    "suspicion": "possible fault",
     "untried": "untried opportunity",
     "property": "property",
 }
@@ -318,18 +318,17 @@ class Tally:
     def still_open(self) -> str | None:
         """What could not be decided; None: nothing was left open."""
         parts = [self._slow_launches] if self._slow_launches else []
-        helps = f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})"
+        untried = f"{_counted(len(self.candidates), 'untried change')} that may help ({_codes(self.candidates)})"
         if self.undecided:
             parts.append(f"{self._hidden}; {self._needed}")
         if self.run.is_check and self.unnamed:
             first = self.unnamed[0].text.rstrip(".")
             parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
         if self.suspicions:
-            are = "is a fault" if len(self.suspicions) == 1 else "are faults"
             first = self.suspicions[0].text.rstrip(".")
-            parts.append(f"whether {_codes(self.suspicions)} {are}: {first}")
+            parts.append(f"{_counted(len(self.suspicions), 'possible fault')} ({_codes(self.suspicions)}): {first}")
         if self.run.is_check and self.candidates:
-            parts.append(helps)
+            parts.append(untried)
         return f"Undecided: {'; '.join(parts)}." if parts else None
 
     @property
@@ -692,8 +691,7 @@ def _undecided_line(contrasts: Sequence[ContrastResult]) -> Line:
         rest = f"; {missing} more could not be measured" if missing else ""
         text = f"{group}: no difference {least} in {same} of {same} contrasts{rest}."
         return Line(level="ok", text=text, contrast=None)
-    word = "not measured" if missing == total else "undecided"
-    return Line(level="info", text=f"{group}: {word}; {_words(counts)} of {total} contrasts.", contrast=None)
+    return Line(level="info", text=f"{group}: {_words(counts)} (of {total} contrasts).", contrast=None)
 
 
 def _counts(contrasts: Sequence[ContrastResult]) -> Counter[str]:
@@ -717,7 +715,7 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
         return Line(level="warning", text=text, contrast=decided[0].id)
     if not (measured := total - counts["not measured"]):
         return Line(level="info", text=f"{group}: not measured, so false alarms are not ruled out.", contrast=None)
-    text = f"{group}: no false alarm in {measured} comparisons of a cell with itself ({_words(counts)})."
+    text = f"{group}: no false alarm in {measured} comparison{_s(measured)} of a cell with itself ({_words(counts)})."
     return Line(level="ok", text=text, contrast=None)
 
 

@@ -76,7 +76,7 @@ def removed_ratio(share: float, interval: Interval, gap_s: float | None = None) 
     return RemovedRatio(value=min(1.0, share), interval=(min(1.0, interval[0]), interval[1]), beyond_s=beyond_s)
 
 
-UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
+UNTRIED = "no remedy was tried; run slowpath diagnose"
 _OWN = ("environment",)
 _NO_LAW = "too few points to fit a law: measure 5 or more lengths of the message or the allocation"
 

@@ -463,7 +463,7 @@ Witness = Callable[[Facts, Observation], Support]
 
 def no_witness(_: Facts, __: Observation) -> Support:
     """Return no support: nothing that is recorded can confirm this cause."""
-    return Support("missing", "no witness of this cause is recorded")
+    return Support("missing", "nothing recorded besides times confirms this cause")
 
 
 def nothing(_: Facts) -> Sequence[Observation]:

@@ -159,7 +159,9 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     low, high = bracket.above - NEAR_BYTES, bracket.up_to + NEAR_BYTES
     table = tuple(protocol_limits(facts.run, seen.place.mpi, seen.place.environment, low, high))
     if not table:
-        return Support("missing", "no table of the library has the switch; slowpath diagnose moves variables near it")
+        return Support(
+            "missing", "the library's tables don't list this switch; slowpath diagnose tries variables near it"
+        )
     width = bracket.up_to - bracket.above
     if width > EXACT_BYTES:
         return Support("missing", f"the switch is known to {width:.0f} bytes only", table)

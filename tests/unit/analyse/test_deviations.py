@@ -98,7 +98,7 @@ def test_a_limit_is_named_only_where_shorter_messages_would_show_the_cost() -> N
     draw = random.Random(1)
     groups = shared(_judged(draw, lambda t: 30e-6 if int(t.get("message_bytes", "0")) >= 16384 else 0.0))
     assert any((c.relation, c.value, c.beyond) == ("from", "16384", "8192") for c in groups[0].conditions)
-    assert "of 16 KiB and more (not 8 KiB)" in groups[0].text
+    assert "of at least 16 KiB (not 8 KiB)" in groups[0].text
     everywhere = shared(_judged(draw, lambda t: 5e-6 if t["experiment"] == "p2p" else 0.0))
     assert not any(c.relation == "from" for c in everywhere[0].conditions)
 

@@ -130,9 +130,9 @@ def test_what_the_slower_cells_share_is_one_sentence() -> None:
 
     found = compare(run("a", 1), run("b", 2, 1.5), 0.03)
     (sentence,) = found.shared
-    assert "of 64 KiB and more" in sentence
+    assert "of at least 64 KiB" in sentence
     assert "longer than in A (1.5x)" in sentence
-    assert "all 7 such cells, none of 13 others" in sentence
+    assert "in all 7 such cells, and in none of 13 others" in sentence
     assert sentence.split("(")[0].split()[0] in render_comparison_brief(found)
 
 

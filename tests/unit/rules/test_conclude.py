@@ -39,7 +39,7 @@ def test_the_users_own_loss_speaks_before_a_larger_one_that_nobody_chose() -> No
 def test_undecided_is_never_called_no_difference() -> None:
     answer = line(contrast("x", 1.1, "undecided"), contrast("y", 1.0, "same"))
     assert answer.level == "info"
-    assert "undecided; 1 same, 1 undecided of 2" in answer.text
+    assert "1 same, 1 undecided (of 2 contrasts)" in answer.text
 
 
 def test_a_control_that_differs_is_a_warning_about_the_machine() -> None:
@@ -98,7 +98,7 @@ def test_a_healthy_machine_gets_one_line() -> None:
     assert verdict.answer == "Nothing is wrong on n1, mpich 5.0.2, 2026-01-31: no fault in 1 question."
     assert (verdict.slow_paths, verdict.actions, verdict.state) == (0, [], "clear")
     assert verdict.properties == 1
-    assert verdict.still_open == "Undecided: whether 1 change would help (SP008)."
+    assert verdict.still_open == "Undecided: 1 untried change that may help (SP008)."
 
 
 def test_faults_come_before_what_is_proven_and_properties_that_a_trial_removed_are_opportunities() -> None:
@@ -162,7 +162,7 @@ def test_a_small_effect_without_cause_or_remedy_is_no_fault() -> None:
     small = a_finding("SP009", ratio=1.06, interval=(1.04, 1.08), contrasts=[])
     verdict = conclude([contrast("x", 1.0, "same")], [small], CHECK).verdict
     assert (verdict.faults, verdict.actions) == (0, [])
-    assert verdict.still_open == "Undecided: whether SP009 is a fault: The first message takes 2.0 times as long."
+    assert verdict.still_open == "Undecided: 1 possible fault (SP009): The first message takes 2.0 times as long."
     stalls = a_finding("SP010", ratio=3.0, interval=(2.5, 3.5), needs_cause=True, contrasts=[])
     assert conclude([], [stalls], CHECK).verdict.faults == 0
     assert conclude([], [replace(stalls, status="explained")], CHECK).verdict.faults == 1

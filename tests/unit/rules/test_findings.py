@@ -85,7 +85,7 @@ def test_a_switch_has_no_cause_until_a_variable_was_moved() -> None:
     fine_switch(run)
     seen = only(run)
     assert (seen.rule, seen.status, seen.cause) == ("SP013", "observed", None)
-    assert "slowpath diagnose moves variables near it" in seen.legs.explained.text
+    assert "slowpath diagnose tries variables near it" in seen.legs.explained.text
 
 
 def test_one_cause_is_one_finding() -> None:
