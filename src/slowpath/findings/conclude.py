@@ -124,7 +124,6 @@ def _possible_loss(contrast: ContrastResult) -> float | None:
 
 
 def _may_lose(contrast: ContrastResult) -> bool:
-    """Whether its interval leaves room for a clear loss of the user's."""
     return (_possible_loss(contrast) or math.inf) >= CLEAR_RATIO
 
 
@@ -310,7 +309,6 @@ class Tally:
 
     @property
     def _slow_launches(self) -> str | None:
-        """Slow launches, where nothing is named that may have made them slow."""
         is_named = self.faults or self.opportunities or self.run.wrong_place
         return None if is_named else self.run.slow_launches
 
@@ -383,7 +381,6 @@ class Tally:
 
     @property
     def _share(self) -> str:
-        """`9 of 12 cells measured`; empty where all were, or the run is not known."""
         run = self.run
         return f"{run.measured} of {run.cells} cells measured" if run.measured < run.cells else ""
 
@@ -434,7 +431,6 @@ def _is_sure(finding: Finding) -> bool:
 
 
 def _codes(findings: Sequence[Finding]) -> str:
-    """`2 SP008, SP009`."""
     counts = Counter(finding.rule for finding in findings)
     return ", ".join(f"{number} {code}" if number > 1 else code for code, number in counts.items())
 
@@ -444,7 +440,6 @@ def _questions(number: int) -> str:
 
 
 def _counted(number: int, word: str) -> str:
-    """`1 property`, `2 properties`."""
     if number == 1:
         return f"1 {word}"
     return f"{number} {word[:-1]}ies" if word.endswith("y") else f"{number} {word}s"
@@ -455,7 +450,6 @@ def _s(number: int) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """`40 s`, `3 min`, `2 h`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600)} h"
@@ -551,10 +545,7 @@ def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult
 
 
 def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) -> list[str]:
-    """What to do, one sentence each: what is proven before what costs more and may not help, faults before the rest.
-
-    A check-up names nothing else. A campaign that asks a question of its own has the answers named, proven or not.
-    """
+    """What to do, one sentence each, faults and proven remedies first; a check-up names only these."""
     said = []
     for first, *others in _lines_of(tally):
         helps = "helps" if _is_proven(first) else "may help"
@@ -621,7 +612,6 @@ def _names(finding: Finding, contrast: ContrastResult) -> bool:
 
 
 def _with_remedy(contrast: ContrastResult, offer: Offer) -> ContrastResult:
-    """The line that moves the user to the faster side, when the gain is clear."""
     if contrast.verdict not in DECIDED or not _is_clear(contrast):
         return contrast
     return replace(contrast, remedy=offer.a if contrast.verdict == "slower" else offer.b)
@@ -695,7 +685,6 @@ def _undecided_line(contrasts: Sequence[ContrastResult]) -> Line:
 
 
 def _counts(contrasts: Sequence[ContrastResult]) -> Counter[str]:
-    """Of a question that no contrast decided, in the order of the words."""
     by_verdict = Counter(contrast.verdict or "not measured" for contrast in contrasts)
     return Counter({word: by_verdict[word] for word in ("same", "undecided", "not measured")})
 
@@ -787,10 +776,7 @@ def _on(finding: Finding, cells: Cells) -> str:
 
 
 def _scope(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) -> str:
-    """` for messages >= 1 MiB`: from the least length on at which, and beyond which, every contrast was decided so.
-
-    Empty where fewer than two lengths were decided: one length is no limit.
-    """
+    """` for messages >= 1 MiB`: from here on every contrast was decided so; empty where fewer than two lengths were."""
     own = set(finding.contrasts)
     mine = [contrast for contrast in contrasts if contrast.id in own and contrast.metric == finding.metric]
     kinds = {_kind(contrast) for contrast in mine}

@@ -302,7 +302,6 @@ def allowed(ranks: Sequence[RankPlace]) -> Processors | None:
 
 
 def _is_crowded(ranks: Sequence[RankPlace]) -> bool:
-    """Whether the ranks of a node have fewer processors than there are of them."""
     by_host: dict[str, list[frozenset[int]]] = {}
     for rank in ranks:
         by_host.setdefault(rank.host, []).append(parse_cpu_list(rank.cpus_allowed))

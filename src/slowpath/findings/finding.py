@@ -192,7 +192,6 @@ def _observed(seen: Observation) -> list[str]:
 
 
 def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
-    """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
     if support.state == "shown" and support.covers is not None and support.covers < LEAST_COVERED:
         part = f"only partly explained: {support.text}, which covers {support.covers:.2%} of the extra time"

@@ -76,7 +76,6 @@ def _grouped(cells: Sequence[CellResult], roles: Roles) -> list[list[CellResult]
 
 
 def _series(cells: Sequence[CellResult]) -> Iterator[tuple[str, str]]:
-    """Metrics in seconds and their phases, each once."""
     pairs = [
         (metric, str(phase))
         for cell in cells

@@ -229,7 +229,6 @@ def _waited(slow_witness: RoleWitness | None, other: RoleWitness | None, kinds: 
 
 
 def _calls_that_wait(witness: RoleWitness | None) -> float:
-    """For each operation; 0 where nothing was counted."""
     counted = (witness.calls if witness else None) or {}
     return sum(counted[name].calls_per_op for name in _WAITS if name in counted)
 
