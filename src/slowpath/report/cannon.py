@@ -616,25 +616,36 @@ def cannon_section(results: Results) -> Section | None:
     """Return the section, or None in a run without cells of the experiment cannon."""
     if results.cannon is None:
         return None
-    blocks: list[Block] = []
-    if over_ranks := scaling_figures(results.cannon.scaling):
-        blocks += [Heading("Over the number of ranks"), Text(scaling_note(results.cannon.scaling), "sub")]
-        blocks.append(Group("panels", over_ranks))
-    blocks += [kernels_table(kernels) for kernels in results.cannon.kernels]
+    over_ranks, answering = scaling_figures(results.cannon.scaling), _answering(results.cannon.groups)
+    first: list[Block] = [*over_ranks[:1]]
+    folded: list[Block] = []
+    if over_ranks:
+        note = Text(scaling_note(results.cannon.scaling), "sub")
+        folded.append(Fold("Over the number of ranks", [note, Group("panels", over_ranks[1:])]))
+    folded += [kernels_table(kernels) for kernels in results.cannon.kernels]
     room = _MOST_INTERVALS
     for group in results.cannon.groups:
         occurring = {part for variant in group.variants for point in variant.points for part in point.parts_s}
         key = [(style, f"{part}: {words}") for part, (words, style) in PARTS.items() if part in occurring]
         advice = group.advice or f"{fmt.MISSING} no advice: {group.advice_reason}"
-        blocks += [Heading(group.label), Text(advice, "advice"), Facts(_facts(group)), _best_table(group)]
-        blocks += [table for table in (critical_table(group), computation_table(group)) if table.rows]
-        if curves := curve_figures(group):
-            blocks += [Heading("Over the order of the matrices"), Group("panels", curves)]
+        answer: list[Block] = [Heading(group.label), Text(advice, "advice"), _best_table(group)]
+        curves = curve_figures(group)
+        if group is answering:
+            first = [*answer, *(first or curves[:1])]
+        rest: list[Block] = [Facts(_facts(group))] if group is answering else [*answer[1:], Facts(_facts(group))]
+        rest += [table for table in (critical_table(group), computation_table(group)) if table.rows]
+        if left := [curve for curve in curves if curve not in first]:
+            rest += [Heading("Over the order of the matrices"), Group("panels", left)]
         parts = [part_figure(group, n) for n in shown_orders(group)]
-        blocks += [Rows(f.title, f.caption, f.x, f.rows, f.table, key) for f in parts]
+        rest += [Rows(f.title, f.caption, f.x, f.rows, f.table, key) for f in parts]
         added, room = _timeline_blocks(group, key, room)
-        blocks += added
-    return Section("cannon", "Cannon's algorithm", "Cannon", blocks, _LEAD)
+        folded.append(Fold(f"Curves, parts and timelines: {group.label}", [*rest, *added]))
+    return Section("cannon", "Cannon's algorithm", "Cannon", [*first, *folded], _LEAD)
+
+
+def _answering(groups: Sequence[CannonGroup]) -> CannonGroup:
+    """Return the first group that has an advice; the first of all where none has."""
+    return next((group for group in groups if group.advice), groups[0])
 
 
 def _timeline_blocks(group: CannonGroup, key: Sequence[tuple[str, str]], room: int) -> tuple[list[Block], int]:
@@ -703,7 +714,7 @@ def _best_table(group: CannonGroup) -> Table:
     across: Mapping[int, CannonBest] = {best.n: best for best in group.best_across_nodes}
     rows = [[str(best.n), *_winner(best), *_winner(across.get(best.n))] for best in group.best]
     head = ["n", "Best", "Tied with it", "Best across nodes", "Tied with it"]
-    return Table("", head, rows, "The best variant for each n")
+    return Table("The best variant for each n", head, rows)
 
 
 def _winner(best: CannonBest | None) -> tuple[str, str]:
@@ -731,14 +742,11 @@ def cannon_lines(results: Results) -> list[str]:
 
 
 def cannon_answers(results: Results) -> list[str]:
-    """Return which style to take, from which n on the reference exposes little, and how the best style scales.
-
-    Of the first group that has an advice, the first of all where none has.
-    """
+    """Return which style to take, from which n on the reference exposes little, and how the best style scales."""
     if results.cannon is None:
         return []
     groups = results.cannon.groups
-    group = next((group for group in groups if group.advice), groups[0])
+    group = _answering(groups)
     where = f" On {fmt.plural(group.ranks, 'rank')}:" if len({each.ranks for each in groups}) > 1 else ""
     style = group.advice or f"No style is advised: {group.advice_reason}."
     return [f"{where} {style}".strip(), *critical_answer(group), *scaling_answer(results.cannon.scaling)]
