@@ -714,7 +714,7 @@ def _best_table(group: CannonGroup) -> Table:
     across: Mapping[int, CannonBest] = {best.n: best for best in group.best_across_nodes}
     rows = [[str(best.n), *_winner(best), *_winner(across.get(best.n))] for best in group.best]
     head = ["n", "Best", "Tied with it", "Best across nodes", "Tied with it"]
-    return Table("The best variant for each n", head, rows)
+    return Table("The best variant for each n", head, rows, wide=True)
 
 
 def _winner(best: CannonBest | None) -> tuple[str, str]:
@@ -750,6 +750,22 @@ def cannon_answers(results: Results) -> list[str]:
     where = f" On {fmt.plural(group.ranks, 'rank')}:" if len({each.ranks for each in groups}) > 1 else ""
     style = group.advice or f"No style is advised: {group.advice_reason}."
     return [f"{where} {style}".strip(), *critical_answer(group), *scaling_answer(results.cannon.scaling)]
+
+
+def cannon_table(results: Results) -> list[str]:
+    """Return the best style for each n of the answering group, and its time next to that of the reference."""
+    if results.cannon is None:
+        return []
+    group = _answering(results.cannon.groups)
+    rows: list[tuple[str, ...]] = [("n", "best style", "time", f"{group.reference}", "speed-up")]
+    for best in group.best[-8:]:
+        of = {name: next((point for point in points(group, name) if point.n == best.n), None)
+              for name in (best.variant or "", group.reference)}  # fmt: skip
+        fastest, reference = of.values() if len(of) > 1 else (of[group.reference],) * 2
+        times = [_quantity(point.multiply_s if point else None, "", "s").text for point in (fastest, reference)]
+        gain = _quantity(fastest.speed_up if fastest else None, "", "×").text
+        rows.append((str(best.n), best.variant or f"none: {best.reason}", *times, gain))
+    return fmt.aligned(rows, len(rows[0])) if group.best else []
 
 
 def distribution_lines(results: Results) -> list[str]:

@@ -401,6 +401,17 @@ def _kernel(row: DesignRow) -> list[tuple[str, ...]]:
     return [("  of it in the kernel", "-", "-", f"{each_s / NANOSECOND:.3g}", "-", "-")]
 
 
+def put_table(results: Results) -> list[str]:
+    """Return what is on the first screen: the earlier study's designs, today and then, and the libraries."""
+    rows = [row for row in study_rows(results) if is_first(row)]
+    return _lines([STUDY_HEAD, *map(_study_row, rows)]) if rows else []
+
+
+def is_first(row: StudyRow) -> bool:
+    """Whether a row is one of the earlier study's, or a library's put of a predefined datatype."""
+    return row.then is not None or (row.rate_per_s is not None and "vector" not in row.variant)
+
+
 def put_answers(results: Results) -> list[str]:
     """Return what a put costs in each library, and the leanest layer next to it; [] without puts to compare."""
     if results.put is None or not results.put.conditions:
@@ -536,23 +547,27 @@ def put_section(results: Results) -> Section | None:
 
 def _study_blocks(results: Results) -> list[Block]:
     """Return the earlier study's table, today and then."""
-    rows = []
+    rows: list[list[str]] = []
+    more: list[list[str]] = []
     for row in study_rows(results):
         launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
         missing = f"{fmt.MISSING} {row.reason}" if row.reason else fmt.MISSING
         count = missing if row.instructions is None else count_words(row.instructions)
         rate = missing if row.rate_per_s is None else scaled(row.rate_per_s, row.rate_interval, MILLION).text
         then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:.2f}"] if row.then else [fmt.MISSING] * 2
-        rows.append([row.name, f"{row.measured_as}{launches}", count, rate, *then])
+        (rows if is_first(row) else more).append([row.name, f"{row.measured_as}{launches}", count, rate, *then])
     if not rows:
         return []
     lead = "Four designs of a put, as reference layers of this run and as an earlier study reported them; then the "
     lead += f"libraries as they are. Then: {WHAT_IT_IS}; {SOURCE}. How far the designs lie from each other compares; "
     return [
         Table("The study's table", _STUDY_HEAD, rows, wide=True),
-        Text(f"{lead}the rates do not. The table is also in put-table.csv and put-table.md.", "lead"),
-        Facts([(variant.design, variant.meaning) for variant in STUDY]),
-    ]
+        Fold("What the rows are, vectors, and what is missing", [
+            Text(f"{lead}the rates do not. The table is also in put-table.csv and put-table.md.", "lead"),
+            Facts([(variant.design, variant.meaning) for variant in STUDY]),
+            *([Table("", _STUDY_HEAD, more, wide=True)] if more else []),
+        ]),
+    ]  # fmt: skip
 
 
 def _numbers(row: DesignRow, with_kind: bool, with_kind_of_ratio: bool) -> list[Shown]:

@@ -104,7 +104,7 @@ def _page(results: Results, most: int) -> Page:
         [warning for warning in warnings if warning],
         place(results),
         run_numbers(results),
-        [] if findings or not lines else [Lines(lines)],
+        [] if findings or not lines else [Fold("Every question", [Lines(lines)])] if answers else [Lines(lines)],
     )
 
 

@@ -44,6 +44,7 @@ def render_brief(results: Results) -> str:
     verdict = results.verdict
     measured = [*answers_of(results), *libraries_answer(results)]
     tables = _tables(results) if verdict.state == "nothing asked" else []
+    numbers = wrapped([line for view in views_of(results) for line in view.table(results)]) if measured else ""
     if measured and sum(table.count("\n") + 1 for table in tables) > SCREEN:
         tables, measured = [], [*measured, "The tables: --full."]
     warnings = [line.text for line in verdict.lines if line.level == "warning"]
@@ -58,7 +59,7 @@ def render_brief(results: Results) -> str:
     report = str(PurePath(results.run.folder) / "report.html") if results.run.folder else None
     brief = Brief.of(verdict, report, notes=[note for note in notes if note], measured=measured)
     lines = "\n".join(line.translate(_PLAIN) for line in brief.lines(WIDTH))
-    return "\n\n".join(part for part in (*tables, lines) if part) + "\n"
+    return "\n\n".join(part for part in (*tables, "" if tables else numbers, lines) if part) + "\n"
 
 
 @cleaned

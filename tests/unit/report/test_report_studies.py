@@ -48,6 +48,9 @@ def test_a_study_answers_its_question_within_the_verdict(results: Results, puts:
     assert "Take shared_direct from n = 256 on: it is 1.90 [1.80, 2.00] times as fast as" in shown["cannon"]
     assert "exposes less than half of its time from n = 360 on" in shown["cannon"]
     assert all(html.escape(answer) in render_html(cannon) for answer in answers_of(cannon))
+    assert "small args" in shown["put"]  # the earlier study's designs, today and then
+    assert "256 shared_direct" in shown["cannon"]  # the best style for each n, with both times
+    assert all(len(view.table(run)) <= 9 for run in (puts, cannon) for view in views_of(run))
     assert answers_of(results) == []  # of several experiments: a check-up asks what is slow, and no study's question
 
 
