@@ -40,7 +40,7 @@ from slowpath.cli.options import EFFECT
     type=EFFECT,
     default="1%",
     show_default=True,
-    help="With --compare: a larger rise of the instructions per call counts as more.",
+    help="With --compare: by how much the instructions per call may rise.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout; the program's stdout goes to stderr.")
 @click.argument("command_words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
@@ -56,9 +56,9 @@ def count_command(
 ) -> int:
     """Count the instructions of each call of a function in any program.
 
-    Before the launcher or after it: slowpath count ... -- mpiexec -n 2 ./app shows every process, mpiexec -n 2
-    slowpath count ... -- ./app lets each process show itself. Each call is stepped through, instruction by
-    instruction: exact, without privileges or hardware counters, and slow for the calls that are counted only.
+    Put it before the launcher or after it: slowpath count ... -- mpiexec -n 2 ./app shows every process, mpiexec -n 2
+    slowpath count ... -- ./app lets each process show itself. It steps through each call, instruction by instruction,
+    which is exact, needs no privileges or hardware counters, and slows only the calls that are counted.
 
     With --compare, each process is judged by its calls' median and mean: docs/how-to/count.md has a recipe that
     finds the commit of a library which made a call more expensive.

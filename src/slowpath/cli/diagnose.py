@@ -85,11 +85,11 @@ def diagnose_command(
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
-    Your own settings and processors are compared with a clean state. Then a survey measures a panel of MPI calls and
-    compares each with healthy runs. The rest of the budget follows the evidence: limits are refined to the byte,
-    remedies are tried in interleaved pairs.
-    With --only, the survey covers that question alone, and the whole budget goes there.
-    With --for, it covers the calls, lengths and memory of a watched program, and what costs that program most is first.
+    Compares your own settings and processors with a clean state. Then measures a panel of MPI calls, the survey, and
+    compares each with healthy runs. Spends the rest of the budget where the survey found something: it refines limits
+    to the byte and tries remedies in interleaved pairs.
+    With --only, the survey covers that question alone, with the whole budget.
+    With --for, it covers the calls, lengths and memory of a watched program; what costs that program most comes first.
     """
     begun_s = time.monotonic()
     from slowpath.cli.options import exit_code_of

@@ -107,7 +107,7 @@ def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: b
     RUN is a run folder or a results.json: slowpath run numbers has all tables. A table for each collective, MPI,
     environment, placement and setting. The first columns are OSU's, so that programs which read OSU's tables read
     these; then the value's interval and, where rows differ in it, the number of launches. The head of each table says
-    what its numbers are. What a run lacks stands in one line on stderr.
+    what its numbers are. One line on stderr names what the run lacks.
     """
     import json
 

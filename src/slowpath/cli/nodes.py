@@ -24,7 +24,7 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
     "--fail-above",
     type=click.FloatRange(1.0),
     metavar="RATIO",
-    help="Exit with 1 if a node or link is slower by RATIO at least, such as 1.2, or if a node does not answer.",
+    help="Exit with 1 if a node or link is at least RATIO (such as 1.2) times slower, or a node does not answer.",
 )
 @click.option(
     "--write-exclude",
@@ -54,9 +54,9 @@ def nodes_command(
 ) -> int:
     """Find the slow node or link of an allocation.
 
-    Each node is measured by itself (clock rate, processors, memory, the kernel's copy), then all along rings in which
-    each node talks to up to 16 others, at the same time. What is suspicious is measured again, pairs alone. The cost
-    grows with the number of nodes, not with that of their pairs: 1,000 nodes take minutes.
+    Measures each node alone (clock rate, processors, memory, the kernel's copy), then all nodes at the same time in
+    rings, in which each node talks to up to 16 others. Measures suspicious pairs again, one at a time. The cost grows
+    with the number of nodes, not of pairs: 1,000 nodes take minutes.
 
     Exit codes: 0 measured, 1 beyond --fail-above, 2 wrong usage, 4 nothing could be compared, 130 interrupted; the
     same command with --out continues.

@@ -155,7 +155,7 @@ def quiet_option() -> Decorator:
 
 def cell_timeout_option() -> Decorator:
     """Return the option --cell-timeout, in seconds."""
-    words = "Ends a launch without progress."
+    words = "End a launch that makes no progress for so long."
     return click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help=words)
 
 

@@ -50,14 +50,19 @@ class RerunOptions:
 @grouped(
     "what",
     RemedyOptions,
-    click.option("--remedy", multiple=True, metavar="NAME", help="May be repeated; or all that the findings suggest."),
+    click.option(
+        "--remedy",
+        multiple=True,
+        metavar="NAME",
+        help="Remedy to try (repeatable); else all that the findings suggest.",
+    ),
     click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="Your own settings, tried together."),
     click.option("--unset", multiple=True, metavar="NAME", help="Variable to unset, together with --try."),
 )
 @grouped(
     "how",
     RerunOptions,
-    click.option("--budget", type=DURATION, default="10m", show_default=True, help="Time of all reruns."),
+    click.option("--budget", type=DURATION, default="10m", show_default=True, help="Time limit of all reruns."),
     click.option(
         "--minimum-effect", type=EFFECT, default="1%", show_default=True, help="Smallest difference that counts."
     ),
@@ -77,8 +82,8 @@ def prove_command(
     """Rerun a watched program to prove which remedies help.
 
     WATCH is a folder of slowpath watch. Reruns are unwatched and come in blocks of three in random order: unchanged,
-    with a variable that nothing reads (the control), and with the remedy. The intervals hold whenever the runs stop.
-    Repeat the command to continue a proof that the budget left undecided.
+    with a variable that nothing reads (the control), and with the remedy. The intervals are valid whenever the runs
+    stop. Repeat the command to continue a proof that the budget left undecided.
 
     Exit codes: 0 a remedy is proven; 1 none helps: no effect, slower, not applied, or the run fails or prints something
     else with it; 2 wrong usage; 3 undecided; 4 the program fails as it is, its exit code was lost,

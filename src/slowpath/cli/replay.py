@@ -38,8 +38,9 @@ def replay_command(
     """Measure messages like those of a watched program, to price its slow paths.
 
     WATCH is a folder of slowpath watch. Messages of each kind that take at least 1 % of the run are measured in cells
-    of the engine, in interleaved launches of 2 ranks under the program's MPI. What the program's own take beyond that
-    is excess. The cost is shown first. The runs are kept in WATCH/prices, and the watch's report is rebuilt.
+    of the engine, in interleaved launches of 2 ranks under the program's MPI. What the program's own messages take
+    beyond that is their extra time. The cost is shown first. The runs stay in WATCH/prices, and the watch's report is
+    rebuilt.
     """
     from slowpath.core.campaign import campaign_toml
     from slowpath.watch.replay import measured, missing, prepared_for

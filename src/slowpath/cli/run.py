@@ -26,7 +26,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 
 @click.command("run", epilog=EPILOG)
 @click.argument("campaign", required=False)
-@click.option("--ranks", type=RANKS, help="MPI ranks, in place of the campaign's; several: 1,2,4.")
+@click.option("--ranks", type=RANKS, help="MPI ranks instead of the campaign's: 4, or several as 1,2,4.")
 @click.option(
     "--mpi",
     help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda; several with commas, "
@@ -34,7 +34,11 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/CAMPAIGN-DATE]")
 @click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.")
-@click.option("--seed", type=click.IntRange(0, 2**48 - 1), help="Seed of another run, to repeat its order.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**48 - 1),
+    help="Order of the launches: the seed of another run repeats its order.",
+)
 @click.option("--budget", type=DURATION, help="Time limit of the run (90s, 10m, 1h); reduces the rounds.")
 @cell_timeout_option()
 @click.option(
@@ -87,12 +91,11 @@ def run_command(
     """Measure a campaign on this machine and report what is slow.
 
     CAMPAIGN is the name of a shipped campaign (see --list; default: checkup) or a TOML file. --dry-run shows its cells
-    and parameters, what it costs and where its file is. Inside an allocation of a batch system the run uses that
-    allocation. The run folder keeps everything that was measured.
+    and parameters, what it costs and where its file is. In an allocation of a batch system, the run uses that
+    allocation. The run folder keeps all measurements.
 
-    --resume keeps the finished launches of a run and starts the others with the same MPIs and engines, which are
-    searched on this machine again. A run that another process is measuring is refused, and so is a folder that chooses
-    which programs run, unless --trust is given.
+    --resume keeps the finished launches of a run and starts the others, with the same MPIs and engines. It refuses a
+    run that another process is measuring and, without --trust, a folder that chooses which programs run.
     """
     from slowpath.cli.options import exit_code_of, show
     from slowpath.report.write import rebuild

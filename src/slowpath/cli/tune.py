@@ -56,9 +56,9 @@ def tune_command(
     """Find the fastest algorithm of each collective and write the files that select it.
 
     Measures each collective at each length with every algorithm that the library can select, and built from other
-    calls. Proves the best in separate launches, and verifies the files as a whole in further launches: after a barrier,
-    back to back, and with late ranks. Promises the least of the three; where that is no gain, the library's choice
-    stays. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and tuning.json for libslowpath-coll.so, and
+    calls. Proves the best in separate launches. Verifies all files together in further launches: after a barrier, back
+    to back, and with late ranks. Promises the smallest gain of the three; without a gain, the library's choice stays.
+    Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and tuning.json for libslowpath-coll.so, and
     prints the lines to copy.
     """
     from slowpath.diagnose.tune.cells import Shares, load, save

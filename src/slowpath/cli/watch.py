@@ -50,11 +50,14 @@ if TYPE_CHECKING:
     help="libslowpath-watch.so to preload.  [default: that of this version, compiled if necessary]",
 )
 @click.option("--full", is_flag=True, help="Print everything that is known, not only what fits a screen.")
-@click.option("--live", is_flag=True, help="Print every few seconds where its time goes; if nothing moves, who waits.")
+@click.option(
+    "--live", is_flag=True, help="Print every few seconds where the time goes, or who waits if nothing moves."
+)
 @click.option(
     "--measure/--no-measure",
     default=True,
-    help="Measure such messages afterwards, for 20 s at most, where they take a fifth of the run.  [default: measure]",
+    help="Afterwards measure messages like the program's, if they take a fifth of the run, for at most 20 s.  "
+    "[default: measure]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
 @click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)

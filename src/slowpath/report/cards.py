@@ -187,11 +187,11 @@ def copied(remedy: RemedyResult) -> list[Copied]:
 
 
 def removed_words(remedy: RemedyResult) -> str | None:
-    """Return the share of the excess that a remedy removed, or None."""
+    """Return the share of the gap that a remedy removed, or None."""
     removed = remedy.removed_ratio
     if not removed:
         return None
-    return f"{share_words(removed.value, removed.interval)} of the excess{more_words(removed.beyond_s)}"
+    return f"{share_words(removed.value, removed.interval)} of the gap{more_words(removed.beyond_s)}"
 
 
 def side_effects(remedy: RemedyResult) -> list[str]:

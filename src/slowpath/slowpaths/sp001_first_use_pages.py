@@ -215,7 +215,6 @@ def _both_first(slowdown: Slowdown, metric: str) -> bool:
 
 
 def _buffer(cell: CellResult) -> str:
-    """`a fresh 1 GiB + 1 B buffer`."""
     return f"a fresh {buffer_words(cell)} buffer".replace("  ", " ")
 
 

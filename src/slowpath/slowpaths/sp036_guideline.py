@@ -62,7 +62,6 @@ def violations(facts: Facts) -> Iterator[Violation]:
 
 
 def _worth(lengths: Mapping[int, Slowdown], left: set[int]) -> float:
-    """Lengths that a way serves, by what it saves there, in logarithms."""
     return sum(math.log(slowdown.ratio.value) for length, slowdown in lengths.items() if length in left)
 
 
@@ -169,7 +168,6 @@ def _observation(facts: Facts, violation: Violation) -> Observation:
 
 
 def _where(violation: Violation) -> str:
-    """`64 KiB to 1 MiB on 4 ranks`."""
     spans = [" to ".join(dict.fromkeys(format_bytes(end) for end in ends)) for ends in violation.ranges]
     ranks = f"on {violation.ranks} ranks" if violation.ranks else ""
     return f"{' and '.join(spans)} {ranks}".strip()

@@ -87,7 +87,6 @@ def _computed_s(rank: RankShare) -> float:
 
 
 def _change(crowd: Crowd, online: int, on_host: int) -> str:
-    """Args: online, on_host: processors and ranks of its host."""
     ranks, count, named = len(crowd.ranks), len(crowd.processors), format_cpu_list(sorted(crowd.processors))
     yields = f"or let ranks that wait yield ({PROVE})"
     if on_host <= online:
