@@ -48,7 +48,7 @@ class RerunOptions:
 @click.command("prove", epilog="Example: slowpath prove slowpath-watches/lmp-20260131-120000 --remedy huge-pages")
 @click.argument("watch", type=click.Path(path_type=Path, file_okay=False))
 @grouped(
-    "what",
+    "chosen",
     RemedyOptions,
     click.option(
         "--remedy",
