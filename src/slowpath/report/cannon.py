@@ -757,7 +757,7 @@ def cannon_table(results: Results) -> list[str]:
     if results.cannon is None:
         return []
     group = _answering(results.cannon.groups)
-    rows: list[tuple[str, ...]] = [("n", "best style", "time", f"{group.reference}", "speed-up")]
+    rows: list[tuple[str, ...]] = [("n", "fastest", "time", f"{group.reference}", "speed-up")]
     for best in group.best[-8:]:
         of = {name: next((point for point in points(group, name) if point.n == best.n), None)
               for name in (best.variant or "", group.reference)}  # fmt: skip
