@@ -36,8 +36,8 @@
 #pragma weak MPI_File_read_ordered
 #pragma weak MPI_File_seek_shared
 #endif
-#pragma weak MPI_Info_get_string
-#pragma weak MPI_Comm_idup_with_info
+extern "C" int MPI_Info_get_string(MPI_Info, const char*, int*, char*, int*) __attribute__((weak));
+extern "C" int MPI_Comm_idup_with_info(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*) __attribute__((weak));
 #ifdef SLOWPATH_HAVE_MPI_SESSIONS
 #pragma weak MPI_Session_init
 #pragma weak MPI_Session_finalize
@@ -88,7 +88,8 @@ std::vector<Row> communicators() {
         makes("comm_idup", STEP(MPI_Comm_idup(s.world, &s.made, REQUESTS), wait(s))),
         makes("comm_dup_with_info", STEP(MPI_Comm_dup_with_info(s.world, MPI_INFO_NULL, &s.made))),
         makes("comm_idup_with_info",
-              STEP(MPI_Comm_idup_with_info(s.world, MPI_INFO_NULL, &s.made, REQUESTS), wait(s))),
+              STEP(MPI_Comm_idup_with_info(s.world, MPI_INFO_NULL, &s.made, REQUESTS), wait(s)))
+            .where([] { return mpi::is_there(&MPI_Comm_idup_with_info); }),
         makes("comm_split", STEP(MPI_Comm_split(s.world, 0, s.rank, &s.made))),
         makes("comm_split_type",
               STEP(MPI_Comm_split_type(s.world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &s.made))),
@@ -332,13 +333,13 @@ const Step make_key =
 const Step free_key = STEP(MPI_Comm_delete_attr(s.world, s.key), MPI_Comm_free_keyval(&s.key));
 
 int complete_generalised(Stage& s) {
-    const auto query = [](void*, MPI_Status* status) {
+    const auto query = [](void*, MPI_Status* status) -> int {
         MPI_Status_set_elements(status, MPI_BYTE, 0);
         MPI_Status_set_cancelled(status, 0);
         return MPI_SUCCESS;
     };
-    const auto free = [](void*) { return MPI_SUCCESS; };
-    const auto cancel = [](void*, int) { return MPI_SUCCESS; };
+    const auto free = [](void*) -> int { return MPI_SUCCESS; };
+    const auto cancel = [](void*, int) -> int { return MPI_SUCCESS; };
     return first_of({MPI_Grequest_start(query, free, cancel, nullptr, REQUESTS),
                      MPI_Grequest_complete(s.requests[0]), wait(s)});
 }
@@ -346,7 +347,7 @@ int complete_generalised(Stage& s) {
 std::vector<Row> questions() {
     return {
         local("wtime",
-              [](Stage& s) {
+              [](Stage& s) -> int {
                   s.flag = MPI_Wtime() < 0 ? 1 : 0;
                   return MPI_SUCCESS;
               }),
@@ -497,7 +498,7 @@ std::vector<Row> files() {
         asks_file("file_get_position", STEP(MPI_File_get_position(s.file, &s.offset))),
         on_file("file_delete", STEP(MPI_File_delete(own_path(s).c_str(), MPI_INFO_NULL)))
             .opened(nothing, nothing)
-            .around([](Stage& s) { return std::ofstream(own_path(s)) ? MPI_SUCCESS : MPI_ERR_FILE; }),
+            .around([](Stage& s) -> int { return std::ofstream(own_path(s)) ? MPI_SUCCESS : MPI_ERR_FILE; }),
     };
 }
 
