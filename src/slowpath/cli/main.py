@@ -166,7 +166,11 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Compare and gate",
         (
             ("compare", "slowpath.cli.baselines", "Compare two runs cell by cell, or two watches."),
-            ("gate", "slowpath.cli.baselines", "Pass or fail a run against a baseline."),
+            (
+                "gate",
+                "slowpath.cli.baselines",
+                "Pass or fail a run against a baseline, or watches of a program against earlier ones.",
+            ),
             ("nodes", "slowpath.cli.nodes", "Find the slow node or link of an allocation."),
             ("reference", "slowpath.cli.baselines", "Keep healthy runs as references for diagnoses."),
         ),
