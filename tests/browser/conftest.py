@@ -68,15 +68,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "puts": report_studies.put_results(),
         "cannon": report_studies.cannon_results(),
     }
-    folder, found = tmp_path_factory.mktemp("reports"), {}
+    folder, uris = tmp_path_factory.mktemp("reports"), {}
     for name, document in documents.items():
         path = folder / f"{name}.html"
         path.write_text(render_html(document), encoding="utf-8")
-        found[name] = path.as_uri()
+        uris[name] = path.as_uri()
     path = folder / "diagnosis.html"
     path.write_text(page(*diagnosed.diagnosis()), encoding="utf-8")
     watched = folder / "watch.html"
     watched.write_text(
         render_watch_html(watch_results.results(96), "w", [("proof-1", watch_results.a_proof())]), encoding="utf-8"
     )
-    return {**found, "diagnosis": path.as_uri(), "watch": watched.as_uri()}
+    return {**uris, "diagnosis": path.as_uri(), "watch": watched.as_uri()}

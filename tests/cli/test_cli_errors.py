@@ -72,9 +72,9 @@ def test_what_becomes_of_errors(
 
     monkeypatch.setattr(main.slowpath, "main", fail)
     assert main.exit_code([]) == code
-    told = capsys.readouterr().err
-    assert said in told
-    assert ("Traceback" in told) == (code == 70)
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert ("Traceback" in printed) == (code == 70)
 
 
 def test_campaigns_are_listed(slowpath: Slowpath) -> None:

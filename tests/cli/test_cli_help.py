@@ -90,10 +90,10 @@ def test_an_option_of_several_commands_is_described_once_and_named_by_each() -> 
     page = cli_page()
     for option in ("--cell-timeout", "--dry-run", "--quiet"):
         texts = {
-            path: found.help or ""
+            path: parameter.help or ""
             for path, command in EVERY
-            for found in command.params
-            if option in found.opts and isinstance(found, click.Option)
+            for parameter in command.params
+            if option in parameter.opts and isinstance(parameter, click.Option)
         }
         ((shared, _),) = Counter(texts.values()).most_common(1)
         paths = [path for path, text in texts.items() if text == shared]

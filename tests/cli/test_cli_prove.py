@@ -59,8 +59,8 @@ def watch_of(folder: Path, *command: str) -> Path:
 
 
 def proofs(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    document: list[dict[str, Any]] = json.loads(done.stdout)
+    return document
 
 
 @pytest.mark.needs("minutes")

@@ -152,7 +152,7 @@ def test_more_ranks_than_cores_are_warned_of_with_what_lets_them_yield(
 def other(mpi: Mpi) -> Mpi:
     """Another of the MPIs to test with."""
     every = [find_mpi(option) for option in MPI_OPTIONS]
-    return next(found for found in every if found.mpiexec != mpi.mpiexec)
+    return next(mpi_there for mpi_there in every if mpi_there.mpiexec != mpi.mpiexec)
 
 
 @pytest.mark.needs("other MPIs")
@@ -161,22 +161,22 @@ def test_two_mpis_in_one_run(
 ) -> None:
     both = f"{mpi.mpiexec},{other.mpiexec}"
     lines = slowpath("run", str(campaign), "--mpi", both, "--dry-run", env=env).stdout.splitlines()
-    assert all(any(str(one.mpiexec) in line for line in lines) for one in (mpi, other))
+    assert all(any(str(each.mpiexec) in line for line in lines) for each in (mpi, other))
 
     done = slowpath("run", str(campaign), "--mpi", both, "--out", "r", env=env)
     assert done.returncode == 0, done.stderr
-    for one in (mpi, other):
-        assert f"MPI: {one.identity} (option) {one.mpiexec}" in done.stderr
+    for each in (mpi, other):
+        assert f"MPI: {each.identity} (option) {each.mpiexec}" in done.stderr
     info = json.loads((tmp_path / "r" / "run.json").read_text())
     assert info["mpi"]["name"] == mpi.name
-    assert [one["name"] for one in info["mpis"]] == [mpi.name, other.name]
+    assert [row["name"] for row in info["mpis"]] == [mpi.name, other.name]
     plan = json.loads((tmp_path / "r" / "plan.json").read_text())
     results = json.loads((tmp_path / "r" / "results.json").read_text())
     measured = {cell["cell"]: cell["status"] for cell in results["cells"] if cell["environment"] == "default"}
-    assert {one["mpi"] for one in plan["cells"] if measured.get(one["cell"]) == "ok"} == {mpi.name, other.name}
-    between = [one for one in plan["contrasts"] if one["axis"] == "mpi"]
+    assert {cell["mpi"] for cell in plan["cells"] if measured.get(cell["cell"]) == "ok"} == {mpi.name, other.name}
+    between = [contrast for contrast in plan["contrasts"] if contrast["axis"] == "mpi"]
     assert between, "they are compared without being asked for"
-    assert {plan["cells"][one["a"]["cell"]]["mpi"] for one in between} == {plan["mpis"][0]["name"]}
+    assert {plan["cells"][contrast["a"]["cell"]]["mpi"] for contrast in between} == {plan["mpis"][0]["name"]}
     starts = {json.loads(path.read_text())["argv"][0] for path in (tmp_path / "r/launches").glob("*/launch.json")}
     assert starts == {str(mpi.mpiexec), str(other.mpiexec)}
 

@@ -34,7 +34,7 @@ def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
     table = json.loads((folder / "tuning.json").read_text())
     assert table["mpi"] == f"{mpi.name}-{mpi.version}"
     # Cut off before the last step: the steps that are there are read, not measured.
-    steps = sorted(one.name for one in folder.iterdir() if (one / "run.json").is_file())
+    steps = sorted(step.name for step in folder.iterdir() if (step / "run.json").is_file())
     assert steps[0] == "choose-2"
     shutil.rmtree(folder / steps[-1])
     (folder / "tuned.txt").unlink()

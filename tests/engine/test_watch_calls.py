@@ -153,8 +153,8 @@ def test_an_mpi_that_the_program_opens_itself(mpi: Mpi, watch_library: Path, fol
     assert done.returncode == 0, done.stderr
     (record,) = [read_rank(path) for path in record_files(folders["ranks"].parent)]
     assert calls_of(record)["MPI_Initialized"] == 2, "by either name"
-    found = dict(zip(record.call_names, record.calls["dlsym"].tolist(), strict=True))
-    assert (found["MPI_Initialized"], found["MPI_Finalize"], found["MPI_Send"]) == (2, 1, 0)
+    calls = dict(zip(record.call_names, record.calls["dlsym"].tolist(), strict=True))
+    assert (calls["MPI_Initialized"], calls["MPI_Finalize"], calls["MPI_Send"]) == (2, 1, 0)
 
 
 @pytest.mark.needs("gfortran")

@@ -110,16 +110,16 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
     program = (sys.executable, str(IN_PYTHON), "small-reductions")
     for twin in ("faulty", "clean"):
         words = (*program, twin, "30", "100")
-        found = watched_run(ranks, watch_library, words, tmp_path / twin, 2, of_mpi4py(ranks.mpi))
-        calls = calls_of(found)
-        of_objects = [one for _, one in seen_in(calls) if one.name == "reductions of objects in a row"]
+        watch = watched_run(ranks, watch_library, words, tmp_path / twin, 2, of_mpi4py(ranks.mpi))
+        calls = calls_of(watch)
+        of_objects = [pattern for _, pattern in seen_in(calls) if pattern.name == "reductions of objects in a row"]
         assert len(of_objects) == (twin == "faulty")
-        for one in of_objects:
-            assert "mpi4py.MPI.Comm.allreduce of an object" in one.text
-            assert "comm.Allreduce" in one.change
-            assert {calls.within[site] for site in one.sites} == {"mpi4py.MPI.Comm.allreduce"}
-            assert 30 <= one.count <= 30 * 32 + 1  # ranks that lose their core are no row; half a call is none
-            assert one.more_s[2] >= one.more_s[0] > one.more_s[1] == 0.0
+        for pattern in of_objects:
+            assert "mpi4py.MPI.Comm.allreduce of an object" in pattern.text
+            assert "comm.Allreduce" in pattern.change
+            assert {calls.within[site] for site in pattern.sites} == {"mpi4py.MPI.Comm.allreduce"}
+            assert 30 <= pattern.count <= 30 * 32 + 1  # ranks that lose their core are no row; half a call is none
+            assert pattern.more_s[2] >= pattern.more_s[0] > pattern.more_s[1] == 0.0
 
 
 def seen(
@@ -129,12 +129,12 @@ def seen(
     iterations = MORE_ITERATIONS.get(pattern, ITERATIONS)
     words = (str(program), pattern, twin, str(iterations), str(LONGER_US.get(pattern, COMPUTE_US)))
     words += (SIZE[pattern],) if pattern in SIZE else ()
-    found = watched_run(ranks, library, words, folder / twin, FEW_RANKS.get(pattern, RANKS))
+    watch = watched_run(ranks, library, words, folder / twin, FEW_RANKS.get(pattern, RANKS))
     return {
-        (path.code, found.results.sites[place].function)
-        for path, one in seen_in(calls_of(found))
-        for place in one.sites[:1]
-        if "is late" not in one.name  # a machine that others use makes ranks late
+        (path.code, watch.results.sites[place].function)
+        for path, pattern in seen_in(calls_of(watch))
+        for place in pattern.sites[:1]
+        if "is late" not in pattern.name  # a machine that others use makes ranks late
     }
 
 
@@ -159,10 +159,10 @@ def watched_run(
     return watched(watch)
 
 
-def calls_of(found: AttributedWatch) -> ProgramCalls:
+def calls_of(watch: AttributedWatch) -> ProgramCalls:
     """As slow paths look at them."""
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    return calls_of_program(found, kept_of(found.attributed, pairs))
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    return calls_of_program(watch, kept_of(watch.attributed, pairs))
 
 
 SOURCE_POLLS = Path(__file__).parents[1] / "watch" / "polls.c"
@@ -182,12 +182,12 @@ def watched_polls(ranks: Ranks, watch_library: Path, folder: Path, way: str) -> 
     return attributed(read_job(folder / way))
 
 
-def times_of_rank_1(found: Attributed) -> tuple[RankTime, dict[str, float]]:
+def times_of_rank_1(run: Attributed) -> tuple[RankTime, dict[str, float]]:
     """Also by name."""
-    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
-    seconds = call_seconds(found.world)
-    ranks = rank_times(found, seconds)
-    return ranks[1], {one.name: one.by_rank[1] for one in accounts_of(found, weight, seconds, ranks, {})}
+    weight = time_weights(run.events, run.world, np.flatnonzero(run.events.is_timed))
+    seconds = call_seconds(run.world)
+    ranks = rank_times(run, seconds)
+    return ranks[1], {account.name: account.by_rank[1] for account in accounts_of(run, weight, seconds, ranks, {})}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -245,12 +245,12 @@ def watched_shares(program_shares: Path, library: Path, folder: Path, processors
 
 
 def test_two_ranks_on_one_processor_are_named(program_shares: Path, watch_library: Path, tmp_path: Path) -> None:
-    one = min(os.sched_getaffinity(0))
-    found = watched_shares(program_shares, watch_library, tmp_path / "w", {one})
-    assert found.resources is not None
-    assert [rank.processors for rank in found.resources] == [str(one)] * 2
-    named = next(finding for finding in found.findings if finding.rule == CODE)
-    assert f"2 ranks on 1 processor ({one} of " in named.text
+    processor = min(os.sched_getaffinity(0))
+    watch = watched_shares(program_shares, watch_library, tmp_path / "w", {processor})
+    assert watch.resources is not None
+    assert [rank.processors for rank in watch.resources] == [str(processor)] * 2
+    named = next(finding for finding in watch.findings if finding.rule == CODE)
+    assert f"2 ranks on 1 processor ({processor} of " in named.text
     assert named.interval[0] > 0
     assert "2 ranks share 1 of " in (tmp_path / "w.txt").read_text().replace("\n", " ")
 
@@ -298,7 +298,7 @@ def test_the_rank_that_does_not_come_to_a_barrier_is_named(
 def test_sends_round_a_ring_wait(mpi: Mpi, watch_library: Path, program_hang: Path, tmp_path: Path) -> None:
     _, still = hung(mpi, watch_library, program_hang, tmp_path, "cycle")
     assert still.text.startswith("ranks 0-3 in MPI_Ssend at cycle (hang.c:")
-    assert [one.text.split(" (")[0] for one in still.ranks] == [f"MPI_Ssend to rank {rank}" for rank in (1, 2, 3, 0)]
+    assert [rank.text.split(" (")[0] for rank in still.ranks] == [f"MPI_Ssend to rank {rank}" for rank in (1, 2, 3, 0)]
 
 
 SOURCE_TRUTH = Path(__file__).parents[1] / "watch" / "truth.c"
@@ -313,11 +313,11 @@ def test_late_and_unexpected_are_what_the_program_knows(ranks: Ranks, watch_libr
     program = tmp_path / "truth"
     argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE_TRUTH]
     subprocess.run(argv, env=ranks.environ(), check=True, capture_output=True)
-    found = watched_truth(ranks, watch_library, program, tmp_path / "watch")
-    for question, score in found.items():
-        assert score.share >= LEAST_SHARE, (question, found)
+    scores = watched_truth(ranks, watch_library, program, tmp_path / "watch")
+    for question, score in scores.items():
+        assert score.share >= LEAST_SHARE, (question, scores)
     for question, least in LEAST_ASKED.items():
-        assert found[question].asked >= least, (question, found)
+        assert scores[question].asked >= least, (question, scores)
 
 
 def watched_truth(ranks: Ranks, watch_library: Path, program: Path, watch: Path) -> dict[str, Score]:

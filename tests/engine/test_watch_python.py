@@ -38,13 +38,13 @@ def counted(ranks: Ranks, watch_library: Path, tmp_path_factory: pytest.TempPath
     assert "references True" in watched.stdout
     _, world = events_of(read_job(records.parent))
     sites = sites_of(world, list(range(len(world.sites))))
-    found: Counter[tuple[str, int]] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()
     for row in world.records[0].profile:
         site = sites[int(world.sites_at(0, np.array([row["site"]]))[0])]
         name = world.records[0].call_names[row["call"]].removesuffix("_c")
         if site.file == "places.py" and not row["flags"] & 2:
-            found[name, site.line or 0] += int(row["count"])
-    return found
+            counts[name, site.line or 0] += int(row["count"])
+    return counts
 
 
 def test_a_line_in_python_is_the_place(counted: Counter[tuple[str, int]]) -> None:
@@ -52,9 +52,9 @@ def test_a_line_in_python_is_the_place(counted: Counter[tuple[str, int]]) -> Non
 
 
 def test_lines_that_share_a_place_in_c_have_their_shares(counted: Counter[tuple[str, int]]) -> None:
-    one, three = (counted["MPI_Allreduce", line_of(comment)] for comment in ("# one", "# three"))
-    assert one + three == 40000
-    assert one == pytest.approx(10000, rel=0.4)
+    first, three = (counted["MPI_Allreduce", line_of(comment)] for comment in ("# one", "# three"))
+    assert first + three == 40000
+    assert first == pytest.approx(10000, rel=0.4)
 
 
 def test_phases_of_a_program_have_their_lines(counted: Counter[tuple[str, int]]) -> None:

@@ -103,11 +103,13 @@ class Cluster:
         limit_s: float = WATCHDOG_S,
     ) -> Done:
         """`argv` as a user of the cluster starts it; a srun that waits for ever is ended."""
-        told = {**os.environ, **(env or {}), "SLURM_CONF": str(self.configuration)}
+        variables = {**os.environ, **(env or {}), "SLURM_CONF": str(self.configuration)}
         words = ["timeout", "-k", "5", str(limit_s), *argv]
         if cwd is not None:
             words = ["env", f"--chdir={cwd}", *words]
-        return subprocess.run(self.nodes.command(CONTROL, words), env=told, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            self.nodes.command(CONTROL, words), env=variables, capture_output=True, text=True, check=False
+        )
 
     def nodes_run(self, node: str, argv: Sequence[str]) -> Done:
         """Run a command of the machine's in the namespaces of a node."""
@@ -148,7 +150,7 @@ class Cluster:
         assert callable(is_there)
         deadline = time.monotonic() + WATCHDOG_S
         while not is_there():
-            if time.monotonic() > deadline or any(one.poll() is not None for one in self._daemons):
+            if time.monotonic() > deadline or any(daemon.poll() is not None for daemon in self._daemons):
                 said = "; ".join(
                     f"{path.name}: {lines[-1]}"
                     for path in sorted(self.folder.glob("*.out"))

@@ -79,9 +79,9 @@ def test_a_slow_link_and_a_node_that_sends_slowly_are_found(
         four.nodes_run("n1", ["ip", "link", "del", "wire"])
     assert code == 1, said
     assert len(said.splitlines()) <= 12
-    found = {node["node"]: {one["measure"]: one for one in node["slow"]} for node in verdict["nodes"]}
-    assert found["n4"]["sends"]["interval"][0] > 1.5, said
-    assert "receives" not in found["n4"]
+    measures = {node["node"]: {slow["measure"]: slow for slow in node["slow"]} for node in verdict["nodes"]}
+    assert measures["n4"]["sends"]["interval"][0] > 1.5, said
+    assert "receives" not in measures["n4"]
     assert [{link["a"], link["b"]} for link in verdict["links"]] == [{"n1", "n2"}], said
     assert verdict["confirmed"]
     assert verdict["pairs"] == 6
@@ -108,6 +108,6 @@ def test_a_node_with_a_cpu_quota_is_found(
         for process in (group / "cgroup.procs").read_text().split():
             (QUOTAS / "cgroup.procs").write_text(process)
         group.rmdir()
-    found = {node["node"]: {one["measure"] for one in node["slow"]} for node in verdict["nodes"]}
-    assert "processors" in found["n3"], said
-    assert not any("processors" in slow for node, slow in found.items() if node != "n3"), said
+    measures = {node["node"]: {slow["measure"] for slow in node["slow"]} for node in verdict["nodes"]}
+    assert "processors" in measures["n3"], said
+    assert not any("processors" in slow for node, slow in measures.items() if node != "n3"), said

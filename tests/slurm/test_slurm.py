@@ -110,12 +110,15 @@ def environment(mpi: Mpi, cache: Path) -> dict[str, str]:
 
 
 def results_of(run: Path) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads((run / "results.json").read_text())
-    return found
+    document: Mapping[str, Any] = json.loads((run / "results.json").read_text())
+    return document
 
 
 def hosts_by_placement(results: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {one["name"]: [rank["host"] for rank in one["observed"]] for one in results["run"]["placements"]}
+    return {
+        placement["name"]: [rank["host"] for rank in placement["observed"]]
+        for placement in results["run"]["placements"]
+    }
 
 
 def checked(done: Done) -> Done:
@@ -177,7 +180,7 @@ def test_srun_starts_ranks_on_two_nodes_with_the_librarys_pmi(
     assert results["run"]["mpi"]["name"] == mpi.name
     hosts = hosts_by_placement(results)
     assert (hosts["across"], len(set(hosts["inside"]))) == (["n1", "n2"], 1)
-    assert not [one for one in results["run"]["placements"] if one.get("differs")]
+    assert not [placement for placement in results["run"]["placements"] if placement.get("differs")]
 
 
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
@@ -189,12 +192,12 @@ def test_collectives_and_first_uses_of_four_ranks_end_with_a_report(
     job = ["salloc", "-N", "2", "--ntasks-per-node=2", "--exclusive", *words, "--out", "run"]
     checked(slurm.run(job, env=environment(mpi, engine_cache), cwd=tmp_path, limit_s=WATCHDOG_S))
     results = results_of(tmp_path / "run")
-    assert {one["status"] for one in results["cells"]} == {"ok"}
+    assert {cell["status"] for cell in results["cells"]} == {"ok"}
     assert all(sorted(hosts) == ["n1", "n1", "n2", "n2"] for hosts in hosts_by_placement(results).values())
     report = (tmp_path / "run" / "report.html").read_text()
     assert "First-use ladder" in report
     # These nodes are containers of one machine, and so have one clock.
-    collective = next(one for one in results["cells"] if one["parameters"].get("pattern") == "calls")
+    collective = next(cell for cell in results["cells"] if cell["parameters"].get("pattern") == "calls")
     assert collective["metrics"]["collective_work_s"]["phases"]["steady"]["value"] > 0
 
 

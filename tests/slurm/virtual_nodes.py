@@ -127,8 +127,8 @@ class Nodes:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode:
             said = done.stderr.strip().splitlines()
-            what = " ".join(argv[argv.index(f"--wd={Path.cwd()}") + 1 :])
-            raise EnvironmentFailure(f"{what}: {said[0] if said else f'exit code {done.returncode}'}")
+            command = " ".join(argv[argv.index(f"--wd={Path.cwd()}") + 1 :])
+            raise EnvironmentFailure(f"{command}: {said[0] if said else f'exit code {done.returncode}'}")
         return done.stdout
 
     def _take_down(self) -> None:

@@ -226,13 +226,13 @@ def a_rank(rank: int = 0, **changes: Any) -> RankTime:
 
 def slices(ranks: int, each: int = 120) -> tuple[Slice, ...]:
     """The stretch from a third to two fifths of the run was not kept."""
-    found = []
+    made = []
     for rank in range(ranks):
         for place in range(each):
             waiting = 0.04 if rank == LATE else 0.08 + 0.1 * (place % 7 == rank % 7)
             transfer = 0.15 + 0.05 * ((place + rank) % 3)
             kept = not each // 3 <= place < each * 2 // 5
-            found.append(
+            made.append(
                 Slice(
                     rank=rank,
                     start_s=SPAN_S * place / each,
@@ -244,17 +244,17 @@ def slices(ranks: int, each: int = 120) -> tuple[Slice, ...]:
                     is_kept=kept,
                 )
             )
-    return tuple(found)
+    return tuple(made)
 
 
 def pairs(ranks: int) -> tuple[Pair, ...]:
     """A ring, both ways, with one pair that sends a hundredth."""
-    found = []
+    made = []
     for rank in range(ranks):
         for other in {(rank + 1) % ranks, (rank - 1) % ranks} - {rank}:
             messages = 92 if (rank, other) == (0, 1) else 9_216
-            found.append(Pair(source=rank, destination=other, messages=messages, bytes=messages * 1_000_000))
-    return tuple(found)
+            made.append(Pair(source=rank, destination=other, messages=messages, bytes=messages * 1_000_000))
+    return tuple(made)
 
 
 def a_coverage(**changes: Any) -> Coverage:

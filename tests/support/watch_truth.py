@@ -43,31 +43,31 @@ def read_table(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return messages[messages["is_there"] == 1], entries[entries.any(axis=1)]
 
 
-def scores(path: Path, found: Attributed) -> dict[str, Score]:
+def scores(path: Path, run: Attributed) -> dict[str, Score]:
     """How often the watch is right, by question."""
     messages, entries = read_table(path)
-    pair = _pairs(found)
+    pair = _pairs(run)
     keys = zip(*(messages[name].tolist() for name in ("source", "destination", "tag", "order")), strict=True)
     index = np.array([pair.get(key, -1) for key in keys])
     known = index >= 0
     reported, at = messages[known], index[known]
     late, waited_send = np.zeros(len(at), dtype=bool), np.zeros(len(at), dtype=bool)
-    events, reasons = found.events, found.reasons
+    events, reasons = run.events, run.reasons
     for why, target in ((Why.LATE_SENDER, late), (Why.LATE_RECEIVER, waited_send)):
         rows = (reasons.why == int(why)) & (reasons.pair >= 0)
         rows &= reasons.until_s > events.start_s[reasons.call]
         rows &= reasons.until_s < events.end_s[reasons.call]
         target[:] = np.isin(at, reasons.pair[rows])
-    arrived = found.eager.arrived[at]
+    arrived = run.eager.arrived[at]
     began_later = reported["began_ns"] - reported["entered_ns"]
     left_before = reported["posted_ns"] - reported["left_ns"]
     posted_later = reported["posted_ns"] - reported["began_ns"]
-    send, receive = found.matched.send[at], found.matched.receive[at]
-    sends, receives = found.matched.sends, found.matched.receives
-    began = _noted(found, events.start_s, sends.posted[send], reported["began_ns"])
-    left = _noted(found, events.end_s, sends.done[send], reported["left_ns"])
-    posted = _noted(found, events.start_s, receives.posted[receive], reported["posted_ns"])
-    entered = _noted(found, events.start_s, receives.done[receive], reported["entered_ns"])
+    send, receive = run.matched.send[at], run.matched.receive[at]
+    sends, receives = run.matched.sends, run.matched.receives
+    began = _noted(run, events.start_s, sends.posted[send], reported["began_ns"])
+    left = _noted(run, events.end_s, sends.done[send], reported["left_ns"])
+    posted = _noted(run, events.start_s, receives.posted[receive], reported["posted_ns"])
+    entered = _noted(run, events.start_s, receives.done[receive], reported["entered_ns"])
     must_wait = _must_wait(reported)
     short = ~must_wait
     # Of another send that was still in its call when the receive was posted, the program does not know what it waited
@@ -76,7 +76,7 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
     has_left = reported["left_ns"] > 0  # of MPI_Sendrecv nobody knows when its send was over
     return {
         "matched": Score(int(known.sum()), len(messages)),
-        "right receive": _right(_posts(found, at), reported),
+        "right receive": _right(_posts(run, at), reported),
         "late sender": _score(late, began_later > 0, began & entered & _apart(began_later)),
         "unexpected": _score(arrived, left_before > 0, short & has_left & left & posted & _apart(left_before)),
         "late receiver": _score(
@@ -84,7 +84,7 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
             must_wait & (posted_later > 0) & (reported["left_ns"] > reported["posted_ns"]),
             (reported["is_blocking"] == 1) & sure & began & left & posted & _apart(posted_later),
         ),
-        "last in a collective": _last(found, entries),
+        "last in a collective": _last(run, entries),
     }
 
 
@@ -102,13 +102,13 @@ def _must_wait(reported: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _noted(
-    found: Attributed, times_s: np.ndarray[Any, Any], calls: np.ndarray[Any, Any], program_ns: np.ndarray[Any, Any]
+    run: Attributed, times_s: np.ndarray[Any, Any], calls: np.ndarray[Any, Any], program_ns: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """Return where the program's note and the watch's of one moment are one, shape (n,).
 
     A rank that lost its core between the two does not know when the call itself began or ended.
     """
-    at_s = times_s[calls] + float(found.world.origin_s[0])
+    at_s = times_s[calls] + float(run.world.origin_s[0])
     near: np.ndarray[Any, Any] = (calls >= 0) & (np.abs(at_s - program_ns * 1e-9) < TIE_S)
     return near
 
@@ -123,18 +123,18 @@ def _score(said: np.ndarray[Any, Any], true: np.ndarray[Any, Any], decided: np.n
     return Score(int((said == true)[decided].sum()), int(decided.sum()))
 
 
-def _pairs(found: Attributed) -> dict[tuple[int, int, int, int], int]:
+def _pairs(run: Attributed) -> dict[tuple[int, int, int, int], int]:
     """Stream and number -> matched pair. Tags of the program name its communicator, too."""
-    events = found.events
-    reported = found.matched.sends.reported[found.matched.send]
+    events = run.events
+    reported = run.matched.sends.reported[run.matched.send]
     columns = (events.rank[reported], events.peer[reported], events.tag[reported], events.sequence[reported])
     return {key: i for i, key in enumerate(zip(*(column.tolist() for column in columns), strict=True))}
 
 
-def _posts(found: Attributed, at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _posts(run: Attributed, at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """When the receive of each pair was posted, s of CLOCK_MONOTONIC."""
-    posted = found.matched.receives.posted[found.matched.receive[at]]
-    times: np.ndarray[Any, Any] = found.events.start_s[posted] + float(found.world.origin_s[0])
+    posted = run.matched.receives.posted[run.matched.receive[at]]
+    times: np.ndarray[Any, Any] = run.events.start_s[posted] + float(run.world.origin_s[0])
     return times
 
 
@@ -153,17 +153,15 @@ def _right(said_s: np.ndarray[Any, Any], reported: np.ndarray[Any, Any]) -> Scor
     return Score(int(right.sum()), len(said_s))
 
 
-def _last(found: Attributed, entries: np.ndarray[Any, Any]) -> Score:
+def _last(run: Attributed, entries: np.ndarray[Any, Any]) -> Score:
     """Of each rank that waited long enough to tell: was it said to wait for the last one?"""
-    ranks = found.world.job.size
+    ranks = run.world.job.size
     entries = entries[:, :ranks].astype(float)
     right = asked = 0
-    names = np.array(found.world.calls)
-    is_collective = np.isin(names[found.events.call], ["MPI_Barrier", "MPI_Allreduce"])
-    calls = [np.flatnonzero(is_collective & (found.events.rank == rank))[: len(entries)] for rank in range(ranks)]
-    noted = np.all(
-        [_noted(found, found.events.start_s, rows, entries[:, rank]) for rank, rows in enumerate(calls)], axis=0
-    )
+    names = np.array(run.world.calls)
+    is_collective = np.isin(names[run.events.call], ["MPI_Barrier", "MPI_Allreduce"])
+    calls = [np.flatnonzero(is_collective & (run.events.rank == rank))[: len(entries)] for rank in range(ranks)]
+    noted = np.all([_noted(run, run.events.start_s, rows, entries[:, rank]) for rank, rows in enumerate(calls)], axis=0)
     for rank, rows in enumerate(calls):
         # Not the first: before it the library looks at a call site for the first time, which can delay a rank by more
         # than others' delays, and the program notes its time before that.
@@ -171,8 +169,8 @@ def _last(found: Attributed, entries: np.ndarray[Any, Any]) -> Score:
             ordered = np.sort(times)
             if not (is_noted and _apart(ordered[-1] - ordered[-2]) and _apart(ordered[-1] - times[rank])):
                 continue
-            reason = found.split.reason[row]
+            reason = run.split.reason[row]
             asked += 1
-            is_named = reason >= 0 and found.reasons.culprit[reason] == int(times.argmax())
-            right += is_named and found.split.parts_s[row, TimePart.IMBALANCE] > 0
+            is_named = reason >= 0 and run.reasons.culprit[reason] == int(times.argmax())
+            right += is_named and run.split.parts_s[row, TimePart.IMBALANCE] > 0
     return Score(int(right), asked)

@@ -89,11 +89,11 @@ def kept_ping_pong(tmp_path: Path, one_way_s: float = 1e-3, compute_s: float = 0
         rank.allocation(LENGTH, buffer_class=buffer_class(2))
     at = 0.01
     for _ in range(ROUNDS):
-        for one, other in ((0, 1), (1, 0)):
+        for sender, other in ((0, 1), (1, 0)):
             end = at + one_way_s
-            job.ranks[one].send(other, tag=1, start_s=at, end_s=end, message_bytes=LENGTH, site=0, allocation=0)
+            job.ranks[sender].send(other, tag=1, start_s=at, end_s=end, message_bytes=LENGTH, site=0, allocation=0)
             job.ranks[other].receive(
-                one, tag=1, start_s=at - compute_s / 2, end_s=end, message_bytes=LENGTH, site=0, allocation=0
+                sender, tag=1, start_s=at - compute_s / 2, end_s=end, message_bytes=LENGTH, site=0, allocation=0
             )
             at = end + compute_s
     job.write(tmp_path / "ranks", at)

@@ -75,7 +75,7 @@ def mockups() -> Mapping[str, tuple[str, ...]]:
     named = {
         name: [line.mockup for line in GUIDELINES if line.collective == name and line.mockup] for name in _REPLACEABLE
     }
-    return {name: (*found, "nonblocking") for name, found in named.items()}
+    return {name: (*words, "nonblocking") for name, words in named.items()}
 
 
 def tables(mpi: Mpi) -> tuple[str, ...]:
@@ -83,8 +83,8 @@ def tables(mpi: Mpi) -> tuple[str, ...]:
     made = []
     for number in range(max(map(len, mockups().values()))):
         rows = [
-            {"collective": name, "ranks": [1, 10**6], "bytes": [0, 2**62], "mockup": found[number % len(found)]}
-            for name, found in mockups().items()
+            {"collective": name, "ranks": [1, 10**6], "bytes": [0, 2**62], "mockup": ways[number % len(ways)]}
+            for name, ways in mockups().items()
         ]
         made.append(json.dumps({"schema": SCHEMA, "mpi": f"{mpi.name}-{mpi.version}", "rows": rows}))
     return tuple(made)

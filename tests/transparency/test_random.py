@@ -81,7 +81,7 @@ def test_every_byte_and_every_error_code_is_the_library_s_own(runner: Runner, fa
 def test_each_mockup_is_in_a_table(runner: Runner) -> None:
     """And each of these tables is taken by the sample."""
     named = {(row["collective"], row["mockup"]) for table in tables(runner.mpi) for row in json.loads(table)["rows"]}
-    assert named == {(collective, mockup) for collective, found in mockups().items() for mockup in found}
+    assert named == {(collective, mockup) for collective, ways in mockups().items() for mockup in ways}
     for family in COLLECTIVES:
         taken = {part.table for part in chosen(runner.mpi, family)} - {None}
         assert taken == set(range(len(tables(runner.mpi))))

@@ -54,10 +54,10 @@ def halo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def checksum(done: subprocess.CompletedProcess[str]) -> str:
     """Of a run that went well."""
-    found = re.search(r"^checksum ([0-9A-F]{16})$", done.stdout, re.MULTILINE)
+    match = re.search(r"^checksum ([0-9A-F]{16})$", done.stdout, re.MULTILINE)
     assert done.returncode == 0, done.stderr
-    assert found, done.stdout
-    return found[1]
+    assert match, done.stdout
+    return match[1]
 
 
 def test_no_fault_changes_what_is_computed(halo: Path, on_two_ranks: Run) -> None:

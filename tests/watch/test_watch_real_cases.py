@@ -26,7 +26,7 @@ def test_quick_cases_are_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     outcomes = json.loads((out / "results.json").read_text())["outcomes"]
-    assert [(one["case"], one["answer"]) for one in outcomes] == [
+    assert [(outcome["case"], outcome["answer"]) for outcome in outcomes] == [
         ("27-more-ranks-than-cores", "named"),
         ("33-helper-thread", "named"),
     ]

@@ -36,8 +36,8 @@ def mpi_of(run: RunResult, name: str | None) -> MpiResult:
 
 def environment_of(run: RunResult, cell: CellResult) -> EnvironmentResult | None:
     """Return the cell's environment under its MPI, or None if the run does not state it."""
-    found = (e for e in run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
-    return next(found, None)
+    alike = (e for e in run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
+    return next(alike, None)
 
 
 def placement_of(run: RunResult, cell: CellResult) -> PlacementResult | None:

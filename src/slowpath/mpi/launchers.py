@@ -265,9 +265,9 @@ def identify(version_text: str, called: str = "") -> MpiIdentity:
     """
     first = next((line.strip() for line in version_text.splitlines() if line.strip()), "")
     for launcher in LAUNCHERS:
-        found = re.search(launcher.version_line, version_text) if launcher.version_line else None
-        if found:
-            version = found.group(1) if launcher.library else None
+        match = re.search(launcher.version_line, version_text) if launcher.version_line else None
+        if match:
+            version = match.group(1) if launcher.library else None
             return MpiIdentity(launcher.library or "unknown", version, launcher.name, first.rstrip(":"))
     return MpiIdentity("unknown", None, called if called in BATCH_NAMES else "mpiexec", first)
 
@@ -283,5 +283,5 @@ def link_folders(show_text: str) -> list[str]:
 
 
 def _folders(option: str, show_text: str) -> list[str]:
-    found = re.findall(option, show_text)
-    return list(dict.fromkeys(folder for folder in found if folder.startswith("/")))
+    folders = re.findall(option, show_text)
+    return list(dict.fromkeys(folder for folder in folders if folder.startswith("/")))

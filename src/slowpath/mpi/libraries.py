@@ -73,8 +73,8 @@ class AppliesTo:
         )
 
     def _bound(self, name: str) -> Version | None:
-        found = _VERSIONS.fullmatch(self.versions)
-        return version_tuple(found[name]) if found else None
+        match = _VERSIONS.fullmatch(self.versions)
+        return version_tuple(match[name]) if match else None
 
 
 EVERYWHERE = AppliesTo()
@@ -82,8 +82,8 @@ EVERYWHERE = AppliesTo()
 
 def version_tuple(version: str | None) -> Version | None:
     """ "5.0.2rc1" -> (5, 0, 2); None if it does not begin with a number."""
-    found = re.match(r"\d+(?:\.\d+)*", version or "")
-    return tuple(int(part) for part in found.group().split(".")) if found else None
+    match = re.match(r"\d+(?:\.\d+)*", version or "")
+    return tuple(int(part) for part in match.group().split(".")) if match else None
 
 
 def version_text(number: Version) -> str:
@@ -180,8 +180,8 @@ def library_named(name: str) -> MpiLibrary | None:
 def named_in(library_text: str) -> tuple[MpiLibrary, str | None] | None:
     """The library that returned `library_text` from MPI_Get_library_version, and its version; None: not known."""
     for library in MPI_LIBRARIES:
-        if found := re.search(library.text, library_text):
-            return library, found.group(1)
+        if match := re.search(library.text, library_text):
+            return library, match.group(1)
     return None
 
 

@@ -74,9 +74,9 @@ def identity_behind(
     MVAPICH and others come with MPICH's launcher, batch systems' launchers with none.
     """
     text = ask([sys.executable, "-I", "-S", "-c", _QUESTION, *_candidates(mpicxx, prefix, linked)], environ) or ""
-    found = named_in(text)
-    if found is not None:
-        library, version = found
+    known = named_in(text)
+    if known is not None:
+        library, version = known
         if library.name == launcher.name:
             return launcher
         first = next(line.strip() for line in text.splitlines() if line.strip())

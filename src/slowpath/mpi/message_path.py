@@ -60,7 +60,7 @@ class Protocol:
 
 def protocols(text: str) -> list[Protocol]:
     """Return all rows of all tables in `text`, in order; other lines are passed over."""
-    found: list[Protocol] = []
+    rows: list[Protocol] = []
     scope, operation = "", ""
     for line in text.splitlines():
         if match := _SCOPE.search(line):
@@ -68,26 +68,26 @@ def protocols(text: str) -> list[Protocol]:
         elif scope and (match := _ROW.search(line)):
             first, last = _bytes(match[1]), _bytes(match[2] or match[1])
             how = match[3].replace("(?)", "").strip()
-            found.append(Protocol(scope, operation, first, last, how, match[4].strip()))
+            rows.append(Protocol(scope, operation, first, last, how, match[4].strip()))
         elif scope and not operation and (match := _TITLE.search(line)):
             operation = match[1]
-    return found
+    return rows
 
 
-def moving(found: Sequence[Protocol], message_bytes: int) -> list[Protocol]:
+def moving(rows: Sequence[Protocol], message_bytes: int) -> list[Protocol]:
     """Return the protocols that carry the data of a message of this length to another process."""
     return [
         protocol
-        for protocol in found
+        for protocol in rows
         if protocol.scope != "self"
         and protocol.first_bytes <= message_bytes <= protocol.last_bytes
         and protocol.how != "no data fetch"
     ]
 
 
-def in_words(found: Sequence[Protocol]) -> str | None:
+def in_words(rows: Sequence[Protocol]) -> str | None:
     """Return each way once, `rendezvous zero-copy read from remote on cuda_ipc/cuda`; None where there is none."""
-    return "; ".join(dict.fromkeys(f"{protocol.how} on {protocol.transports}" for protocol in found)) or None
+    return "; ".join(dict.fromkeys(f"{protocol.how} on {protocol.transports}" for protocol in rows)) or None
 
 
 def _bytes(text: str) -> float:
@@ -211,13 +211,13 @@ def _by_pml(environment: str, scope: Scope, pml: str, way: str) -> MessagePath:
 
 def _by_btl(text: str, environment: str) -> list[MessagePath]:
     """One row for each set of BTLs. A process is known by the line of its BTL self, which names its own rank."""
-    found = list(_BTL.finditer(text))
+    lines = list(_BTL.finditer(text))
     ranks: dict[tuple[str, str], set[int]] = {}
-    for line in found:
+    for line in lines:
         if line["btl"] == "self":
             ranks.setdefault((line["host"], line["process"]), set()).add(int(line["to"]))
     between: dict[tuple[int, int], tuple[Scope, dict[str, None]]] = {}
-    for line in found:
+    for line in lines:
         own = ranks.get((line["host"], line["process"]), set())
         if len(own) != 1:
             return [_unknown(environment, "on_node", "a process does not state its rank", "pml ob1")]

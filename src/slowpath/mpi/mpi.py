@@ -267,9 +267,9 @@ def _wrapper_near(
     # Next to mpiexec in /usr/bin a program named CC would be something else.
     names = names if of_batch_system else names[:-1]
     if of_batch_system and prefers_cray_wrapper(environ):
-        found = next((folder / CRAY_WRAPPER for folder in folders if os.access(folder / CRAY_WRAPPER, os.X_OK)), None)
-        if found is not None:
-            return found
+        wrapper = next((folder / CRAY_WRAPPER for folder in folders if os.access(folder / CRAY_WRAPPER, os.X_OK)), None)
+        if wrapper is not None:
+            return wrapper
     for folder in folders:
         for name in names:
             if os.access(folder / name, os.X_OK) and (folder / name).is_file():
@@ -375,8 +375,8 @@ def listed_by(mpi: Mpi, environ: Mapping[str, str], ask: Ask = output_of) -> fro
     if library is None:
         return None
     if library not in _LISTED:
-        found = read_control_variables(library, (), {**environ, **mpi.env}, ask)
-        _LISTED[library] = frozenset(found.names) if found is not None and found.names else None
+        variables = read_control_variables(library, (), {**environ, **mpi.env}, ask)
+        _LISTED[library] = frozenset(variables.names) if variables is not None and variables.names else None
     return _LISTED[library]
 
 

@@ -139,7 +139,12 @@ CODE_VARIABLES: dict[str, str] = {
 def reader_of(name: str) -> str | None:
     """Return who takes code from the variable of this name, and what it does; None: nobody who is known."""
     return next(
-        (does for does, names in CODE_VARIABLES.items() if any(fnmatchcase(name, one) for one in names.split())), None
+        (
+            does
+            for does, names in CODE_VARIABLES.items()
+            if any(fnmatchcase(name, pattern) for pattern in names.split())
+        ),
+        None,
     )
 
 
@@ -217,8 +222,8 @@ class OwnSetting:
     @property
     def words(self) -> str:
         """`UCX_TLS=tcp`, or `btl_sm_eager_limit (line 3 of ...)`; without the value where it is not recorded."""
-        what = self.name if self.value is None else f"{self.name}={self.value}"
-        return f"{what} ({self.where})" if self.file else what
+        setting = self.name if self.value is None else f"{self.name}={self.value}"
+        return f"{setting} ({self.where})" if self.file else setting
 
 
 @dataclass(frozen=True)
@@ -250,11 +255,11 @@ def own_settings(
         return _why_left_in(name, without) or of_another(name, library) or no_gpu
 
     of_environment = [_own(name, value, why(name)) for name, value in sorted(environ.items()) if _reaches(name)]
-    found = {setting.name: setting for setting in of_environment}
+    by_name = {setting.name: setting for setting in of_environment}
     lines: list[OwnSetting] = []
     for file in files:
-        of_file = _lines(file, found)
-        found |= {setting.name: setting for setting in of_file if setting.name not in found}
+        of_file = _lines(file, by_name)
+        by_name |= {setting.name: setting for setting in of_file if setting.name not in by_name}
         lines += of_file
     return (*of_environment, *lines)
 
@@ -296,7 +301,7 @@ def _lines(file: ParameterFile, given: Mapping[str, OwnSetting]) -> list[OwnSett
 
     Args: given: what overrides them, by name.
     """
-    found: dict[str, OwnSetting] = {}
+    by_name: dict[str, OwnSetting] = {}
     for number, text in enumerate(file.text.splitlines(), start=1):
         match = None if text.lstrip().startswith("#") else _LINE.fullmatch(text)
         if match is None:
@@ -304,8 +309,8 @@ def _lines(file: ParameterFile, given: Mapping[str, OwnSetting]) -> list[OwnSett
         bare = match[1].removeprefix(file.prefix)
         name, value = f"{file.prefix}{bare}", match[2].strip("\"'")
         left_in = file.left_in or (f"{given[name].where} overrides it" if name in given else None)
-        found[name] = _own(name, value, left_in or _why_left_in(name, frozenset()), file.path, number)
-    lines = list(found.values())
+        by_name[name] = _own(name, value, left_in or _why_left_in(name, frozenset()), file.path, number)
+    lines = list(by_name.values())
     stuck = next(
         (setting for setting in lines if setting.why_no_value or (setting.left_in and setting.name not in given)), None
     )
@@ -366,10 +371,10 @@ _ONE_UNUSED = re.compile(r"(UCX_\w+)(?: \(maybe: ([^)]*)\))?")
 
 def unused_by_ucx(output: str) -> dict[str, str]:
     """Return what UCX says that nothing reads, and what it takes each for; "": it has no guess."""
-    found: dict[str, str] = {}
+    unused: dict[str, str] = {}
     for line in _UNUSED.findall(output):
-        found |= {name: (guess or "").rstrip("?") for name, guess in _ONE_UNUSED.findall(line)}
-    return found
+        unused |= {name: (guess or "").rstrip("?") for name, guess in _ONE_UNUSED.findall(line)}
+    return unused
 
 
 def why_ignored(
@@ -470,12 +475,12 @@ def idle_settings(
 
     Args: blamed: names of settings that a finding names as what makes something slower; they are left out.
     """
-    found: dict[Layer, list[OwnSetting]] = {}
+    by_layer: dict[Layer, list[OwnSetting]] = {}
     for setting in settings:
         layer = layer_of(setting.name)
         if layer is not None and setting.name not in blamed and is_idle(layer, paths):
-            found.setdefault(layer, []).append(setting)
-    return found
+            by_layer.setdefault(layer, []).append(setting)
+    return by_layer
 
 
 def what_chooses(library: str, layer: Layer) -> str | None:

@@ -48,8 +48,8 @@ _VERSION = re.compile(r"\b\d+(?:\.\d+)+\b")
 def gpu_driver(modules: Sequence[Path] = GPU_MODULES) -> str | None:
     """Version of the GPU driver's kernel module: `580.65.06`; "unknown" where it states none; None: there is none."""
     for path in modules:
-        if path.is_file() and (found := _VERSION.search(path.read_text(errors="replace"))):
-            return found[0]
+        if path.is_file() and (version := _VERSION.search(path.read_text(errors="replace"))):
+            return version[0]
     return "unknown" if any(path.exists() for path in modules) else None
 
 
@@ -75,14 +75,14 @@ def processor_groups(processors: Iterable[int] | None = None, system: Path = SYS
         "numa": [_numa_node(system / f"cpu{cpu}") for cpu in mine],
         "socket": [_list(system / f"cpu{cpu}/topology/package_cpus_list") for cpu in mine],
     }
-    found: Groups = {}
+    groups: Groups = {}
     for level, keys in levels.items():
         if mine and all(key is not None for key in keys):
             by_key: dict[str, list[int]] = {}
             for cpu, key in zip(mine, keys, strict=True):
                 by_key.setdefault(str(key), []).append(cpu)
-            found[level] = list(by_key.values())
-    return found
+            groups[level] = list(by_key.values())
+    return groups
 
 
 def _list(path: Path) -> str | None:
@@ -320,12 +320,12 @@ PLACE_CHECKS: tuple[PlaceCheck, ...] = (
 
 def judged(place: PlaceFacts, job: PlaceJob) -> list[PlaceFault]:
     """What is wrong with a place for a job, in the order of the list."""
-    return [found for check in PLACE_CHECKS if (found := check(place, job)) is not None]
+    return [fault for check in PLACE_CHECKS if (fault := check(place, job)) is not None]
 
 
 def faults(place: PlaceFacts | None, job: PlaceJob) -> list[PlaceFault]:
     """What speaks in the first line of a verdict."""
-    return [found for found in judged(place, job) if found.is_fault] if place is not None else []
+    return [fault for fault in judged(place, job) if fault.is_fault] if place is not None else []
 
 
 def errno_name(number: int | None) -> str:

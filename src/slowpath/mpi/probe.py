@@ -52,15 +52,15 @@ class Child(subprocess.Popen[bytes]):
     def _seen(self, options: int) -> int | None:
         """The exit code of a child that nobody collected yet; None: it runs."""
         try:
-            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
         except ChildProcessError:
             raise ExitUnseen(
                 f"{self._name()}: ended, but its exit code is lost, because a preloaded library or another part of "
                 "this process collects children; start it without that library"
             ) from None
-        if found is None:
+        if ended is None:
             return None
-        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def _collect(self, code: int) -> None:
         super().wait()

@@ -77,14 +77,14 @@ def environments(library: str, collectives: tuple[str, ...]) -> list[tuple[dict[
     known = {
         collective: names for collective, names in ALGORITHMS.get(library, {}).items() if collective in collectives
     }
-    found = []
+    chosen_variables = []
     for number in range(max(map(len, known.values()), default=0)):
         chosen = {collective: names[number] for collective, names in known.items() if number < len(names)}
         variables: dict[str, str] = {}
         for collective, algorithm in chosen.items():
             variables.update(forced(library, collective, algorithm))
-        found.append((chosen, variables))
-    return found
+        chosen_variables.append((chosen, variables))
+    return chosen_variables
 
 
 SCHEMA = 1
@@ -177,25 +177,25 @@ def ranges(picks: Sequence[Pick], kind: Kind, measured: Measured, *, classes: bo
 
     Args: classes: a length stands for all of its class, from a power of two to below the next one.
     """
-    found: list[Range] = []
+    spans: list[Range] = []
     places = {where: {length: at for at, length in enumerate(sorted(set(all_)))} for where, all_ in measured.items()}
     for pick in sorted(candidate for candidate in picks if candidate.kind == kind):
-        last, place = found[-1] if found else None, places[pick.collective, pick.ranks]
+        last, place = spans[-1] if spans else None, places[pick.collective, pick.ranks]
         if (
             last is not None
             and (last.collective, last.ranks, last.name) == (pick.collective, pick.ranks, pick.name)
             and place[pick.bytes] == place[last.last] + 1
         ):
-            found[-1] = replace(last, last=pick.bytes, measured=(*last.measured, pick.bytes))
+            spans[-1] = replace(last, last=pick.bytes, measured=(*last.measured, pick.bytes))
         else:
-            found.append(Range(pick.collective, pick.ranks, pick.bytes, pick.bytes, pick.name, (pick.bytes,)))
-    return [_of_classes(one) for one in found] if classes else found
+            spans.append(Range(pick.collective, pick.ranks, pick.bytes, pick.bytes, pick.name, (pick.bytes,)))
+    return [_of_classes(span) for span in spans] if classes else spans
 
 
-def _of_classes(one: Range) -> Range:
-    if one.last == 0:
-        return one
-    return replace(one, first=1 << max(0, one.first.bit_length() - 1), last=(1 << one.last.bit_length()) - 1)
+def _of_classes(span: Range) -> Range:
+    if span.last == 0:
+        return span
+    return replace(span, first=1 << max(0, span.first.bit_length() - 1), last=(1 << span.last.bit_length()) - 1)
 
 
 def tuning_text(mpi: str, picks: Sequence[Pick], measured: Measured, *, classes: bool = False) -> str:
@@ -229,8 +229,8 @@ def mpich_selection(library: bytes) -> Tree:
 
     Raises: EnvironmentFailure: it holds none in this form (before MPICH 4.0, or in another spelling).
     """
-    for found in _TEXT.finditer(library):
-        text = found.group()[:-1]
+    for match in _TEXT.finditer(library):
+        text = match.group()[:-1]
         if b"algorithm=MPIR_Bcast" in text and b"collective=ibarrier" in text:
             with contextlib.suppress(ValueError):
                 tree: Tree = json.loads(text)
@@ -276,7 +276,7 @@ def _by_length(ranges: Sequence[Range], chosen: Mapping[Range, Tree], otherwise:
     of_all = ranges[0].collective in _MPICH_OF_ALL_RANKS
     length = "total_msg_size" if of_all else "avg_msg_size"
     by_length: Tree = {}
-    for picked in sorted(ranges, key=lambda found: found.first):
+    for picked in sorted(ranges, key=lambda span: span.first):
         scale = picked.ranks if of_all else 1
         if picked.first > 0:
             by_length.setdefault(f"{length}<={scale * picked.first - 1}", otherwise)
@@ -294,11 +294,11 @@ INTEL_FILE = "intelmpi.sh"
 
 def intel_variables(ranges: Sequence[Range]) -> dict[str, str]:
     """One variable for each collective; elsewhere the library chooses."""
-    found: dict[str, list[str]] = {}
+    rules: dict[str, list[str]] = {}
     for picked in ranges:
         rule = f"{picked.name}:{picked.first}-{picked.last}@{picked.ranks}-{picked.ranks}"
-        found.setdefault(f"I_MPI_ADJUST_{picked.collective.upper()}", []).append(rule)
-    return {name: ";".join(rules) for name, rules in sorted(found.items())}
+        rules.setdefault(f"I_MPI_ADJUST_{picked.collective.upper()}", []).append(rule)
+    return {name: ";".join(rules) for name, rules in sorted(rules.items())}
 
 
 def intel_text(ranges: Sequence[Range]) -> str:
@@ -353,12 +353,12 @@ def openmpi_variables(path: str) -> dict[str, str]:
 
 
 def _lengths(ranges: Sequence[Range]) -> list[tuple[int, str]]:
-    found: dict[int, str] = {0: _OWN_CHOICE}
-    for picked in sorted(ranges, key=lambda found: found.first):
+    by_begin: dict[int, str] = {0: _OWN_CHOICE}
+    for picked in sorted(ranges, key=lambda span: span.first):
         scale = picked.ranks if picked.collective in _OPENMPI_OF_ALL_RANKS else 1
-        found[scale * picked.first] = picked.name
-        found[scale * picked.last + 1] = _OWN_CHOICE
-    return sorted(found.items())
+        by_begin[scale * picked.first] = picked.name
+        by_begin[scale * picked.last + 1] = _OWN_CHOICE
+    return sorted(by_begin.items())
 
 
 def _collective(picked: Range) -> str:

@@ -102,8 +102,8 @@ class RunCell:
         Raises: UsageError: the metric does not exist.
         """
         name = self._metric(metric)
-        found = self._entry.estimate(name, phase) if name else None
-        return _plain(found) if found else None
+        estimate = self._entry.estimate(name, phase) if name else None
+        return _plain(estimate) if estimate else None
 
     def absent(self, metric: str) -> str | None:
         """Return why this cell lacks a metric, or None if it has the metric or is not expected to have it."""
@@ -117,7 +117,7 @@ class RunCell:
         """
         name = self._metric(metric)
         experiment = experiment_named(self._entry.experiment)
-        found: dict[int, NDArray[np.float64]] = {}
+        by_launch: dict[int, NDArray[np.float64]] = {}
         begin = 1 if self._run.info.imported and phase == "first" else 0  # analyse.first_allocation
         for launch in self._run.launches_of(self.number):
             blocks = launch.cell_blocks([self.number])[self.number]
@@ -125,8 +125,8 @@ class RunCell:
             phases = derived.get(name) if name else None
             if phases and not isinstance(phases, Absent) and phase in phases:
                 values_s = phases[phase].values_s
-                found[launch.info.launch] = values_s[begin if values_s.size > ENOUGH_LATER else 0 :]
-        return found
+                by_launch[launch.info.launch] = values_s[begin if values_s.size > ENOUGH_LATER else 0 :]
+        return by_launch
 
     def samples(
         self, phase: str | None = None, launch: int | None = None, rank: int | None = None
@@ -302,8 +302,8 @@ class Run:
 
 def _plain(result: Result) -> Json:
     """Return the plain values that json.load would return."""
-    found: Json = msgspec.json.decode(msgspec.json.encode(result))
-    return found
+    plain: Json = msgspec.json.decode(msgspec.json.encode(result))
+    return plain
 
 
 class _Findings(msgspec.Struct):

@@ -92,11 +92,11 @@ def _place(cell: CellResult) -> tuple[object, ...]:
 
 def _usual(cells: Iterable[CellResult]) -> dict[str, set[str]]:
     """Return the values that occur, by setting."""
-    found: dict[str, set[str]] = {}
+    values: dict[str, set[str]] = {}
     for cell in cells:
         for name, value in _settings(cell).items():
-            found.setdefault(name, set()).add(value)
-    return found
+            values.setdefault(name, set()).add(value)
+    return values
 
 
 _NEVER_SHOWN = ("datatype", "op", "calls", "arrival_ratio")  # they follow from the collective, or from nothing
@@ -152,10 +152,10 @@ COLUMNS = ("mpi", "where", "collective", "message_bytes", "way", "metric", "time
 
 def coll_files(results: Results) -> dict[str, str]:
     """Return content by file name, {} in a run that measured no collective in two ways."""
-    found = panels(results)
-    if not found:
+    shown = panels(results)
+    if not shown:
         return {}
-    return {NAME: as_csv(COLUMNS, (row for panel in found for row in _rows(panel)))}
+    return {NAME: as_csv(COLUMNS, (row for panel in shown for row in _rows(panel)))}
 
 
 def _rows(panel: Panel) -> list[list[Value]]:
@@ -175,9 +175,9 @@ TITLE = "Collectives: the library's own time over the fastest alternative (above
 
 def coll_lines(results: Results) -> list[str]:
     """Return lines, not wrapped, [] in a run that measured no collective in two ways."""
-    found = panels(results)
-    lines = [f"{TITLE}:"] if found else []
-    for (where, lengths), group in grouped(found, lambda panel: (panel.where, tuple(panel.lengths))).items():
+    shown = panels(results)
+    lines = [f"{TITLE}:"] if shown else []
+    for (where, lengths), group in grouped(shown, lambda panel: (panel.where, tuple(panel.lengths))).items():
         lines += _block(where, lengths, group)
     return lines
 
@@ -249,8 +249,8 @@ def _figure(panel: Panel) -> Plot:
 
 
 def _way(label: str, at: Mapping[int, MetricEstimate], style: str, whiskers: bool) -> Series:
-    found = [(n, estimate) for n, estimate in sorted(at.items()) if n > 0]
-    points = [Point(n, estimate.value, estimate.interval if whiskers else None) for n, estimate in found]
+    estimates = [(n, estimate) for n, estimate in sorted(at.items()) if n > 0]
+    points = [Point(n, estimate.value, estimate.interval if whiskers else None) for n, estimate in estimates]
     return Series(label, points, style)
 
 

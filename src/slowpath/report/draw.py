@@ -228,11 +228,11 @@ class Drawing:
         if scale is None:
             return None, [Markup() for _ in figure.rows]
         grid, height = f"grid-{next(self._ids)}", figure.height
-        one = 1.0 if figure.x.unit == "×" and scale.log and scale.low < 1 < scale.high else None
-        places = list(_across(figure.x, scale, AXIS_HEIGHT - 6, 7, one))
+        equal = 1.0 if figure.x.unit == "×" and scale.log and scale.low < 1 < scale.high else None
+        places = list(_across(figure.x, scale, AXIS_HEIGHT - 6, 7, equal))
         lines = "".join(element("line", x1=x, x2=x, y1=0, y2=height, class_="grid") for x, _ in places)
-        if one:
-            at = _percent(scale(one))
+        if equal:
+            at = _percent(scale(equal))
             lines += element("line", x1=at, x2=at, y1=0, y2=height, class_="one")
         content = element("defs", element("g", lines, id=grid)) + "".join(words for _, words in places)
         kind = "logarithmic" if scale.log else "linear"

@@ -72,15 +72,15 @@ _RUNGS: dict[str, tuple[tuple[str, str, Name], ...]] = {
 
 def rungs(results: Results) -> dict[tuple[str, str], list[Rung]]:
     """Return the first uses by library and placement, in the order of a program's start, without copies of cells."""
-    found: dict[tuple[str, str], list[Rung]] = {}
+    by_place: dict[tuple[str, str], list[Rung]] = {}
     cells = [cell for cell in results.cells if cell.experiment == EXPERIMENT and cell.copy == 1 and cell.metrics]
     for pattern, metrics in _RUNGS.items():
         mine = [cell for cell in cells if cell.parameters.get("pattern") == pattern]
         for cell in _longest(mine):
             for metric, words, name in metrics:
                 if (rung := _rung(cell, metric, words, name(cell))) is not None:
-                    found.setdefault((cell.mpi or "this MPI", cell.placement), []).append(rung)
-    return found
+                    by_place.setdefault((cell.mpi or "this MPI", cell.placement), []).append(rung)
+    return by_place
 
 
 def _longest(cells: Sequence[CellResult]) -> list[CellResult]:
@@ -185,10 +185,10 @@ def _times(rung: Rung) -> str:
 
 def first_use_files(results: Results) -> dict[str, str]:
     """Return content by file name."""
-    found = rungs(results)
-    if not found:
+    by_place = rungs(results)
+    if not by_place:
         return {}
-    rows = ([mpi, placement, *_row(rung)] for (mpi, placement), each in found.items() for rung in each)
+    rows = ([mpi, placement, *_row(rung)] for (mpi, placement), each in by_place.items() for rung in each)
     return {FILE: as_csv(_COLUMNS, rows)}
 
 

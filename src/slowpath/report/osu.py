@@ -105,29 +105,31 @@ def _over(value: float | None, unit: float) -> float | None:
 
 
 def _latency(given: Given) -> Values | None:
-    found = given.cell.estimate("half_round_trip_latency_s", "steady")
-    if found is None:
+    estimate = given.cell.estimate("half_round_trip_latency_s", "steady")
+    if estimate is None:
         return None
-    return Values((found.value / US,), _scaled(found.interval, US), found.launches)
+    return Values((estimate.value / US,), _scaled(estimate.interval, US), estimate.launches)
 
 
 def _bandwidth(given: Given) -> Values | None:
-    found = given.cell.estimate("time_per_message_s", "steady")
-    if found is None or found.bandwidth_bytes_per_s is None:
+    estimate = given.cell.estimate("time_per_message_s", "steady")
+    if estimate is None or estimate.bandwidth_bytes_per_s is None:
         return None
-    return Values((found.bandwidth_bytes_per_s / MB,), _scaled(found.bandwidth_interval, MB), found.launches)
+    return Values((estimate.bandwidth_bytes_per_s / MB,), _scaled(estimate.bandwidth_interval, MB), estimate.launches)
 
 
 def _message_rate(given: Given) -> Values | None:
-    found = given.cell.estimate("time_per_message_s", "steady")
-    if found is None or found.message_rate_per_s is None:
+    estimate = given.cell.estimate("time_per_message_s", "steady")
+    if estimate is None or estimate.message_rate_per_s is None:
         return None
-    megabytes = _over(found.bandwidth_bytes_per_s, MB)
-    slowest, fastest = (found.message_rate_per_s * found.value / each(found.launch_values) for each in (max, min))
-    columns = (found.message_rate_per_s, slowest, fastest)
+    megabytes = _over(estimate.bandwidth_bytes_per_s, MB)
+    slowest, fastest = (
+        estimate.message_rate_per_s * estimate.value / each(estimate.launch_values) for each in (max, min)
+    )
+    columns = (estimate.message_rate_per_s, slowest, fastest)
     if megabytes is None:  # empty messages: the rate alone has a value
-        return Values((0.0, *columns), None, found.launches)
-    return Values((megabytes, *columns), _scaled(found.bandwidth_interval, MB), found.launches)
+        return Values((0.0, *columns), None, estimate.launches)
+    return Values((megabytes, *columns), _scaled(estimate.bandwidth_interval, MB), estimate.launches)
 
 
 def _is_collective(cell: CellResult) -> bool:
@@ -135,19 +137,19 @@ def _is_collective(cell: CellResult) -> bool:
 
 
 def _collective(given: Given) -> Values | None:
-    found = given.cell.estimate("collective_own_s", "steady")
-    if found is None:
+    estimate = given.cell.estimate("collective_own_s", "steady")
+    if estimate is None:
         return None
     columns = (
-        found.value / US,
-        found.min / US,
-        found.max / US,
-        found.samples,
-        found.p50 / US,
-        _over(found.p90, US),
-        _over(found.p99, US),
+        estimate.value / US,
+        estimate.min / US,
+        estimate.max / US,
+        estimate.samples,
+        estimate.p50 / US,
+        _over(estimate.p90, US),
+        _over(estimate.p99, US),
     )
-    return Values(columns, _scaled(found.interval, US), found.launches)
+    return Values(columns, _scaled(estimate.interval, US), estimate.launches)
 
 
 def _is_overlap(cell: CellResult) -> bool:
@@ -179,7 +181,7 @@ def _copy_of(cell: CellResult) -> str | None:
 
 def _copy(given: Given) -> Values | None:
     name, bytes_ = _copy_of(given.cell), int(given.cell.parameters["message_bytes"])
-    floor = next((one for one in given.cell.floors if one.name == name), None)
+    floor = next((floor for floor in given.cell.floors if floor.name == name), None)
     if floor is None or floor.time_s is None:
         return None
     ends = (bytes_ / floor.interval[1] / MB, bytes_ / floor.interval[0] / MB) if floor.interval else None
@@ -343,10 +345,10 @@ class OsuTable:
 
 def tables_of(results: Results, kinds: Sequence[TableKind] = KINDS) -> list[OsuTable]:
     """Return all tables of a run.  Raises: UsageError: it has no cells of these kinds."""
-    found = measured_tables(results, kinds)
-    if not found:
+    tables = measured_tables(results, kinds)
+    if not tables:
         raise UsageError(f"{results.run.folder}: {missing_words(kinds)}")
-    return found
+    return tables
 
 
 def measured_tables(results: Results, kinds: Sequence[TableKind] = KINDS) -> list[OsuTable]:
@@ -369,10 +371,10 @@ def missing_words(kinds: Sequence[TableKind]) -> str:
 
 def _of_kind(given: Sequence[Given], kind: TableKind) -> list[OsuTable]:
     groups: dict[tuple[tuple[str, str], ...], dict[int, OsuRow]] = {}
-    for one in given:
-        row = _row(one, kind)
+    for entry in given:
+        row = _row(entry, kind)
         if row is not None:  # the same cell in two groups of a campaign: the first speaks
-            groups.setdefault(tuple(_conditions(one.cell, kind).items()), {}).setdefault(row.size_bytes, row)
+            groups.setdefault(tuple(_conditions(entry.cell, kind).items()), {}).setdefault(row.size_bytes, row)
     return [OsuTable(kind, dict(where), [rows[size] for size in sorted(rows)]) for where, rows in groups.items()]
 
 
@@ -389,10 +391,10 @@ def _row(given: Given, kind: TableKind) -> OsuRow | None:
     if cell.copy != 1 or not kind.takes(cell):
         return None
     size: str | None = cell.parameters.get("message_bytes")
-    found: Values | None = kind.values(given)
-    if found is None or size is None:  # an imported cell has what its log states
+    values: Values | None = kind.values(given)
+    if values is None or size is None:  # an imported cell has what its log states
         return None
-    return OsuRow(int(size), found.columns, found.interval, found.launches)
+    return OsuRow(int(size), values.columns, values.interval, values.launches)
 
 
 @cleaned
@@ -553,18 +555,18 @@ def _main_metric(cell: CellResult) -> tuple[str, str, MetricEstimate, str] | Non
     names = dict.fromkeys([*_FIRST.get(cell.experiment, ()), *listed, *cell.metrics])
     for name in names:
         for phase in ("steady", "first"):
-            if (found := cell.estimate(name, phase)) is not None:
-                return name, phase, found, cell.metrics[name].unit
+            if (estimate := cell.estimate(name, phase)) is not None:
+                return name, phase, estimate, cell.metrics[name].unit
     return None
 
 
-def _cell_row(cell: CellResult, found: MetricEstimate, unit: str) -> list[str]:
-    interval = fmt.quantity_interval(found.value, unit, found.interval) or "none"
-    quantities = [fmt.quantity(value, unit) for value in (found.min, found.p50, found.p99)]
-    bandwidth = found.bandwidth_bytes_per_s
-    rate = fmt.quantity(bandwidth, "B/s", found.bandwidth_interval) if bandwidth else ""
-    value = fmt.quantity(found.value, unit, found.interval)
-    return [cell.label, value, interval, *quantities, str(found.launches), rate]
+def _cell_row(cell: CellResult, estimate: MetricEstimate, unit: str) -> list[str]:
+    interval = fmt.quantity_interval(estimate.value, unit, estimate.interval) or "none"
+    quantities = [fmt.quantity(value, unit) for value in (estimate.min, estimate.p50, estimate.p99)]
+    bandwidth = estimate.bandwidth_bytes_per_s
+    rate = fmt.quantity(bandwidth, "B/s", estimate.bandwidth_interval) if bandwidth else ""
+    value = fmt.quantity(estimate.value, unit, estimate.interval)
+    return [cell.label, value, interval, *quantities, str(estimate.launches), rate]
 
 
 def _cell_line(row: list[str]) -> str:

@@ -124,11 +124,11 @@ class DesignRow:
 
 def rows_of(condition: PutCondition, results: Results) -> list[DesignRow]:
     """Return the rows in the order of the results."""
-    found = []
+    rows = []
     for row in condition.rows:
         cell, kind = results.cell(row.cell), design_of(row.design).kind
-        found.append(DesignRow(row, cell, kind, row_words(row.design, kind, cell.parameters), row.mpi or ""))
-    return found
+        rows.append(DesignRow(row, cell, kind, row_words(row.design, kind, cell.parameters), row.mpi or ""))
+    return rows
 
 
 def where(condition: PutCondition) -> str:
@@ -235,7 +235,7 @@ def _four(variant: ReportedVariant, layers: Sequence[DesignRow], mpi: str) -> St
 
 def _derived(results: Results) -> list[StudyRow]:
     """Return rows of derived datatypes: the same vector on both sides, and different datatypes at origin and target."""
-    found = []
+    derived = []
     for condition in results.put.conditions if results.put else []:
         origin = condition.settings.get("datatype", "predefined")
         target = condition.settings.get("target_datatype", "same")
@@ -249,8 +249,8 @@ def _derived(results: Results) -> list[StudyRow]:
             if design == "mpi" or (design == "complex" and is_called(given) and is_checked(given)):
                 words = row.name if design == "mpi" else "complex datatype"
                 made = _measured(row, f"{design}_{kind.replace(' ', '_')}", f"{words}, {kind}", None)
-                found.append(replace(made, measured_as=f"{row.words}, {kind}"))
-    return found
+                derived.append(replace(made, measured_as=f"{row.words}, {kind}"))
+    return derived
 
 
 def _measured(row: DesignRow, variant: str, name: str, then: ReportedVariant | None) -> StudyRow:
@@ -417,10 +417,10 @@ def put_answers(results: Results) -> list[str]:
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
-    found = [_cost(row) for row in rows if row.kind == "library"]
+    answers = [_cost(row) for row in rows if row.kind == "library"]
     called = [row for row in rows if row.kind == "layer" and row.inside]
     leanest = min(called, key=lambda row: row.inside.median if row.inside else 0.0, default=None)
-    return [*found, *([_cost(leanest)] if leanest else [])]
+    return [*answers, *([_cost(leanest)] if leanest else [])]
 
 
 def _cost(row: DesignRow) -> str:
@@ -435,7 +435,7 @@ def _cost(row: DesignRow) -> str:
 
 def busy_lines(results: Results) -> list[str]:
     """Return what a target that computes between its calls of MPI does to a put, one line for each pair of cells."""
-    found = []
+    lines = []
     for contrast in results.contrasts:
         if contrast.axis != "target_busy_s" or contrast.ratio is None or contrast.a.phase != "steady":
             continue
@@ -445,11 +445,11 @@ def busy_lines(results: Results) -> list[str]:
         ends = fmt.ratio_interval(contrast.ratio, contrast.interval)
         time = fmt.time(float(busy.parameters["target_busy_s"]))
         whose = f" of {cell.mpi}" if cell.mpi else ""
-        found.append(
+        lines.append(
             f"  Target busy for {time} between its calls of MPI, window {window}{whose}: "
             f"a put takes {shown} times as long {ends or contrast.reason} ({contrast.verdict})."
         )
-    return found
+    return lines
 
 
 def _study(rows: Sequence[StudyRow]) -> list[str]:

@@ -111,7 +111,7 @@ def _contrasts(results: Results) -> Iterator[Row]:
 
 def _side(name: str, side: ContrastSide, value_s: float | None, results: Results) -> Row:
     cell = results.cell(side.cell)
-    found = {
+    fields = {
         "cell": side.cell,
         "value": side.value,
         "phase": side.phase,
@@ -122,7 +122,7 @@ def _side(name: str, side: ContrastSide, value_s: float | None, results: Results
         "message_bytes": _number(cell.parameters.get("message_bytes")),
         "time_s": value_s,
     }
-    return {f"{name}_{key}": value for key, value in found.items()}
+    return {f"{name}_{key}": value for key, value in fields.items()}
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:

@@ -402,9 +402,9 @@ def _binding(placement: PlacementResult) -> str:
     observed = placement.observed
     several = len({rank.host for rank in observed}) > 1
     ranks = [f"rank {rank.rank} on {rank.host + ' ' if several else ''}{rank.cpus_allowed}" for rank in observed]
-    found = ", ".join(ranks) if ranks else f"{fmt.MISSING} no launch reported it"
+    bindings = ", ".join(ranks) if ranks else f"{fmt.MISSING} no launch reported it"
     warnings = "".join(f"; warning: {text}" for text in placement.differs)
-    return f"asked: {', '.join(asked)}; observed: {found}{warnings}"
+    return f"asked: {', '.join(asked)}; observed: {bindings}{warnings}"
 
 
 def _flat(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

@@ -99,28 +99,28 @@ def _verdict(results: Results) -> str:
     return "\n".join(lines + (["", *shown] if shown else []))
 
 
-def wrapped(found: list[str]) -> str:
+def wrapped(lines: list[str]) -> str:
     """Join lines, and wrap those that are too long to their own indentation."""
     return "\n".join(_wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
-                     else line.translate(_PLAIN) for line in found)  # fmt: skip
+                     else line.translate(_PLAIN) for line in lines)  # fmt: skip
 
 
 def _contrasts(results: Results) -> str:
-    found = results.contrasts
-    if not found:
+    contrasts = results.contrasts
+    if not contrasts:
         return ""
-    rows = [_row(contrast) for contrast in found]
+    rows = [_row(contrast) for contrast in contrasts]
     head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
     lines = ["Contrasts: b against a. A ratio above 1 means that b is slower.", _line(head, widths)]
-    for group, members in grouped(zip(found, rows, strict=True), lambda entry: entry[0].group).items():
+    for group, members in grouped(zip(contrasts, rows, strict=True), lambda entry: entry[0].group).items():
         asked = questions([contrast for contrast, _ in members])
         lines.append(_wrap(asked[0] if len(asked) == 1 else group, "  "))
         lines += [_line(row, widths) for _, row in members]
-    kinds = dict.fromkeys(c.interval_kind for c in found if c.interval and c.interval_kind)
+    kinds = dict.fromkeys(c.interval_kind for c in contrasts if c.interval and c.interval_kind)
     if kinds:
         lines.append(_wrap(f"Intervals: {', '.join(kinds)}.", "  "))
-    lines += _without_interval(found) + _remedies(found)
+    lines += _without_interval(contrasts) + _remedies(contrasts)
     return "\n".join(lines)
 
 
@@ -159,11 +159,11 @@ def _remedies(contrasts: list[ContrastResult]) -> list[str]:
 
 
 def _skipped(results: Results) -> str:
-    found = run_page.skipped_groups(results)
-    if not found:
+    groups = run_page.skipped_groups(results)
+    if not groups:
         return ""
     lines = ["Skipped and failed:"]
-    for group in found:
+    for group in groups:
         log = f" ({group.log})" if group.log else ""
         lines.append(_wrap(f"{group.label}: {group.reason}{log}", f"  {group.status:<8} "))
     return "\n".join(lines)

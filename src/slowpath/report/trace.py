@@ -143,11 +143,14 @@ def _events(row: TraceThread) -> Iterator[dict[str, Any]]:
 
 def _arguments(span: Span) -> dict[str, int]:
     """Return messages as arguments of the slice: `send 1 partner`, `send 1 tag`, `send 1 bytes`."""
-    found: dict[str, int] = {}
+    arguments: dict[str, int] = {}
     for number, message in enumerate(span.messages, start=1):
-        found |= {f"{message.kind} {number} partner": message.partner, f"{message.kind} {number} bytes": message.bytes}
-        found |= {f"{message.kind} {number} tag": message.tag} if message.kind in ("send", "receive") else {}
-    return found
+        arguments |= {
+            f"{message.kind} {number} partner": message.partner,
+            f"{message.kind} {number} bytes": message.bytes,
+        }
+        arguments |= {f"{message.kind} {number} tag": message.tag} if message.kind in ("send", "receive") else {}
+    return arguments
 
 
 def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: Sequence[Intervals]) -> list[Span]:

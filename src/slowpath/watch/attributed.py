@@ -90,8 +90,8 @@ class TimeSplit:
     @property
     def wait_s(self) -> Floats:
         """Waiting for other ranks, shape (n,)."""
-        found: Floats = self.parts_s[:, WAITS].sum(axis=1)
-        return found
+        waits_s: Floats = self.parts_s[:, WAITS].sum(axis=1)
+        return waits_s
 
 
 def split(events: Events, world: World, reasons: Reasons, moves: Ints, unknown: Bools) -> TimeSplit:
@@ -143,16 +143,16 @@ def _ending(events: Events, world: World, reasons: Reasons, sure: Ints) -> Ints:
     order = sure[np.lexsort((key, reasons.call[sure]))]
     calls = reasons.call[order]
     is_last = np.append(calls[1:] != calls[:-1], True)
-    found: Ints = order[is_last]
-    return found
+    ending: Ints = order[is_last]
+    return ending
 
 
 def _doubt_until(events: Events, reasons: Reasons) -> Floats:
     """Until when each call may have waited for something that is not certain, shape (n,)."""
-    found = np.full(len(events), -np.inf)
+    until_s = np.full(len(events), -np.inf)
     rows = reasons.why == int(Why.DOUBT)
-    np.maximum.at(found, reasons.call[rows], reasons.until_s[rows])
-    return found
+    np.maximum.at(until_s, reasons.call[rows], reasons.until_s[rows])
+    return until_s
 
 
 def what_is_left(events: Events, world: World, copied: Bools, moved: Bools) -> Ints:
@@ -161,13 +161,13 @@ def what_is_left(events: Events, world: World, copied: Bools, moved: Bools) -> I
     Args: copied: calls in which a message was taken from where it had waited for its receive.
           moved: calls that completed messages, or started one that has bytes.
     """
-    found = np.full(len(events), int(TimePart.CALL))
+    part = np.full(len(events), int(TimePart.CALL))
     of_files = world.is_of("files")[events.call]
     carries = events.has(EventKind.ONE_SIDED) & (events.bytes > 0)
-    found[carries | moved | events.has(EventKind.COLLECTIVE)] = int(TimePart.TRANSFER)
-    found[copied] = int(TimePart.UNEXPECTED)
-    found[of_files] = int(TimePart.UNEXPLAINED)
-    return found
+    part[carries | moved | events.has(EventKind.COLLECTIVE)] = int(TimePart.TRANSFER)
+    part[copied] = int(TimePart.UNEXPECTED)
+    part[of_files] = int(TimePart.UNEXPLAINED)
+    return part
 
 
 @dataclass(frozen=True)
@@ -209,42 +209,42 @@ class Attributed:
 def attributed(job: WatchedJob) -> Attributed:
     """Match, join the clocks, and split each call's time."""
     events, world = with_loops(*events_of(job))
-    found = match.matched(events)
+    pairs = match.matched(events)
     groups = match.collectives(events, world)
     own_s = events.start_s.copy()
-    events, clocks = joined(events, world, found, barriers_of(events, world, groups))
+    events, clocks = joined(events, world, pairs, barriers_of(events, world, groups))
     events = _since_first(events, world)
     shift_s = _shifts(events, world, own_s)
-    wrong = match.contradictions(events, found)
-    found = Matched(found.sends, found.receives, found.send[~wrong], found.receive[~wrong], found.repeated)
+    wrong = match.contradictions(events, pairs)
+    pairs = Matched(pairs.sends, pairs.receives, pairs.send[~wrong], pairs.receive[~wrong], pairs.repeated)
     clock = world.clock[events.record]
-    reported_s, reported_r = found.sends.reported[found.send], found.receives.reported[found.receive]
+    reported_s, reported_r = pairs.sends.reported[pairs.send], pairs.receives.reported[pairs.receive]
     error_s = clocks.error_s[clock[reported_s], clock[reported_r]] if world.origin_s.size else np.zeros(0)
     is_far = clock[reported_s] != clock[reported_r]
-    posted = found.receives.posted[found.receive]
+    posted = pairs.receives.posted[pairs.receive]
     posted_s = np.where(posted == NO_EVENT, np.nan, events.start_s[posted])
-    eager = eager_of(events, found, posted_s, error_s, is_far)
+    eager = eager_of(events, pairs, posted_s, error_s, is_far)
     presence = Presence.of(events, world)
     done_of = _done_of(events)
     of_groups, lacking, meets = of_collectives(events, world, groups, done_of, clocks.largest_error_s)
-    probes = of_probes(events, found, error_s)
+    probes = of_probes(events, pairs, error_s)
     of_target, at_target = of_targets(events, world, presence, clocks.largest_error_s)
     reasons = Reasons.joined(
         [
-            of_messages(events, found, eager, error_s),
+            of_messages(events, pairs, eager, error_s),
             of_groups,
-            of_absence(events, presence, found, eager, error_s, is_far),
+            of_absence(events, presence, pairs, eager, error_s, is_far),
             probes,
             of_target,
         ]
     )
-    pulled = _pulled(events, presence, found, eager, posted_s)
-    moves = what_is_left(events, world, _copied(events, found, pulled), _moved(events, found, eager) | at_target)
-    unknown = lacking | (_unknown(events, found, eager, groups) & ~at_target)
+    pulled = _pulled(events, presence, pairs, eager, posted_s)
+    moves = what_is_left(events, world, _copied(events, pairs, pulled), _moved(events, pairs, eager) | at_target)
+    unknown = lacking | (_unknown(events, pairs, eager, groups) & ~at_target)
     unknown[probes.call] = False
     parts = split(events, world, reasons, moves, unknown)
     return Attributed(
-        world, events, found, int(wrong.sum()), eager, pulled, groups, meets, reasons, parts, clocks, presence, shift_s
+        world, events, pairs, int(wrong.sum()), eager, pulled, groups, meets, reasons, parts, clocks, presence, shift_s
     )
 
 
@@ -258,10 +258,10 @@ def barriers_of(events: Events, world: World, groups: Collectives) -> Collective
 
 
 def _shifts(events: Events, world: World, own_s: Floats) -> Floats:
-    found = np.zeros(len(world.records))
+    shifts_s = np.zeros(len(world.records))
     records, first = np.unique(events.record, return_index=True)
-    found[records] = events.start_s[first] - own_s[first]
-    return found
+    shifts_s[records] = events.start_s[first] - own_s[first]
+    return shifts_s
 
 
 def _since_first(events: Events, world: World) -> Events:
@@ -276,48 +276,48 @@ def _since_first(events: Events, world: World) -> Events:
 
 def _done_of(events: Events) -> Ints:
     """Of each event the call in which it completed: itself where it blocks; NO_EVENT: not kept."""
-    found = np.arange(len(events))
+    done_of = np.arange(len(events))
     post = events.has(EventKind.COLLECTIVE) & events.has(EventKind.POST)
-    found[post] = NO_EVENT
+    done_of[post] = NO_EVENT
     done = events.has(EventKind.COLLECTIVE) & events.has(EventKind.DONE)
     of_done, _ = match.posts_of(events, post, done)
     known = of_done != NO_EVENT
-    found[of_done[known]] = match.parents_of(events)[np.flatnonzero(done)[known]]
-    return found
+    done_of[of_done[known]] = match.parents_of(events)[np.flatnonzero(done)[known]]
+    return done_of
 
 
-def _pulled(events: Events, presence: Presence, found: Matched, eager: Eager, posted_s: Floats) -> Bools:
+def _pulled(events: Events, presence: Presence, pairs: Matched, eager: Eager, posted_s: Floats) -> Bools:
     """Of messages that were there before their receive: the receiver was in MPI in between."""
     rows = np.flatnonzero(eager.arrived)
-    sent, posted = found.sends.done[found.send[rows]], found.receives.posted[found.receive[rows]]
-    post = found.sends.posted[found.send[rows]]
+    sent, posted = pairs.sends.done[pairs.send[rows]], pairs.receives.posted[pairs.receive[rows]]
+    post = pairs.sends.posted[pairs.send[rows]]
     left_s = np.where(eager.is_eager[rows] & (post != NO_EVENT), events.end_s[post], events.end_s[sent])
-    pulled = np.zeros(found.send.size, dtype=bool)
+    pulled = np.zeros(pairs.send.size, dtype=bool)
     back_s = presence.all_back_s(events.record[posted], left_s, events.window[posted])
     with np.errstate(invalid="ignore"):
         pulled[rows] = back_s < posted_s[rows]
     return pulled
 
 
-def _copied(events: Events, found: Matched, pulled: Bools) -> Bools:
+def _copied(events: Events, pairs: Matched, pulled: Bools) -> Bools:
     """Calls in which a message was copied that its library had taken before: those that posted its receive."""
     of_event = np.zeros(len(events), dtype=bool)
-    posted = found.receives.posted[found.receive[pulled]]
+    posted = pairs.receives.posted[pairs.receive[pulled]]
     of_event[posted[posted != NO_EVENT]] = True
     # Sendrecv's receive is in the time of its send.
     return of_event & events.is_timed & ~events.has(EventKind.SEND)
 
 
-def _moved(events: Events, found: Matched, eager: Eager) -> Bools:
+def _moved(events: Events, pairs: Matched, eager: Eager) -> Bools:
     """Calls that completed messages, started sends of bytes, or posted receives of messages that were there."""
     of_event = events.has(EventKind.SEND) & events.has(EventKind.POST) & (events.bytes > 0)
-    posted = found.receives.posted[found.receive[eager.arrived]]
-    for rows in (found.sends.done, found.receives.done, posted):
+    posted = pairs.receives.posted[pairs.receive[eager.arrived]]
+    for rows in (pairs.sends.done, pairs.receives.done, posted):
         of_event[rows[rows != NO_EVENT]] = True
     return of_event
 
 
-def _unknown(events: Events, found: Matched, eager: Eager, groups: Collectives) -> Bools:
+def _unknown(events: Events, pairs: Matched, eager: Eager, groups: Collectives) -> Bools:
     """Calls that completed a message whose other side is not recorded, or synchronised a window.
 
     Sends that are no longer than what was proven to go at once wait for nobody.
@@ -325,12 +325,12 @@ def _unknown(events: Events, found: Matched, eager: Eager, groups: Collectives) 
     of_event = events.has(EventKind.ONE_SIDED) & events.has(EventKind.WAIT)
     of_event |= events.has(EventKind.WAIT) & ~events.has(EventKind.DONE | EventKind.NOTHING) & (events.requests == 0)
     of_event[groups.event] = False
-    alone_s = np.ones(len(found.sends), dtype=bool)
-    alone_s[found.send] = False
-    alone_s &= events.bytes[found.sends.reported] > eager.longest_bytes
-    alone_r = np.ones(len(found.receives), dtype=bool)
-    alone_r[found.receive] = False
-    for side, alone in ((found.sends, alone_s), (found.receives, alone_r)):
+    alone_s = np.ones(len(pairs.sends), dtype=bool)
+    alone_s[pairs.send] = False
+    alone_s &= events.bytes[pairs.sends.reported] > eager.longest_bytes
+    alone_r = np.ones(len(pairs.receives), dtype=bool)
+    alone_r[pairs.receive] = False
+    for side, alone in ((pairs.sends, alone_s), (pairs.receives, alone_r)):
         rows = side.done[alone]
         of_event[rows[rows != NO_EVENT]] = True
     return of_event
@@ -376,10 +376,10 @@ class Presence:
         at = np.searchsorted(starts, times, side="right") - 1
         inside = (at >= 0) & (times <= ends[np.maximum(at, 0)])
         following = np.minimum(at + 1, starts.size - 1)
-        found = np.where(inside, times, np.where(at + 1 < starts.size, starts[following], np.nan))
+        back_s = np.where(inside, times, np.where(at + 1 < starts.size, starts[following], np.nan))
         if self.is_thinned[record]:
-            found = np.where(inside | (self.windows[record][following] == windows), found, np.nan)
-        return found
+            back_s = np.where(inside | (self.windows[record][following] == windows), back_s, np.nan)
+        return back_s
 
     def all_back_s(self, records: Ints, times: Floats, windows: Ints) -> Floats:
         """`back_s` of one record each."""
@@ -387,21 +387,21 @@ class Presence:
 
     @staticmethod
     def _by_record(records: Ints, value: Callable[[int, Ints], Floats]) -> Floats:
-        found = np.full(records.shape, np.nan)
+        values = np.full(records.shape, np.nan)
         order = np.argsort(records, kind="stable")
         numbers, first = np.unique(records[order], return_index=True)
         edges = np.append(first, order.size).tolist()
         for record, (low, high) in zip(numbers.tolist(), itertools.pairwise(edges), strict=True):
-            found[order[low:high]] = value(record, order[low:high])
-        return found
+            values[order[low:high]] = value(record, order[low:high])
+        return values
 
 
 def of_absence(
-    events: Events, presence: Presence, found: Matched, eager: Eager, error_s: Floats, is_far: Bools
+    events: Events, presence: Presence, matched: Matched, eager: Eager, error_s: Floats, is_far: Bools
 ) -> Reasons:
     """Reasons SENDER_AWAY of receives and RECEIVER_AWAY of sends; DOUBT where the evidence is thin."""
-    send_post, send_done = found.sends.posted[found.send], found.sends.done[found.send]
-    receive_post, receive_done = found.receives.posted[found.receive], found.receives.done[found.receive]
+    send_post, send_done = matched.sends.posted[matched.send], matched.sends.done[matched.send]
+    receive_post, receive_done = matched.receives.posted[matched.receive], matched.receives.done[matched.receive]
     sides = [
         (receive_done, send_post, send_done, receive_post, Why.SENDER_AWAY),
         (send_done, receive_post, receive_done, send_post, Why.RECEIVER_AWAY),
@@ -449,15 +449,15 @@ def _proven(keys: Ints, through: Bools, before: Bools) -> Bools:
     _, number = np.unique(keys, return_inverse=True)
     cases = np.bincount(number, weights=through)[number] if keys.size else np.zeros(0)
     against = np.bincount(number, weights=before)[number] if keys.size else np.zeros(0)
-    found: Bools = (cases >= LEAST_CASES) & (against <= MOST_AGAINST * (cases + against))
-    return found
+    proven: Bools = (cases >= LEAST_CASES) & (against <= MOST_AGAINST * (cases + against))
+    return proven
 
 
 def _refuted(keys: Ints, before: Bools) -> Bools:
     """Keys of which at least one message arrived while its rank was away."""
     _, number = np.unique(keys, return_inverse=True)
-    found: Bools = (np.bincount(number, weights=before)[number] if keys.size else np.zeros(0)) > 0
-    return found
+    refuted: Bools = (np.bincount(number, weights=before)[number] if keys.size else np.zeros(0)) > 0
+    return refuted
 
 
 # They complete when the target's memory is reached, whether its rank calls MPI or not, unless the library needs it.
@@ -465,7 +465,7 @@ def _refuted(keys: Ints, before: Bools) -> Bools:
 AT_TARGET = ("MPI_Win_flush", "MPI_Win_lock", "MPI_Win_unlock")
 
 
-def of_probes(events: Events, found: Matched, error_s: Floats) -> Reasons:
+def of_probes(events: Events, pairs: Matched, error_s: Floats) -> Reasons:
     """A blocking probe ends after the send began of the message that its rank receives next of that source and tag.
 
     Args: error_s: of the clocks, shape (pairs,).
@@ -476,8 +476,8 @@ def of_probes(events: Events, found: Matched, error_s: Floats) -> Reasons:
         & (events.requests == 0)
         & (events.peer >= 0)
     )
-    reported = found.receives.reported[found.receive]
-    receive, send = found.receives.posted[found.receive], found.sends.posted[found.send]
+    reported = pairs.receives.reported[pairs.receive]
+    receive, send = pairs.receives.posted[pairs.receive], pairs.sends.posted[pairs.send]
     known = np.flatnonzero((receive != NO_EVENT) & (send != NO_EVENT))
     if not probes.size or not known.size:
         return _nothing()
@@ -580,8 +580,8 @@ class _Places:
         lanes = int(max([events.lane.max(initial=0), *(record.lanes.size for record in world.records)])) + 1
 
         def key(record: int | Ints, lane: Ints, call: Ints, site: Ints) -> Ints:
-            found: Ints = ((record * np.int64(lanes) + lane) * calls + call) * sites + site + 1
-            return found
+            key: Ints = ((record * np.int64(lanes) + lane) * calls + call) * sites + site + 1
+            return key
 
         keys, number = np.unique(key(events.record, events.lane, events.call, events.site), return_inverse=True)
         of_row, count, seconds = [], np.zeros(keys.size), np.zeros(keys.size)
@@ -669,10 +669,10 @@ def _at_share(share: float, values: Floats, group: Ints, groups: int) -> Floats:
     order = np.lexsort((values, group))
     count = np.bincount(group, minlength=groups)
     begin = np.append(0, np.cumsum(count))[:-1]
-    found = np.zeros(groups)
+    at_share = np.zeros(groups)
     some = count > 0
-    found[some] = values[order[(begin + np.ceil((count - 1) * share).astype(np.int64))[some]]]
-    return found
+    at_share[some] = values[order[(begin + np.ceil((count - 1) * share).astype(np.int64))[some]]]
+    return at_share
 
 
 def _tight(events: Events, world: World, places: _Places, loops: _Loops) -> tuple[_Loops, Floats]:
@@ -717,14 +717,15 @@ def _counted(record: RankRecord, clock: Ticks, of_row: Ints, kept_s: Floats, cha
     ticks, lanes = record.profile["ticks"].astype(float), record.lanes.copy()
     is_whole, ran = not record.lost.get("events", 0), float(record.last_sign_ticks - int(record.header["start_ticks"]))
     starts = np.array([name in BEFORE_THE_RUN for name in record.call_names], dtype=bool)[record.profile["call"]]
-    found = []
+    counted_lanes = []
     for place in mine.tolist():
         rows = np.flatnonzero(of_row == place)
         lane = int(record.profile_lane[rows[0]])
         counted, whole = float(ticks[rows].sum()), float(kept_s[place]) * 2 ** int(lanes["level"][lane])
         more = whole / clock.s_per_tick - counted
-        found.append((more if is_whole else max(more, 0.0), counted, lane, rows))
-    for more, counted, lane, rows in sorted(found, key=lambda one: one[0]):  # what becomes less first: it makes room
+        counted_lanes.append((more if is_whole else max(more, 0.0), counted, lane, rows))
+    # What becomes less comes first: it makes room.
+    for more, counted, lane, rows in sorted(counted_lanes, key=lambda of_lane: of_lane[0]):
         in_calls = float(lanes["call_ticks"][lane])
         room = ran - (in_calls - float(ticks[starts & (record.profile_lane == lane)].sum()))
         whole = counted + min(more, max(room, 0.0))

@@ -60,18 +60,18 @@ class PerMessage:
     is_matched: Bools
 
 
-def per_message(found: Attributed) -> tuple[PerMessage, PerMessage]:
+def per_message(run: Attributed) -> tuple[PerMessage, PerMessage]:
     """Of sends, of receives."""
-    events, parts = found.events, found.split
-    sides = (found.matched.sends, found.matched.receives)
+    events, parts = run.events, run.split
+    sides = (run.matched.sends, run.matched.receives)
     moving = parts.parts_s[:, TimePart.TRANSFER] + parts.parts_s[:, TimePart.UNEXPECTED]
     load = np.zeros(len(events))
     for side in sides:
         done = side.done != NO_EVENT
         np.add.at(load, side.done[done], events.bytes[side.reported[done]] + 1.0)
-    waits = _waits(found)
+    waits = _waits(run)
     result = []
-    for side, wait_s, paired in zip(sides, waits, (found.matched.send, found.matched.receive), strict=True):
+    for side, wait_s, paired in zip(sides, waits, (run.matched.send, run.matched.receive), strict=True):
         is_matched = np.zeros(len(side), dtype=bool)
         is_matched[paired] = True
         result.append(PerMessage(wait_s, _transfers(events, side, moving, load), is_matched))
@@ -88,9 +88,9 @@ def _transfers(events: Events, side: SideEvents, moving: Floats, load: Floats) -
     return share
 
 
-def _waits(found: Attributed) -> tuple[Floats, Floats]:
+def _waits(run: Attributed) -> tuple[Floats, Floats]:
     """Each call's waiting goes to the message that ended it."""
-    pairs, reasons, parts = found.matched, found.reasons, found.split
+    pairs, reasons, parts = run.matched, run.reasons, run.split
     sends, receives = np.zeros(len(pairs.sends)), np.zeros(len(pairs.receives))
     rows = np.flatnonzero(parts.reason != NO_EVENT)
     reason = parts.reason[rows]
@@ -105,12 +105,12 @@ def _waits(found: Attributed) -> tuple[Floats, Floats]:
     return sends, receives
 
 
-def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
+def message_times(run: Attributed) -> dict[MessageKey, MessageTimes]:
     """By call, site, side, size class and first use."""
     result: dict[MessageKey, MessageTimes] = {}
-    sides = zip((found.matched.sends, found.matched.receives), per_message(found), ("send", "receive"), strict=True)
+    sides = zip((run.matched.sends, run.matched.receives), per_message(run), ("send", "receive"), strict=True)
     for side, times, name in sides:
-        call, site, size, first = message_columns(found.events, side)
+        call, site, size, first = message_columns(run.events, side)
         table = np.stack([call, site, size, first], axis=1)
         number, firsts = grouped(call, site, size, first)
         keys = table[firsts]
@@ -118,7 +118,7 @@ def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
             np.bincount(number, weights=column * times.is_matched, minlength=len(keys))
             for column in (np.ones(len(table)), times.wait_s, times.transfer_s)
         )
-        blocks, uneven = _blocks(found, side)
+        blocks, uneven = _blocks(run, side)
         total = np.bincount(number, weights=np.nan_to_num(blocks), minlength=len(keys))
         with_blocks = np.bincount(number, weights=np.isfinite(blocks), minlength=len(keys))
         are_uneven = np.bincount(number, weights=uneven, minlength=len(keys))
@@ -138,13 +138,13 @@ def message_columns(events: Events, side: SideEvents) -> tuple[Ints, Ints, Ints,
     return events.call[post], events.site[post], size, (first[post] | first[side.reported]).astype(np.int64)
 
 
-def _blocks(found: Attributed, side: SideEvents) -> tuple[Floats, Bools]:
+def _blocks(run: Attributed, side: SideEvents) -> tuple[Floats, Bools]:
     """Mean contiguous stretch of each message's datatype, bytes; NaN: contiguous. And whether it is irregular."""
-    events, post = found.events, np.where(side.posted == NO_EVENT, side.reported, side.posted)
+    events, post = run.events, np.where(side.posted == NO_EVENT, side.reported, side.posted)
     record, row = events.record[post], events.datatype[post]
     result, uneven = np.full(len(side), np.nan), np.zeros(len(side), dtype=bool)
     for i in np.unique(record[row >= 0]).tolist():
-        types = found.world.records[i].datatypes
+        types = run.world.records[i].datatypes
         stretch = types["bytes"] / np.maximum(types["blocks"], 1)
         rows = (record == i) & (row >= 0)
         result[rows] = stretch[row[rows]]
@@ -190,16 +190,16 @@ class ClassKey:
         return (self.call, self.site, self.side, self.size_class, self.is_first)
 
 
-def classes_of(found: Attributed) -> tuple[tuple[MessageClass, ...], tuple[ClassKey, ...], tuple[int, ...]]:
+def classes_of(run: Attributed) -> tuple[tuple[MessageClass, ...], tuple[ClassKey, ...], tuple[int, ...]]:
     """Classes with most time first, their keys, and the sites that they name, in the order of CallSites.
 
     `MessageClass.site` is an index in the third.
     """
-    world = found.world
+    world = run.world
     sums = _sums(world)
-    times = message_times(found)
+    times = message_times(run)
     keys = sorted(sums, key=lambda key: -sums[key].seconds)[:MOST_CLASSES]
-    sites = tuple(dict.fromkeys([*(key.site for key in keys), *np.unique(found.events.site).tolist()]))
+    sites = tuple(dict.fromkeys([*(key.site for key in keys), *np.unique(run.events.site).tolist()]))
     site_at = {site: i for i, site in enumerate(sites)}
     ranks = max(len(world.records), 1)
     classes = tuple(
@@ -227,7 +227,7 @@ def side_of(call: str, family: str, flags: int) -> SideName:
 def _sums(world: World) -> dict[ClassKey, _Sum]:
     families = watch_layout().families
     family_of = [families.get(number, "other") for number in world.families]
-    found: dict[ClassKey, _Sum] = defaultdict(_Sum)
+    sums: dict[ClassKey, _Sum] = defaultdict(_Sum)
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         site_of, call_of = world.site_of[i], world.call_of[i]
         for row in record.profile:
@@ -236,8 +236,8 @@ def _sums(world: World) -> dict[ClassKey, _Sum]:
             side = side_of(world.calls[call], family_of[call], flags)
             site = NO_SITE if row["site"] == NONE_32 else int(site_of[row["site"]])
             key = ClassKey(call, site, side, min(size_class, 63), bool(flags & FIRST_USE), int(row["buffer_class"]))
-            _add(found[key], row, record.rank, clock.s_per_tick)
-    return found
+            _add(sums[key], row, record.rank, clock.s_per_tick)
+    return sums
 
 
 def _add(entry: _Sum, row: Any, rank: int, s_per_tick: float) -> None:
@@ -284,7 +284,7 @@ NO_CLASS = -1
 _UNKNOWN = -1  # in place of a buffer class
 
 
-def pair_classes(found: Attributed, keys: Sequence[ClassKey], classes: Sequence[MessageClass]) -> Ints:
+def pair_classes(run: Attributed, keys: Sequence[ClassKey], classes: Sequence[MessageClass]) -> Ints:
     """Shape (pairs, 2): class of the sender's side and of the receiver's; NO_CLASS: not among the classes.
 
     Events state no kind of buffer; their allocation does, as of its last use. Where it names none of the classes that
@@ -295,14 +295,14 @@ def pair_classes(found: Attributed, keys: Sequence[ClassKey], classes: Sequence[
         by_key[keys[number].of_messages][keys[number].buffer_class] = number
         by_key[keys[number].of_messages][_UNKNOWN] = number
     sides = (
-        ("send", found.matched.sends.take(found.matched.send)),
-        ("receive", found.matched.receives.take(found.matched.receive)),
+        ("send", run.matched.sends.take(run.matched.send)),
+        ("receive", run.matched.receives.take(run.matched.receive)),
     )
-    return np.stack([_of_side(found, side, name, by_key) for name, side in sides], axis=1)
+    return np.stack([_of_side(run, side, name, by_key) for name, side in sides], axis=1)
 
 
-def _of_side(found: Attributed, side: SideEvents, name: str, by_key: dict[MessageKey, dict[int, int]]) -> Ints:
-    columns = (*message_columns(found.events, side), _buffer_classes(found, side))
+def _of_side(run: Attributed, side: SideEvents, name: str, by_key: dict[MessageKey, dict[int, int]]) -> Ints:
+    columns = (*message_columns(run.events, side), _buffer_classes(run, side))
     number, firsts = grouped(*columns)
     classes = np.full(len(firsts), NO_CLASS, dtype=np.int64)
     for i, (call, site, size, first, buffer_class) in enumerate(np.stack(columns, axis=1)[firsts].tolist()):
@@ -312,14 +312,14 @@ def _of_side(found: Attributed, side: SideEvents, name: str, by_key: dict[Messag
     return of_messages
 
 
-def _buffer_classes(found: Attributed, side: SideEvents) -> Ints:
+def _buffer_classes(run: Attributed, side: SideEvents) -> Ints:
     """Of the allocation of each message; _UNKNOWN: it has no row."""
-    events = found.events
+    events = run.events
     post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
     record, row = events.record[post], events.allocation[post]
     result = np.full(len(side), _UNKNOWN, dtype=np.int64)
     for i in np.unique(record[row >= 0]).tolist():
-        allocations = found.world.records[i].allocations
+        allocations = run.world.records[i].allocations
         rows = (record == i) & (row >= 0) & (row < allocations.size)
         result[rows] = allocations["buffer_class"][row[rows]]
     return result
@@ -339,12 +339,12 @@ _OF_ALL_RANKS: Final = frozenset({"alltoall", "alltoallv", "alltoallw", "reduce_
 _OF_ALL_RANKS_AT_ROOT: Final = frozenset({"scatter", "scatterv"})
 
 
-def collectives_of(found: Attributed, weight: Floats, site_of: Mapping[int, int]) -> tuple[CollectiveClass, ...]:
+def collectives_of(run: Attributed, weight: Floats, site_of: Mapping[int, int]) -> tuple[CollectiveClass, ...]:
     """Those of which all calls were kept, most time first.
 
     Args: weight: how many calls each kept one stands for, shape (n,).  site_of: site -> index in the results' sites.
     """
-    events, groups, world = found.events, found.groups, found.world
+    events, groups, world = run.events, run.groups, run.world
     if not groups.groups:
         return ()
     names = [COLLECTIVES.get(name.removesuffix("_c")) for name in world.calls]
@@ -355,7 +355,7 @@ def collectives_of(found: Attributed, weight: Floats, site_of: Mapping[int, int]
     is_known = np.array([name is not None for name in names], dtype=bool)
     chosen = is_known[call] & (ranks == size) & (size > 1) & ~events.has(EventKind.POST)[rows[first]]
     work_s = np.maximum.reduceat(events.end_s[rows], first) - np.maximum.reduceat(events.start_s[rows], first)
-    length = np.add.reduceat(_collective_blocks(found, rows, groups.group, size, names), first) / ranks
+    length = np.add.reduceat(_collective_blocks(run, rows, groups.group, size, names), first) / ranks
     stands_for = np.add.reduceat(weight[rows], first) / ranks
     numbers = np.flatnonzero(chosen)
     key = np.stack([call, size, np.frexp(np.floor(length))[1]], axis=1)
@@ -384,9 +384,9 @@ def collectives_of(found: Attributed, weight: Floats, site_of: Mapping[int, int]
     return tuple(replace(collective, id=i) for i, collective in enumerate(made[:MOST_COLLECTIVES]))
 
 
-def _collective_blocks(found: Attributed, rows: Ints, group: Ints, size: Ints, names: list[str | None]) -> Floats:
+def _collective_blocks(run: Attributed, rows: Ints, group: Ints, size: Ints, names: list[str | None]) -> Floats:
     """Bytes of a rank's call, of one block where it has one for each rank; shape (rows,)."""
-    events = found.events
+    events = run.events
     of_all = np.array([name in _OF_ALL_RANKS for name in names])[events.call[rows]]
     at_root = np.array([name in _OF_ALL_RANKS_AT_ROOT for name in names])[events.call[rows]]
     at_root &= ~events.has(EventKind.RECEIVE)[rows]
@@ -395,7 +395,6 @@ def _collective_blocks(found: Attributed, rows: Ints, group: Ints, size: Ints, n
 
 
 def _groups_of(key: Ints) -> list[Ints]:
-    """Rows with equal keys."""
     if not len(key):
         return []
     _, number = np.unique(key, axis=0, return_inverse=True)
@@ -406,9 +405,9 @@ def _groups_of(key: Ints) -> list[Ints]:
 def _sites(of_event: Ints, sites: Ints, site_of: Mapping[int, int]) -> dict[int, tuple[int, ...]]:
     """Class -> places of its calls, those with most calls first."""
     both, counts = np.unique(np.stack([of_event, sites], axis=1), axis=0, return_counts=True)
-    found: dict[int, tuple[int, ...]] = {}
+    by_site: dict[int, tuple[int, ...]] = {}
     for (number, site), _ in sorted(zip(both.tolist(), counts.tolist(), strict=True), key=lambda counted: -counted[1]):
-        known = found.get(number, ())
+        known = by_site.get(number, ())
         if site in site_of and len(known) < MOST_SITES:
-            found[number] = (*known, site_of[site])
-    return found
+            by_site[number] = (*known, site_of[site])
+    return by_site

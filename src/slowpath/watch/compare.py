@@ -97,7 +97,7 @@ def watches_in(path: Path) -> list[Path]:
     """Return the watch at `path`, or all watches in that folder, by name; empty: there is none."""
     if not path.is_dir():
         return []
-    return [path] if is_watch(path) else sorted(one for one in path.iterdir() if one.is_dir() and is_watch(one))
+    return [path] if is_watch(path) else sorted(each for each in path.iterdir() if each.is_dir() and is_watch(each))
 
 
 def read_side(path: Path) -> list[tuple[Path, WatchResults]]:
@@ -122,7 +122,7 @@ def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, Wat
     estimate = unpaired(spans[0], spans[1], MINIMUM_EFFECT) if min(map(len, spans)) >= FEWEST_RUNS else None
     saved_s = medians[0] - medians[1]
     promised = _promised(before[0], after[0])
-    made = [one for one in promised if one.is_made]
+    made = [promise for promise in promised if promise.is_made]
     total_s, ends = _together(made, before[0])
     return WatchComparison(
         a=_side(a, medians[0]),
@@ -159,7 +159,7 @@ def _differences(a: WatchResults, b: WatchResults) -> tuple[str, ...]:
         ("library", a.program.library, b.program.library),
         ("command", " ".join(a.program.command), " ".join(b.program.command)),
     )
-    return tuple(f"{what}: {one} and {other}" for what, one, other in facts if one != other)
+    return tuple(f"{name}: {first} and {other}" for name, first, other in facts if first != other)
 
 
 def _accounts(
@@ -199,7 +199,6 @@ def _places(before: Sequence[WatchResults], after: Sequence[WatchResults], least
 
 
 def _by_place(results: WatchResults, words: dict[_Key, str]) -> dict[_Key, float]:
-    """Seconds a rank. Args: words: gets the place of each, of the first run that has it."""
     seconds_of: dict[_Key, float] = defaultdict(float)
     for message_class in results.classes:
         if message_class.call in BEFORE_THE_RUN:
@@ -288,9 +287,9 @@ def comparison_lines(comparison: WatchComparison, full: bool = False) -> list[st
     """Return at most twelve lines, or all."""
     most = None if full else MOST_ROWS
     sentences = [_head(comparison), *_promise(comparison), *_rows(comparison, most)]
-    open_ = [one for one in comparison.promised if not one.is_made]
-    sentences += [f"Still there: {one.name}{_at(one.place)}, saves {amount(one.promised_s, one.interval)}."
-                  for one in open_[:most]]  # fmt: skip
+    open_ = [promise for promise in comparison.promised if not promise.is_made]
+    for left in open_[:most]:
+        sentences.append(f"Still there: {left.name}{_at(left.place)}, saves {amount(left.promised_s, left.interval)}.")
     sentences += [f"New: {words}." for words in comparison.new[:most]]
     sentences += [f"They differ in {words}." for words in comparison.differences]
     lacked = {row.name: max(row.before_s, row.after_s) for row in comparison.accounts}.get("no processor", 0.0)
@@ -317,17 +316,16 @@ def _head(comparison: WatchComparison) -> str:
 
 
 def _promise(comparison: WatchComparison) -> list[str]:
-    made = [one for one in comparison.promised if one.is_made]
+    made = [promise for promise in comparison.promised if promise.is_made]
     if comparison.promised_s is None or comparison.promised_interval is None:
         return ["Nothing that the first watch had named was changed."] if comparison.promised else []
-    names = "; ".join(f"{one.name}{_at(one.place)}" for one in made[:MOST_ROWS])
+    names = "; ".join(f"{promise.name}{_at(promise.place)}" for promise in made[:MOST_ROWS])
     got = seconds(comparison.saved_s) if comparison.saved_s > 0 else "nothing"
     said = amount(comparison.promised_s, comparison.promised_interval)
     return [f"Promised {said} by {names}. Obtained {got}: {comparison.kept_word}."]
 
 
 def _rows(comparison: WatchComparison, most: int | None) -> list[str]:
-    """Accounts and places, what became faster before what became slower."""
     lines = []
     accounts = [(str(row.name), row.before_s, row.after_s) for row in comparison.accounts]
     places = [(f"{row.call} in {row.place}", row.before_s, row.after_s) for row in comparison.places]

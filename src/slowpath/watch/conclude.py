@@ -53,33 +53,36 @@ def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str
     return Asking(tuple(loads), tuple(questions), tuple(left))
 
 
-def concluded(found: Watched, sources: Sequence[PriceSource] = (), watch: str = "WATCH") -> WatchResults:
+def concluded(watched: Watched, sources: Sequence[PriceSource] = (), watch: str = "WATCH") -> WatchResults:
     """Findings and verdict.  Args: sources: replays, the newest first.  watch: its folder, for commands to copy."""
-    results, calls = found.results, found.calls
-    asked = asking(results, found.kept, found.variables)
+    results, calls = watched.results, watched.calls
+    asked = asking(results, watched.kept, watched.variables)
     prices, left = prices_of(asked.questions, sources), list(asked.left)
-    moved = _moved(found.kept, asked.loads)
+    moved = _moved(watched.kept, asked.loads)
     library = named_in(results.program.library)
     name, version = (library[0].name, library[1]) if library else (None, None)
     priced = priced_patterns(prices.known, calls, moved, name, version)
-    patterns = patterns_of(calls, found.kept.order, results.sites, priced)
-    measured = {site for one in patterns.findings if one.rule == DATATYPES.code for site in one.sites}
+    patterns = patterns_of(calls, watched.kept.order, results.sites, priced)
+    measured = {site for finding in patterns.findings if finding.rule == DATATYPES.code for site in finding.sites}
     unclear = [price for price in prices.known if price.question.row is not None and price.interval[0] <= 0]
     left += [f"{question.words}: nothing was measured for it yet" for question in prices.missing]
     made = replace(
         results,
-        findings=tuple(one for one in patterns.findings if one.name != IN_BLOCKS or not measured & set(one.sites)),
+        findings=tuple(
+            finding for finding in patterns.findings if finding.name != IN_BLOCKS or not measured & set(finding.sites)
+        ),
         saved_s=patterns.saved_s,
         saved_interval=patterns.interval,
         unpriced=tuple(dict.fromkeys([*left, *map(no_gain_words, unclear)])),
-        not_measured=min(prices.missing_share, sum(one.share for one in results.accounts if one.name in _WITHIN)),
+        not_measured=min(
+            prices.missing_share, sum(account.share for account in results.accounts if account.name in _WITHIN)
+        ),
         accounts=with_excess(results.accounts, excess_s(prices.known, calls, moved, len(results.ranks))),
     )
     return replace(made, verdict=verdict_of(made, watch))
 
 
 def _moved(kept: KeptOrder, loads: Sequence[Load]) -> Ints:
-    """Calls, and kinds of the messages that they moved; shape (k, 2)."""
     number = {(_class(load.sender), _class(load.receiver)): i for i, load in enumerate(loads)}
     which, first = grouped(kept.pairs[:, 0], kept.pairs[:, 1])
     kinds = np.array([number.get((int(s), int(r)), -1) for s, r in kept.pairs[first].tolist()], dtype=np.int64)
@@ -108,8 +111,8 @@ def excess_s(prices: Sequence[Price], calls: ProgramCalls, moved: Ints, ranks: i
     whole_s = np.bincount(moved[:, 0], weights=as_is_s[moved[:, 1]], minlength=len(calls))
     beyond_s = np.where(whole_s > 0, np.maximum(calls.own_s - whole_s, 0.0), 0.0) * calls.seconds_weight
     rank = np.unique(calls.rank, return_inverse=True)[1].reshape(-1)
-    found: Floats = np.bincount(rank, weights=beyond_s, minlength=ranks)[:ranks].astype(float)
-    return found
+    excess: Floats = np.bincount(rank, weights=beyond_s, minlength=ranks)[:ranks].astype(float)
+    return excess
 
 
 def with_excess(accounts: Sequence[Account], beyond_s: Floats) -> tuple[Account, ...]:
@@ -119,19 +122,18 @@ def with_excess(accounts: Sequence[Account], beyond_s: Floats) -> tuple[Account,
     """
     lacked = [account.by_rank for account in accounts if account.name == "no processor"]
     beyond_s = np.maximum(beyond_s - np.sum(lacked, axis=0), 0.0) if lacked else beyond_s
-    left_s, found = beyond_s, list[Account]()
+    left_s, excesses = beyond_s, list[Account]()
     for account in accounts:
         of_rank = np.array(account.by_rank)
         taken_s = np.minimum(of_rank, left_s) if account.name in _WITHIN else np.zeros(of_rank.size)
         left_s = left_s - taken_s
-        found.append(_account(account.name, of_rank - taken_s, account))
+        excesses.append(_account(account.name, of_rank - taken_s, account))
     if accounts and (left_s < beyond_s).any():
-        found.append(_account("excess", beyond_s - left_s, accounts[0]))
-    return tuple(sorted(found, key=lambda account: -account.seconds))
+        excesses.append(_account("excess", beyond_s - left_s, accounts[0]))
+    return tuple(sorted(excesses, key=lambda account: -account.seconds))
 
 
 def _account(name: AccountName, of_rank: Floats, like: Account) -> Account:
-    """Args: like: one whose share is that of its seconds."""
     seconds = float(of_rank.mean())
     share = min(like.share / like.seconds * seconds, 1.0) if like.seconds else 0.0
     return Account(name=name, seconds=seconds, share=share, by_rank=tuple(of_rank.tolist()))

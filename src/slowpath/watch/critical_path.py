@@ -39,10 +39,10 @@ class CriticalPath:
 def before_each(order: CallOrder) -> Ints:
     """Of each call the one before it on its chain, NONE: it is the first; shape (n,)."""
     by = np.lexsort((order.start_s, order.chain))
-    found = np.full(order.calls, NONE, dtype=np.int64)
+    before = np.full(order.calls, NONE, dtype=np.int64)
     same = order.chain[by][1:] == order.chain[by][:-1]
-    found[by[1:][same]] = by[:-1][same]
-    return found
+    before[by[1:][same]] = by[:-1][same]
+    return before
 
 
 def _last_needed(order: CallOrder) -> tuple[Ints, Floats, Bools]:
@@ -95,10 +95,10 @@ def parts_of(path: CriticalPath, calls: ProgramCalls) -> tuple[PathPart, ...]:
     site = calls.site[path.call]
     number, first = grouped(calls.rank[path.call], path.outside.astype(np.int64), calls.call[path.call], site)
     seconds = np.bincount(number, weights=length_s)
-    found = []
+    parts = []
     for group in np.argsort(-seconds, kind="stable")[:MOST_PARTS].tolist():
         at = int(path.call[first[group]])
-        found.append(
+        parts.append(
             PathPart(
                 rank=int(calls.rank[at]),
                 call=calls.names[int(calls.call[at])],
@@ -108,24 +108,24 @@ def parts_of(path: CriticalPath, calls: ProgramCalls) -> tuple[PathPart, ...]:
                 share=min(float(seconds[group]) / total_s, 1.0),
             )
         )
-    return tuple(found)
+    return tuple(parts)
 
 
 def on_slices(slices: tuple[Slice, ...], path: CriticalPath, rank: Ints) -> tuple[Slice, ...]:
     """The slices with the share of the path that each rank has there.  Args: rank: of each call."""
     if not slices or not path.call.size:
         return slices
-    edges = np.unique([(one.start_s, one.end_s) for one in slices])
+    edges = np.unique([(span.start_s, span.end_s) for span in slices])
     place = {start: i for i, start in enumerate(edges.tolist())}
     length_s, of_rank = path.end_s - path.start_s, rank[path.call]
     every, mine = in_slices(path.start_s, length_s, edges), {}
-    for number in {one.rank for one in slices}:
+    for number in {span.rank for span in slices}:
         here = of_rank == number
         mine[number] = in_slices(path.start_s[here], length_s[here], edges)
-    shares = [(float(mine[one.rank][place[one.start_s]]), float(every[place[one.start_s]])) for one in slices]
+    shares = [(float(mine[span.rank][place[span.start_s]]), float(every[place[span.start_s]])) for span in slices]
     return tuple(
-        replace(one, path=min(part / whole, 1.0) if whole > 0 else None)
-        for one, (part, whole) in zip(slices, shares, strict=True)
+        replace(span, path=min(part / whole, 1.0) if whole > 0 else None)
+        for span, (part, whole) in zip(slices, shares, strict=True)
     )
 
 
@@ -135,21 +135,21 @@ def waits_in(order: CallOrder) -> Waits:
     before = before_each(order)
     waits = np.flatnonzero(other != NONE)
     wait, at, is_return, low_s = waits, other[waits], returns[waits], order.start_s[waits]
-    found: list[tuple[Ints, Ints, Bools, Floats]] = []
+    by_kind: list[tuple[Ints, Ints, Bools, Floats]] = []
     for _ in range(DEEPEST):
         if not wait.size:
             break
         of_entry = np.where(before[at] != NONE, order.end_s[before[at]], -np.inf)
         since_s = np.where(is_return, until_s[at], of_entry)
         spent_s = np.where(is_return, order.end_s[at], order.start_s[at]) - np.maximum(since_s, low_s)
-        found.append((wait, at, ~is_return, spent_s))
+        by_kind.append((wait, at, ~is_return, spent_s))
         # From a return to that for which the call waited, or to its entry; from an entry to the return before.
         jumps = is_return & (other[at] != NONE)
         further = np.where(jumps, other[at], np.where(is_return, at, before[at]))
         is_return = np.where(jumps, returns[at], ~is_return)
         going = (since_s > low_s) & (further != NONE)
         wait, at, is_return, low_s = wait[going], further[going], is_return[going], low_s[going]
-    columns = [np.concatenate(each) for each in zip(*found, strict=True)] if found else [waits, waits, waits, waits]
+    columns = [np.concatenate(each) for each in zip(*by_kind, strict=True)] if by_kind else [waits, waits, waits, waits]
     some = np.flatnonzero(columns[3] > 0)
     return Waits(
         other,

@@ -63,17 +63,17 @@ class Events:
 
     def has(self, kind: EventKind) -> Bools:
         """Where any of these bits is set."""
-        found: Bools = (self.kind & int(kind)) != 0
-        return found
+        has: Bools = (self.kind & int(kind)) != 0
+        return has
 
     def of(self, record: int, lane: int) -> Ints:
         """Calls of one thread of a rank, in order."""
         low, high = np.searchsorted(self.record, [record, record + 1])
         rows = np.arange(low, high)
-        found: Ints = rows[
+        in_span: Ints = rows[
             (self.lane[low:high] == lane) & ((self.kind[low:high] & int(EventKind.DONE | EventKind.PART)) == 0)
         ]
-        return found
+        return in_span
 
     @property
     def is_timed(self) -> Bools:
@@ -122,10 +122,10 @@ class World:
 
     def sites_at(self, i: int, rows: NDArray[Any]) -> Ints:
         """Sites of these rows of a record's; NO_SITE: none."""
-        found = np.full(rows.size, NO_SITE, dtype=np.int64)
+        sites = np.full(rows.size, NO_SITE, dtype=np.int64)
         known = rows != NONE_32
-        found[known] = self.site_of[i][rows[known].astype(np.int64)]
-        return found
+        sites[known] = self.site_of[i][rows[known].astype(np.int64)]
+        return sites
 
     @property
     def level(self) -> int:
@@ -201,26 +201,26 @@ def _sites(records: tuple[RankRecord, ...]) -> tuple[tuple[tuple[int, int], ...]
 
 def _members(job: WatchedJob) -> dict[int, Members]:
     """World ranks by identity of a communicator, as far as any rank's record tells."""
-    found: dict[int, Members] = {}
+    by_identity: dict[int, Members] = {}
     seen: dict[int, dict[int, int]] = {}
     for record in job.records:
         for row in record.communicators:
             identity, start = int(row["identity"]), int(row["members_offset"])
-            if identity == 0 or identity in found:
+            if identity == 0 or identity in by_identity:
                 continue
             if start != NONE_32 and not row["is_inter"]:
-                found[identity] = record.members[start : start + int(row["members_count"])]
+                by_identity[identity] = record.members[start : start + int(row["members_count"])]
             elif int(row["size"]) == job.size and not row["is_inter"]:
-                found[identity] = range(job.size)
+                by_identity[identity] = range(job.size)
             else:
                 seen.setdefault(identity, {})[int(row["rank"])] = record.rank
     left = MOST_GATHERED
     for identity, ranks in seen.items():
         count = max(ranks) + 1
-        if identity not in found and count <= left:
-            found[identity] = tuple(ranks.get(rank, -1) for rank in range(count))
+        if identity not in by_identity and count <= left:
+            by_identity[identity] = tuple(ranks.get(rank, -1) for rank in range(count))
             left -= count
-    return found
+    return by_identity
 
 
 def _of_record(world: World, i: int) -> dict[str, Any]:
@@ -256,13 +256,13 @@ def _of_record(world: World, i: int) -> dict[str, Any]:
 
 def _peers(world: World, peer: Ints, identity: NDArray[np.uint64]) -> Ints:
     """World ranks: those given as ranks of a communicator are looked up, and ANY where its members aren't known."""
-    found = np.where((peer >= world.job.size) | (peer < Peer.PROC_NULL), int(Peer.ANY), peer)
+    peers = np.where((peer >= world.job.size) | (peer < Peer.PROC_NULL), int(Peer.ANY), peer)
     for at in np.flatnonzero(peer <= Peer.OF_COMMUNICATOR).tolist():
         members = world.members.get(int(identity[at]), ())
         rank = int(Peer.OF_COMMUNICATOR) - int(peer[at])
         if rank < len(members) and 0 <= members[rank] < world.job.size:
-            found[at] = int(members[rank])
-    return found
+            peers[at] = int(members[rank])
+    return peers
 
 
 def _or_none(rows: NDArray[Any], none: int) -> Ints:

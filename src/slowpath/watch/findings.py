@@ -73,7 +73,6 @@ def _pattern(
 
 
 def _places(every: Sequence[Price]) -> tuple[int, ...]:
-    """Sites of both sides, the most costly first."""
     weight: dict[int, float] = {}
     for price in every:
         load = price.question.load
@@ -99,7 +98,6 @@ def _text(row: ProgramPrice, every: Sequence[Price]) -> str:
 
 
 def _what(row: ProgramPrice, side: MessageClass) -> str:
-    """With the pages or blocks that were seen."""
     if row.when.below_page_bytes and side.page_bytes:
         return row.load.replace("small pages", f"{format_bytes(side.page_bytes)} pages")
     if row.when.below_block_bytes and side.block_bytes:
@@ -133,8 +131,8 @@ def in_place_of(row: ProgramPrice) -> ProgramRemedy | None:
 
 
 def _prove(row: ProgramPrice) -> str | None:
-    found = in_place_of(row)
-    return f"--remedy {found.key}" if found else None
+    remedy = in_place_of(row)
+    return f"--remedy {remedy.key}" if remedy else None
 
 
 def no_gain_words(price: Price) -> str:

@@ -91,5 +91,5 @@ def write_watch(folder: Path, info: WatchInfo) -> None:
 def record_files(folder: Path) -> list[Path]:
     """Records of ranks, by name; those that lead out of the folder are left out."""
     ranks = inside(folder, RANKS_FOLDER)
-    found = sorted(path for path in ranks.glob(f"*{RECORD_SUFFIX}")) if ranks.is_dir() else []
-    return [path for path in found if path.is_file() and not path.is_symlink()]
+    paths = sorted(path for path in ranks.glob(f"*{RECORD_SUFFIX}")) if ranks.is_dir() else []
+    return [path for path in paths if path.is_file() and not path.is_symlink()]

@@ -53,14 +53,14 @@ class Live(threading.Thread):
 def live_lines(folder: Path, since_start_s: float, now_s: float) -> list[str]:
     """Return what is known now; nothing before MPI_Init has returned on some rank.  Args: now_s: realtime."""
     try:
-        found = watched(folder)
+        watch = watched(folder)
     except RecordError:
         return []
-    results = found.results
+    results = watch.results
     if not results.ranks:
         return []
     lines = [f"live, {seconds(since_start_s)}: {_share(results)}"]
-    still = standstill(found.attributed, now_s, QUIET_S)
+    still = standstill(watch.attributed, now_s, QUIET_S)
     if still is not None:
         lines.append(f"live, nothing moved for {seconds(still.quiet_s)}: {still.text}")
     return lines

@@ -105,10 +105,10 @@ def matched(events: Events) -> Matched:
     return Matched(sends, receives, send[same], receive[same], repeated)
 
 
-def contradictions(events: Events, found: Matched) -> Bools:
+def contradictions(events: Events, pairs: Matched) -> Bools:
     """Pairs whose lengths are not the same, shape (pairs,)."""
-    sent = events.bytes[found.sends.reported[found.send]]
-    arrived = events.bytes[found.receives.reported[found.receive]]
+    sent = events.bytes[pairs.sends.reported[pairs.send]]
+    arrived = events.bytes[pairs.receives.reported[pairs.receive]]
     differ: Bools = sent != arrived
     return differ
 
@@ -179,10 +179,10 @@ def parents_of(events: Events) -> Ints:
     same = last >= 0
     for column in (events.record, events.lane, events.start_s, events.end_s):
         same &= column[at] == column[order]
-    found = np.full(len(events), NO_EVENT, dtype=np.int64)
-    found[order] = np.where(same, at, NO_EVENT)
-    found[timed] = np.flatnonzero(timed)
-    return found
+    parents = np.full(len(events), NO_EVENT, dtype=np.int64)
+    parents[order] = np.where(same, at, NO_EVENT)
+    parents[timed] = np.flatnonzero(timed)
+    return parents
 
 
 def collectives(events: Events, world: World) -> Collectives:
@@ -229,7 +229,7 @@ def grouped(rows: Ints, group: Ints) -> Collectives:
 
 def _occurrence(events: Events, rows: Ints, fence: Bools) -> Ints:
     """Of fences on several windows of one communicator the how-manieth with this epoch on its rank; of others 0."""
-    found = np.zeros(rows.size, dtype=np.int64)
+    counts = np.zeros(rows.size, dtype=np.int64)
     at = np.flatnonzero(fence)
     order = at[
         np.lexsort(
@@ -237,14 +237,14 @@ def _occurrence(events: Events, rows: Ints, fence: Bools) -> Ints:
         )
     ]
     if not order.size:
-        return found
+        return counts
     new = np.ones(order.size, dtype=bool)
     new[1:] = False
     for column in (events.sequence, events.communicator, events.rank):
         new[1:] |= column[rows[order]][1:] != column[rows[order]][:-1]
     first = np.flatnonzero(new)
-    found[order] = np.arange(order.size) - first[np.cumsum(new) - 1]
-    return found
+    counts[order] = np.arange(order.size) - first[np.cumsum(new) - 1]
+    return counts
 
 
 def _operations(world: World) -> Ints:
@@ -255,16 +255,15 @@ def _operations(world: World) -> Ints:
 
 def hashed(columns: tuple[NDArray[Any], ...]) -> NDArray[np.uint64]:
     """One number of each row; equal rows have equal ones, others almost never."""
-    found = np.zeros(columns[0].shape, dtype=np.uint64)
+    mixed = np.zeros(columns[0].shape, dtype=np.uint64)
     for column in columns:
-        found = (found ^ column.astype(np.uint64)) * _MIX[0]
-        found = (found ^ (found >> _SHIFT)) * _MIX[1]
-        found ^= found >> _SHIFT
-    return found
+        mixed = (mixed ^ column.astype(np.uint64)) * _MIX[0]
+        mixed = (mixed ^ (mixed >> _SHIFT)) * _MIX[1]
+        mixed ^= mixed >> _SHIFT
+    return mixed
 
 
 def _once(keys: NDArray[np.uint64]) -> Bools:
-    """Where a key occurs no second time."""
     order = np.argsort(keys, kind="stable")
     same = keys[order][1:] == keys[order][:-1]
     alone = np.ones(keys.size, dtype=bool)
@@ -310,7 +309,7 @@ class _ClockLine:
     error_s: float
 
 
-def joined(events: Events, world: World, found: Matched, barriers: Collectives) -> tuple[Events, Clocks]:
+def joined(events: Events, world: World, pairs: Matched, barriers: Collectives) -> tuple[Events, Clocks]:
     """Events on the clock of the first host that has the most ranks, and the errors.
 
     Args: barriers: groups of calls of which none returns before all have begun.
@@ -319,7 +318,7 @@ def joined(events: Events, world: World, found: Matched, barriers: Collectives) 
     if clocks <= 1:
         return events, Clocks(np.zeros((clocks, clocks)))
     clock = world.clock[events.record]
-    sent, arrived, source, target = _crossings(events, clock, found, barriers)
+    sent, arrived, source, target = _crossings(events, clock, pairs, barriers)
     lines: dict[tuple[int, int], _ClockLine] = {}
     for a, b in {(int(min(s, t)), int(max(s, t))) for s, t in set(zip(source.tolist(), target.tolist(), strict=True))}:
         forth = (source == a) & (target == b)
@@ -334,9 +333,9 @@ def joined(events: Events, world: World, found: Matched, barriers: Collectives) 
     return replace(events, start_s=start, end_s=end), Clocks(errors)
 
 
-def _crossings(events: Events, clock: Ints, found: Matched, barriers: Collectives) -> tuple[Floats, Floats, Ints, Ints]:
+def _crossings(events: Events, clock: Ints, pairs: Matched, barriers: Collectives) -> tuple[Floats, Floats, Ints, Ints]:
     """Sent, arrived, clock of either side: of messages between hosts, and of collectives that all wait for all in."""
-    send, done = found.sends.posted[found.send], found.receives.done[found.receive]
+    send, done = pairs.sends.posted[pairs.send], pairs.receives.done[pairs.receive]
     kept = (send != NO_EVENT) & (done != NO_EVENT)
     send, done = send[kept], done[kept]
     first, last = _barrier_edges(events, clock, barriers)
@@ -367,10 +366,9 @@ def _barrier_edges(events: Events, clock: Ints, barriers: Collectives) -> tuple[
 
 
 def _one_of_each(key: Ints, value: Floats) -> Ints:
-    """Positions of the largest value of each key, by key."""
     order = np.lexsort((value, key))
-    found: Ints = order[np.append(key[order][1:] != key[order][:-1], True)]
-    return found
+    picked: Ints = order[np.append(key[order][1:] != key[order][:-1], True)]
+    return picked
 
 
 def _bounds(sent_a: Floats, arrived_b: Floats, sent_b: Floats, arrived_a: Floats) -> _Bounds:
@@ -388,7 +386,6 @@ def _stretch(edges: Floats, times: Floats) -> Ints:
 
 
 def _line(bounds: _Bounds) -> _ClockLine | None:
-    """Between the bounds; None: they don't hold it on both sides."""
     both = np.isfinite(bounds.low_s) & np.isfinite(bounds.high_s)
     if not both.any():
         low, high = bounds.low_s.max(), bounds.high_s.min()
@@ -447,9 +444,9 @@ def _inverse(line: _ClockLine) -> tuple[float, float]:
 
 
 def _on_reference(times: Floats, clock: Ints, paths: dict[int, list[tuple[float, float]]]) -> Floats:
-    found = times.copy()
+    shifted = times.copy()
     for number, steps in paths.items():
         of_clock = clock == number
         for offset, factor in steps:
-            found[of_clock] = offset + factor * found[of_clock]
-    return found
+            shifted[of_clock] = offset + factor * shifted[of_clock]
+    return shifted

@@ -87,23 +87,23 @@ def loads_of(classes: Sequence[MessageClass], calls: Sequence[CallCount], pairs:
         for (sender, receiver), count in zip(pairs[first].tolist(), np.bincount(number).tolist(), strict=True):
             split.setdefault(sender, []).append((receiver, count))
             met.add(receiver)
-    found: list[Load] = []
+    loads: list[Load] = []
     for message_class in classes:
         if message_class.side in ("send", "both") and message_class.count:
             shares = split.get(message_class.id, [])
             total = sum(count for _, count in shares)
-            found += [
+            loads += [
                 _load(message_class, by_id.get(other), round(message_class.count * count / total))
                 for other, count in shares
                 if count
             ] or [_load(message_class, None, message_class.count)]
-    if not found:  # a record of receivers alone
-        found = [
+    if not loads:  # a record of receivers alone
+        loads = [
             _load(None, message_class, message_class.count)
             for message_class in classes
             if message_class.side == "receive" and message_class.count
         ]
-    return [load for load in found if load.count]
+    return [load for load in loads if load.count]
 
 
 def _load(sender: MessageClass | None, receiver: MessageClass | None, count: int) -> Load:
@@ -123,21 +123,21 @@ def p2p_parameters(load: Load) -> dict[str, str] | str:
         return "both sides have blocks of different lengths; cells have blocks of equal length"
     block = next((length for length in blocks if length is not None), None)
     length = load.bytes
-    found = {"message_bytes": str(length), "memory": _sides([kind or "" for kind in kinds])}
-    found["pages"] = _sides([pages_of(side) for side in (sender, receiver)])
+    parameters = {"message_bytes": str(length), "memory": _sides([kind or "" for kind in kinds])}
+    parameters["pages"] = _sides([pages_of(side) for side in (sender, receiver)])
     if block is not None:
         length = max(block, length - length % block)
-        found |= {"message_bytes": str(length), "block_bytes": str(block)}
-        found["datatype"] = _sides([_datatype(side) for side in (sender, receiver)])
+        parameters |= {"message_bytes": str(length), "block_bytes": str(block)}
+        parameters["datatype"] = _sides([_datatype(side) for side in (sender, receiver)])
     offsets = [_START.get(side.start, 0) for side in (sender, receiver)]
     odd = [side.allocation_bytes if side.is_odd else None for side in (sender, receiver)]
     if any(odd) and set(kinds) & GPU_MEMORY:
         lengths = [max(allocated or length, length) for allocated in odd]
-        found |= {"buffer_bytes": _sides([str(allocated) for allocated in lengths])}
+        parameters |= {"buffer_bytes": _sides([str(allocated) for allocated in lengths])}
     elif any(offsets):
-        found |= {"offset_bytes": _sides([str(offset) for offset in offsets])}
-        found |= {"overalloc_bytes": _sides([str(offset) for offset in offsets])}
-    return found
+        parameters |= {"offset_bytes": _sides([str(offset) for offset in offsets])}
+        parameters |= {"overalloc_bytes": _sides([str(offset) for offset in offsets])}
+    return parameters
 
 
 def _datatype(side: MessageClass) -> str:
@@ -247,7 +247,7 @@ def collective_uses(results: WatchResults, library: str) -> tuple[list[Use], dic
     Args: library: that is to be tuned.
     """
     world, known = max(1, results.program.ranks), set(tunable(library))
-    found: dict[tuple[str, int, int], Use] = {}
+    by_key: dict[tuple[str, int, int], Use] = {}
     others: dict[str, float] = {}
     for kind in results.collectives:
         seconds = kind.work_s * kind.count * kind.ranks / world
@@ -256,9 +256,9 @@ def collective_uses(results: WatchResults, library: str) -> tuple[list[Use], dic
             continue
         length = 0 if kind.collective == "barrier" else _whole(kind.bytes)
         key = (kind.collective, kind.ranks, length.bit_length())
-        before = found.get(key, Use(kind.collective, kind.ranks, length, 0, 0.0))
-        found[key] = replace(before, calls=before.calls + kind.count, seconds=before.seconds + seconds)
-    uses = sorted(found.values(), key=lambda use: use.seconds, reverse=True)
+        before = by_key.get(key, Use(kind.collective, kind.ranks, length, 0, 0.0))
+        by_key[key] = replace(before, calls=before.calls + kind.count, seconds=before.seconds + seconds)
+    uses = sorted(by_key.values(), key=lambda use: use.seconds, reverse=True)
     return uses, dict(sorted(others.items(), key=lambda item: -item[1]))
 
 

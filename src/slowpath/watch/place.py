@@ -30,15 +30,15 @@ def wrong_place(
     """
     started = info.place or PlaceFacts()
     hosts: dict[str, list[RankShare]] = defaultdict(list)
-    for one in shares:
-        hosts[one.host].append(one)
-    of_rank = {one.rank: one for one in resources}
+    for share in shares:
+        hosts[share.host].append(share)
+    of_rank = {rank.rank: rank for rank in resources}
     for host, there in hosts.items():
-        those = [of_rank[one.rank] for one in there if one.rank in of_rank]
+        those = [of_rank[share.rank] for share in there if share.rank in of_rank]
         place = _place(those, there, started if host == info.host else PlaceFacts(apart_errno=started.apart_errno))
-        found = faults(place, PlaceJob(len(there), library, info.variables))
-        if found:
-            return tuple(found)
+        wrong = faults(place, PlaceJob(len(there), library, info.variables))
+        if wrong:
+            return tuple(wrong)
     return ()
 
 
@@ -48,12 +48,11 @@ def started_in(info: WatchInfo, ranks: int, library: str | None) -> tuple[PlaceF
 
 
 def _place(ranks: Sequence[RankResources], shares: Sequence[RankShare], started: PlaceFacts) -> PlaceFacts:
-    """Of one node. Args: started: where the command was started, if that was this node."""
-    spaces = {one.user_namespace for one in ranks if one.user_namespace is not None}
-    refused = next((one.copy_refused for one in ranks if one.copy_refused), None)
-    quotas = [one for one in ranks if one.processor_quota is not None]
-    least = min(quotas, key=lambda one: one.processor_quota or 0.0, default=None)
-    sizes = [(one.shm_bytes, one.shm_free_bytes) for one in ranks if one.shm_bytes is not None]
+    spaces = {rank.user_namespace for rank in ranks if rank.user_namespace is not None}
+    refused = next((rank.copy_refused for rank in ranks if rank.copy_refused), None)
+    quotas = [rank for rank in ranks if rank.processor_quota is not None]
+    least = min(quotas, key=lambda rank: rank.processor_quota or 0.0, default=None)
+    sizes = [(rank.shm_bytes, rank.shm_free_bytes) for rank in ranks if rank.shm_bytes is not None]
     here = (started.shm_bytes, started.shm_free_bytes)
     shm_bytes, shm_free_bytes = min(sizes, key=lambda size: size[0], default=here)  # a killed rank has no free bytes
     place = replace(
@@ -67,26 +66,25 @@ def _place(ranks: Sequence[RankResources], shares: Sequence[RankShare], started:
         **_shared(shares),
     )
     if refused is not None and place.user_namespaces == 1 and not place.copy_errno:
-        is_filtered = any(one.seccomp == 2 for one in ranks) and not place.ptrace_scope
+        is_filtered = any(rank.seccomp == 2 for rank in ranks) and not place.ptrace_scope
         place = replace(place, rank_errno=refused, own_errno=refused if is_filtered else None)
     return place
 
 
 def _stopped(rank: RankResources | None, shares: Sequence[RankShare]) -> Mapping[str, float | int | None]:
-    """For how long the quota stopped each of the ranks, on average, of their run."""
     if rank is None or rank.throttled_s is None or not shares:
         return {"tried": None, "tried_s": None, "still_s": None}
-    span_s = max(one.span_s for one in shares)
+    span_s = max(share.span_s for share in shares)
     return {"tried": len(shares), "tried_s": span_s, "still_s": min(rank.throttled_s / len(shares), span_s)}
 
 
 def _shared(shares: Sequence[RankShare]) -> Mapping[str, str | int | None]:
     """All processors of ranks that take turns, and those of the node; None: they don't, or lost nothing by it."""
-    if not any(_lost(one) for crowd in crowds(shares) for one in crowd.ranks):
+    if not any(_lost(share) for crowd in crowds(shares) for share in crowd.ranks):
         return {"processors": None}
-    every = frozenset[int]().union(*(one.processors for one in shares))
+    every = frozenset[int]().union(*(share.processors for share in shares))
     return {"processors": format_cpu_list(sorted(every)), "online": shares[0].online}
 
 
-def _lost(one: RankShare) -> bool:
-    return one.waited_s is not None and one.waited_s >= LEAST_WAITED * one.span_s
+def _lost(share: RankShare) -> bool:
+    return share.waited_s is not None and share.waited_s >= LEAST_WAITED * share.span_s

@@ -57,15 +57,15 @@ def excess(values: Sequence[Interval], slow_is_b: bool) -> tuple[float, Interval
 
 def complete(parameters: Parameters) -> dict[str, str]:
     """What a message is, with its length and without how often it is sent; results state blocks by their number."""
-    found = {name: parameters.get(name, usual) for name, usual in KIND.items()}
+    full = {name: parameters.get(name, usual) for name, usual in KIND.items()}
     blocks, length = parameters.get("blocks", "1"), parameters.get(LENGTH, "0")
-    if found["datatype"] == "contiguous":
-        found["block_bytes"] = "auto"
-    elif found["block_bytes"] == "auto" and int(blocks) > 0:
-        found["block_bytes"] = str(int(length) // int(blocks))
-    if found["buffer_bytes"] == length:
-        found["buffer_bytes"] = "message"
-    return {**found, LENGTH: length}
+    if full["datatype"] == "contiguous":
+        full["block_bytes"] = "auto"
+    elif full["block_bytes"] == "auto" and int(blocks) > 0:
+        full["block_bytes"] = str(int(length) // int(blocks))
+    if full["buffer_bytes"] == length:
+        full["buffer_bytes"] = "message"
+    return {**full, LENGTH: length}
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,12 @@ def price(question: PriceQuestion, source: PriceSource) -> Price | None:
                 continue
             if (contrast.axis, side.phase, other.phase) != (question.axis, row.phase, row.remedied_phase):
                 continue
-            found = excess(contrast.pairs, slow_is_b)
+            cost = excess(contrast.pairs, slow_is_b)
             kinds = (complete(cells[side.cell].parameters), complete(cells[other.cell].parameters))
-            if found is not None and kinds == (slow, fast):
+            if cost is not None and kinds == (slow, fast):
                 as_is_s = float(np.median([pair[int(slow_is_b)] for pair in contrast.pairs]))
                 named = f"{source.folder}: cell {side.cell} ({side.label}) against {other.cell} ({other.label})"
-                return Price(question, as_is_s, named, *found)
+                return Price(question, as_is_s, named, *cost)
     return None
 
 
@@ -172,10 +172,10 @@ def questions_of(
 
     Args: run_s: of the program, seconds.  ranks: of it.
     """
-    found: list[PriceQuestion] = []
+    questions: list[PriceQuestion] = []
     left: list[str] = []
     if run_s <= 0 or ranks <= 0:
-        return found, left
+        return questions, left
     share = [seconds_of(load, ranks) / ranks / run_s for load in loads]
     for row in PRICES:
         about = [number for number, load in enumerate(loads) if holds(row.when, load, program)]
@@ -183,21 +183,21 @@ def questions_of(
             continue
         for number in about:
             if share[number] >= LEAST_LOAD_SHARE:
-                one = _question(row, number, loads[number], share[number], program)
-                if isinstance(one, str):
-                    left.append(f"{row.rule} {row.name}, {words(loads[number])}: {one}")
+                question = _question(row, number, loads[number], share[number], program)
+                if isinstance(question, str):
+                    left.append(f"{row.rule} {row.name}, {words(loads[number])}: {question}")
                 else:
-                    found.append(one)
-    asked = {question.number for question in found if question.row is not None and question.row.phase == "steady"}
+                    questions.append(question)
+    asked = {question.number for question in questions if question.row is not None and question.row.phase == "steady"}
     for number, load in enumerate(loads):
         if share[number] >= LEAST_SHARE and number not in asked and not load.lead.first:
             cell = p2p_parameters(load)
             if isinstance(cell, str):
                 left.append(f"{words(load)}, {100 * share[number]:.1f} % of the run: {cell}")
             else:
-                found.append(PriceQuestion(number, load, share[number], cell))
-    found.sort(key=lambda question: question.share, reverse=True)
-    return found, left
+                questions.append(PriceQuestion(number, load, share[number], cell))
+    questions.sort(key=lambda question: question.share, reverse=True)
+    return questions, left
 
 
 def seconds_of(load: Load, ranks: int) -> float:
@@ -238,7 +238,7 @@ def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[PriceSource]
     """Answers from the first source that has one.  Args: sources: replays, the newest first."""
     known, missing = [], []
     for question in questions:
-        answer = next((found for source in sources if (found := price(question, source)) is not None), None)
+        answer = next((answered for source in sources if (answered := price(question, source)) is not None), None)
         if answer is None:
             missing.append(question)
         else:
@@ -265,8 +265,8 @@ PRICE_FOLDER: Final = "prices"  # folder of the first replay; later ones are pri
 
 def price_folders(watch: Path) -> list[Path]:
     """Replays that were measured into a watch, the newest first."""
-    found = [folder for folder in watch.glob(f"{PRICE_FOLDER}*") if (folder / "run.json").is_file()]
-    return sorted(found, key=_number, reverse=True)
+    folders = [folder for folder in watch.glob(f"{PRICE_FOLDER}*") if (folder / "run.json").is_file()]
+    return sorted(folders, key=_number, reverse=True)
 
 
 def next_price_folder(watch: Path) -> Path:
@@ -282,7 +282,7 @@ def _number(folder: Path) -> int:
 
 def read_sources(watch: Path, program: WatchedProgram) -> tuple[list[PriceSource], list[str]]:
     """Return the replays, the newest first, and a line for each that can't be used any more."""
-    found: list[PriceSource] = []
+    sources: list[PriceSource] = []
     notes: list[str] = []
     for folder in price_folders(watch):
         from slowpath.analyse.build import build_results  # half of what a verdict would import
@@ -294,8 +294,8 @@ def read_sources(watch: Path, program: WatchedProgram) -> tuple[list[PriceSource
             continue
         host = results.run.machine.get("host")
         where = "" if host in program.hosts else f" (measured on {host})"
-        found.append(PriceSource(results, f"{folder.name}{where}"))
-    return found, notes
+        sources.append(PriceSource(results, f"{folder.name}{where}"))
+    return sources, notes
 
 
 def settings_of(variables: Mapping[str, str]) -> dict[str, str | None]:

@@ -59,14 +59,14 @@ class Reasons:
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def of_messages(events: Events, found: Matched, eager: Eager, error_s: Floats) -> Reasons:
+def of_messages(events: Events, pairs: Matched, eager: Eager, error_s: Floats) -> Reasons:
     """A receive ends after its message's send began; a send by rendezvous ends after its receive was posted.
 
     Args: error_s: of the two clocks, shape (pairs,).
     """
-    pair = np.arange(found.send.size)
-    send_post, send_done = found.sends.posted[found.send], found.sends.done[found.send]
-    receive_post, receive_done = found.receives.posted[found.receive], found.receives.done[found.receive]
+    pair = np.arange(pairs.send.size)
+    send_post, send_done = pairs.sends.posted[pairs.send], pairs.sends.done[pairs.send]
+    receive_post, receive_done = pairs.receives.posted[pairs.receive], pairs.receives.done[pairs.receive]
     late_sender = _pairs(events, receive_done, send_post, error_s, pair, Why.LATE_SENDER)
     late_receiver = _pairs(events, send_done, receive_post, error_s, pair, Why.LATE_RECEIVER, eager.is_rendezvous)
     doubtful = (~eager.is_rendezvous & ~eager.is_eager) | eager.stalled
@@ -116,14 +116,14 @@ class Eager:
     stalled: Bools
 
 
-def eager_of(events: Events, found: Matched, posted_s: Floats, error_s: Floats, is_far: Bools) -> Eager:
+def eager_of(events: Events, pairs: Matched, posted_s: Floats, error_s: Floats, is_far: Bools) -> Eager:
     """What the sends that were over before their receive was posted tell.
 
     Args: posted_s: when each pair's receive was posted, NaN: not kept.  error_s: of the two clocks against each other.
           is_far: the two ranks have no common memory; all of shape (pairs,).
     """
-    post, done = found.sends.posted[found.send], found.sends.done[found.send]
-    reported = found.sends.reported[found.send]
+    post, done = pairs.sends.posted[pairs.send], pairs.sends.done[pairs.send]
+    reported = pairs.sends.reported[pairs.send]
     lengths = events.bytes[reported]
     kinds = np.where(post == NO_EVENT, events.kind[reported], events.kind[post])
     synchronous = (kinds & int(EventKind.SYNCHRONOUS)) != 0
@@ -132,7 +132,7 @@ def eager_of(events: Events, found: Matched, posted_s: Floats, error_s: Floats, 
     ordinary = ~synchronous & ~buffered
     proven = ordinary & (over_s + error_s < posted_s)
     # A call that completes several requests may have waited for another one, and MPI_Sendrecv for its own receive.
-    alone = ((post == done) | (events.requests[done] == 1)) & ~np.isin(done, found.receives.done)
+    alone = ((post == done) | (events.requests[done] == 1)) & ~np.isin(done, pairs.receives.done)
     waited = ordinary & alone & (over_s - error_s >= posted_s) & (_starts(events, post) + error_s < posted_s)
     is_eager, is_rendezvous = buffered.copy(), synchronous.copy()
     limits = []
@@ -186,13 +186,13 @@ def _stalled_share(waited: Ints, proven: Ints, least: int, longest: int) -> floa
 
 
 def _starts(events: Events, rows: Ints) -> Floats:
-    found: Floats = np.where(rows == NO_EVENT, np.nan, events.start_s[rows])
-    return found
+    starts_s: Floats = np.where(rows == NO_EVENT, np.nan, events.start_s[rows])
+    return starts_s
 
 
 def _ends(events: Events, rows: Ints) -> Floats:
-    found: Floats = np.where(rows == NO_EVENT, np.nan, events.end_s[rows])
-    return found
+    ends_s: Floats = np.where(rows == NO_EVENT, np.nan, events.end_s[rows])
+    return ends_s
 
 
 class Needs(IntEnum):
@@ -205,7 +205,6 @@ class Needs(IntEnum):
 
 
 def _forms(*names: str) -> tuple[str, ...]:
-    """Blocking and non-blocking."""
     return tuple(f"MPI_{name}" for name in names) + tuple(f"MPI_I{name.lower()}" for name in names)
 
 
@@ -292,8 +291,8 @@ def _seen_to_need_all(events: Events, groups: Collectives, refuted: Bools, needs
     lengths = np.frexp(np.maximum(events.bytes[rows[first]], 0).astype(float))[1]
     kind = np.unique(np.stack([events.call[rows[first]], lengths]), axis=1, return_inverse=True)[1].reshape(-1)
     against, seen = (np.bincount(kind[shows & which], minlength=int(kind.max()) + 1) for which in (refuted, ~refuted))
-    found: Bools = ((seen >= LEAST_SEEN) & (against <= MOST_REFUTED * seen))[kind]
-    return found
+    needs_all: Bools = ((seen >= LEAST_SEEN) & (against <= MOST_REFUTED * seen))[kind]
+    return needs_all
 
 
 def _is_refuted(events: Events, groups: Collectives, done_of: Ints, error_s: float) -> Bools:
@@ -306,12 +305,11 @@ def _is_refuted(events: Events, groups: Collectives, done_of: Ints, error_s: flo
     end = np.where(done == NO_EVENT, np.inf, events.end_s[done])
     first_out = np.minimum.reduceat(end, groups.first[:-1])
     last_in = np.maximum.reduceat(events.start_s[rows], groups.first[:-1])
-    found: Bools = first_out + error_s < last_in
-    return found
+    refuted: Bools = first_out + error_s < last_in
+    return refuted
 
 
 def _roots(events: Events, rows: Ints, group: Ints, groups: int) -> Ints:
-    """The root's call of each call's group; NO_EVENT: none, or not kept."""
     of_group = np.full(groups, NO_EVENT, dtype=np.int64)
     is_root = events.rank[rows] == events.peer[rows]
     of_group[group[is_root]] = rows[is_root]

@@ -47,10 +47,10 @@ def launcher_of(program: WatchedProgram, option: str | None, environ: Mapping[st
     known = named_in(program.library)
     ran = f"{known[0].name} {known[1] or 'of unknown version'}" if known else f"'{program.library}'"
     if option is not None:
-        found = find_mpi(option, environ)
-        if known is None or not _is(found, known[0].name, known[1]):
-            raise UsageError(f"--mpi {option}: is {found.identity}, but the program ran with {ran}; name that one")
-        return str(found.mpiexec)
+        mpi = find_mpi(option, environ)
+        if known is None or not _is(mpi, known[0].name, known[1]):
+            raise UsageError(f"--mpi {option}: is {mpi.identity}, but the program ran with {ran}; name that one")
+        return str(mpi.mpiexec)
     for candidate in _candidates(program, environ):
         if known is not None and _is(candidate, known[0].name, known[1]):
             return str(candidate.mpiexec)
@@ -113,7 +113,10 @@ def campaign_of(
         cells=groups,
         contrasts=contrasts,
         why="The costly messages of a watched program: each kind as it is, and without a fault that a rule names.\n"
-        + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked)),
+        + "\n".join(
+            f"{i + 1}: {words(question.load)}, {100 * question.share:.1f} % of the run"
+            for i, question in enumerate(asked)
+        ),
     )
 
 
@@ -153,10 +156,10 @@ def _contrast(name: str, question: PriceQuestion, row: ProgramPrice) -> Contrast
 
 def missing(watch: Path) -> tuple[Watched, tuple[PriceQuestion, ...], tuple[str, ...]]:
     """Return a watch, what of it is to be measured, and what no cell can measure.  Raises: RecordError: no watch."""
-    found = read_watched(watch)
-    asked = asking(found.results, found.kept, found.variables)
-    sources, _ = read_sources(watch, found.results.program)
-    return found, prices_of(asked.questions, sources).missing, asked.left
+    missing_prices = read_watched(watch)
+    asked = asking(missing_prices.results, missing_prices.kept, missing_prices.variables)
+    sources, _ = read_sources(watch, missing_prices.results.program)
+    return missing_prices, prices_of(asked.questions, sources).missing, asked.left
 
 
 def prepared_for(
@@ -201,11 +204,11 @@ def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet:
 
     Raises: Interrupted.
     """
-    found, questions, _ = missing(watch)
-    if platform.node() not in found.results.program.hosts:
+    unpriced, questions, _ = missing(watch)
+    if platform.node() not in unpriced.results.program.hosts:
         return "the program ran on another machine"
     try:
-        prepared, _ = prepared_for(found, questions, environ, lambda _: None, None, None, MEASURE_S, True)
+        prepared, _ = prepared_for(unpriced, questions, environ, lambda _: None, None, None, MEASURE_S, True)
         if not all(library.is_built for library in prepared.libraries):
             return ""  # the verdict names the command that compiles the engine
         kinds = len({question.number for question in questions})
@@ -219,7 +222,6 @@ def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet:
 
 
 def _nodes(results: WatchResults) -> int:
-    """2 where most bytes go between hosts."""
     host = {rank.rank: rank.host for rank in results.ranks}
     sent: Counter[bool] = Counter()
     for pair in results.pairs:

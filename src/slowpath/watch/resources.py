@@ -36,33 +36,33 @@ _LONGEST_S: Final = 1e9  # of a run; what is longer is no time
 def resources_of(records: Sequence[RankRecord]) -> tuple[RankResources, ...]:
     """Of every rank whose record says anything of it, in the order of the records."""
     every = [(record.rank, resources_in(record)) for record in records]
-    return tuple(_of_rank(rank, found) for rank, found in every if found.begin)
+    return tuple(_of_rank(rank, recorded) for rank, recorded in every if recorded.begin)
 
 
-def _of_rank(rank: int, found: RecordedResources) -> RankResources:
-    processors = parse_cpu_list(found.begin.get("processors")) | parse_cpu_list(found.end.get("processors"))
-    first, last = found.number("resident_bytes", at_end=False), found.number("resident_bytes")
-    most = found.number("most_resident_bytes")
+def _of_rank(rank: int, recorded: RecordedResources) -> RankResources:
+    processors = parse_cpu_list(recorded.begin.get("processors")) | parse_cpu_list(recorded.end.get("processors"))
+    first, last = recorded.number("resident_bytes", at_end=False), recorded.number("resident_bytes")
+    most = recorded.number("most_resident_bytes")
     return RankResources(
         rank=rank,
         processors=format_cpu_list(sorted(processors)) or None,
-        online=found.number("online", at_end=False),
-        processor_quota=found.fraction("processor_quota"),
-        busy_threads=found.number("busy_threads"),
-        ran_s=_seconds(found.between("ran_ns")),
-        waited_s=_seconds(found.between("waited_ns")),
-        threads_waited_s=_seconds(found.between("threads_waited_ns")),
-        others_ran_s=_others_ran_s(found),
+        online=recorded.number("online", at_end=False),
+        processor_quota=recorded.fraction("processor_quota"),
+        busy_threads=recorded.number("busy_threads"),
+        ran_s=_seconds(recorded.between("ran_ns")),
+        waited_s=_seconds(recorded.between("waited_ns")),
+        threads_waited_s=_seconds(recorded.between("threads_waited_ns")),
+        others_ran_s=_others_ran_s(recorded),
         grown_bytes=last - first if first is not None and last is not None else None,
         touched_bytes=most - first if first is not None and most is not None else None,
-        throttled_s=_seconds(found.between("throttled_ns")),
-        copy_refused=found.copy_refused,
-        seccomp=found.number("seccomp", at_end=False),
-        user_namespace=found.number("user_namespace", at_end=False),
-        shm_bytes=found.number("shm_bytes", at_end=False),
-        shm_free_bytes=found.number("shm_free_bytes"),
-        minor_faults=found.between("minor_faults"),
-        fault_s=tuple(ns * _S for ns in map(_fault_ns, (found.begin, found.end)) if ns) or None,
+        throttled_s=_seconds(recorded.between("throttled_ns")),
+        copy_refused=recorded.copy_refused,
+        seccomp=recorded.number("seccomp", at_end=False),
+        user_namespace=recorded.number("user_namespace", at_end=False),
+        shm_bytes=recorded.number("shm_bytes", at_end=False),
+        shm_free_bytes=recorded.number("shm_free_bytes"),
+        minor_faults=recorded.between("minor_faults"),
+        fault_s=tuple(ns * _S for ns in map(_fault_ns, (recorded.begin, recorded.end)) if ns) or None,
     )
 
 
@@ -71,13 +71,12 @@ def _seconds(ns: int | None) -> float | None:
 
 
 def _fault_ns(words: Mapping[str, str]) -> float:
-    """What a new page takes; 0: not measured."""
     text = words.get("fault_ns", "")
     return float(text) if text.isdecimal() and len(text) < 10 else 0.0
 
 
-def _others_ran_s(found: RecordedResources) -> float | None:
-    used, own = found.between("used_ns"), found.between("ran_ns")
+def _others_ran_s(recorded: RecordedResources) -> float | None:
+    used, own = recorded.between("used_ns"), recorded.between("ran_ns")
     return None if used is None or own is None else _seconds(max(used - own, 0))
 
 
@@ -87,7 +86,7 @@ def program_resources(results: WatchResults) -> ProgramResources | None:
         return None
     times = {rank.rank: rank for rank in results.ranks}
     spent = {rank.rank: [(a.name, a.by_rank[i]) for a in results.accounts] for i, rank in enumerate(results.ranks)}
-    shares = [_share(one, times[one.rank], spent[one.rank]) for one in results.resources if one.rank in times]
+    shares = [_share(rank, times[rank.rank], spent[rank.rank]) for rank in results.resources if rank.rank in times]
     span_s = results.program.span_s if results.program.span_s is not None else results.program.wall_s
     return ProgramResources(tuple(shares), span_s, results.program.launcher_s)
 
@@ -110,7 +109,7 @@ def start_reason(records: Sequence[RankRecord], clocks: Sequence[Ticks]) -> str 
             rank = records[int(called_s.argmax())].rank
             return f"the others wait {seconds(late_s)} for rank {rank}, whose process starts last"
     begun = [resources_in(record) for record in records]
-    awake = [[one.number(name, at_end=False) for name in ("ran_ns", "waited_ns")] for one in begun]
+    awake = [[recorded.number(name, at_end=False) for name in ("ran_ns", "waited_ns")] for recorded in begun]
     if any(None in both for both in awake):
         return None
     asleep_s = float((took_s - [sum(ns or 0 for ns in both) * _S for both in awake]).mean())
@@ -122,35 +121,37 @@ def start_reason(records: Sequence[RankRecord], clocks: Sequence[Ticks]) -> str 
 def launcher_seconds(info: WatchInfo, job: WatchedJob, resources: Sequence[RankResources]) -> float | None:
     """Return the processor time that the command used beside its ranks; None: not known, as of ranks on other hosts."""
     is_here = {record.words("host") for record in job.records} == {info.host}
-    used = [one.ran_s + one.others_ran_s for one in resources if one.ran_s is not None and one.others_ran_s is not None]
+    used = [
+        rank.ran_s + rank.others_ran_s for rank in resources if rank.ran_s is not None and rank.others_ran_s is not None
+    ]
     if info.ran_s is None or not is_here or not len(used) == len(resources) == job.size:
         return None
     return max(info.ran_s - sum(used), 0.0)
 
 
-def _share(one: RankResources, time: RankTime, spent: Sequence[tuple[AccountName, float]]) -> RankShare:
-    busy = one.busy_threads
-    waited = one.threads_waited_s / busy if one.threads_waited_s is not None and busy else None
-    ended = busy is not None and busy < 2 and (one.others_ran_s or 0) >= BUSY_SHARE * time.span_s
+def _share(rank: RankResources, time: RankTime, spent: Sequence[tuple[AccountName, float]]) -> RankShare:
+    busy = rank.busy_threads
+    waited = rank.threads_waited_s / busy if rank.threads_waited_s is not None and busy else None
+    ended = busy is not None and busy < 2 and (rank.others_ran_s or 0) >= BUSY_SHARE * time.span_s
     if ended:  # of threads that are over the kernel keeps what they ran, neither their number nor what they waited
-        busy, waited = 2, one.waited_s
+        busy, waited = 2, rank.waited_s
     return RankShare(
-        rank=one.rank,
+        rank=rank.rank,
         host=time.host,
-        processors=parse_cpu_list(one.processors),
-        online=one.online,
+        processors=parse_cpu_list(rank.processors),
+        online=rank.online,
         span_s=time.span_s,
         mpi_s=time.mpi_s,
-        waited_s=one.waited_s,
+        waited_s=rank.waited_s,
         busy=busy,
         busy_waited_s=waited,
         has_ended_threads=ended,
-        grown_bytes=one.grown_bytes,
-        touched_bytes=one.touched_bytes,
-        faults=one.minor_faults,
-        fault_s=one.fault_s or (),
-        throttled_s=one.throttled_s,
-        ran_s=one.ran_s,
+        grown_bytes=rank.grown_bytes,
+        touched_bytes=rank.touched_bytes,
+        faults=rank.minor_faults,
+        fault_s=rank.fault_s or (),
+        throttled_s=rank.throttled_s,
+        ran_s=rank.ran_s,
         worked_s=sum(value_s for name, value_s in spent if name not in IDLE),
         without_s=dict(spent).get("no processor", 0.0) if spent else None,
     )
@@ -206,11 +207,11 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> st
 def _pmi(launcher: WatchLauncher, library: str | None) -> str:
     """What a batch system's launcher speaks."""
     try:
-        found = launcher_named(launcher.name).pmi.get(library or "")
+        pmi = launcher_named(launcher.name).pmi.get(library or "")
     except UsageError:
-        found = None
-    if found:
-        return f"Start it with: {launcher.name} {found} ({launcher.name} --mpi=list lists the choices)."
+        pmi = None
+    if pmi:
+        return f"Start it with: {launcher.name} {pmi} ({launcher.name} --mpi=list lists the choices)."
     return "Start it with the launcher of that library."
 
 

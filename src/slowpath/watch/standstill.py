@@ -34,13 +34,13 @@ _ENDED: Final[Mapping[RecordState, str]] = {
 
 
 def standstill(
-    found: Attributed, until_s: float | None, least_s: float = LEAST_QUIET_S, was_stopped: bool = True
+    run: Attributed, until_s: float | None, least_s: float = LEAST_QUIET_S, was_stopped: bool = True
 ) -> Standstill | None:
     """Return what each rank did; None: something moved in the last `least_s` seconds, or no rank waits in a call.
 
     Args: until_s: CLOCK_REALTIME until when the program ran by itself; None: not known.  was_stopped: see Standstill.
     """
-    world = found.world
+    world = run.world
     moves = [moved(record.header, record.lanes, record.current) for record in world.records]
     known = [move for move in moves if move is not None]
     if until_s is None or not any(move.is_in_call for move in known):
@@ -65,17 +65,17 @@ def standstill(
 def standing_groups(ranks: Iterable[Standing]) -> list[list[Standing]]:
     """Ranks that do the same at one place: those in a call first, the largest group first."""
     groups: dict[tuple[str, str | None, str | None], list[Standing]] = {}
-    for one in ranks:
-        groups.setdefault((one.doing, one.call, one.place), []).append(one)
+    for rank in ranks:
+        groups.setdefault((rank.doing, rank.call, rank.place), []).append(rank)
     return sorted(groups.values(), key=lambda group: (not group[0].text, -len(group)))
 
 
 def ranks_words(numbers: Iterable[int]) -> str:
     """`rank 3`, `ranks 0 and 2`, `ranks 0-2,4-7`."""
-    found = sorted(set(numbers))
-    if len(found) == 1:
-        return f"rank {found[0]}"
-    return f"ranks {found[0]} and {found[1]}" if len(found) == 2 else f"ranks {format_cpu_list(found)}"
+    ranks = sorted(set(numbers))
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    return f"ranks {ranks[0]} and {ranks[1]}" if len(ranks) == 2 else f"ranks {format_cpu_list(ranks)}"
 
 
 def _group_words(group: list[Standing]) -> str:
@@ -89,11 +89,10 @@ def _group_words(group: list[Standing]) -> str:
         words = f"outside MPI for {seconds(first.seconds)}" + (f", after {first.call}{where}" if first.call else "")
     else:
         words = first.doing
-    return f"{ranks_words(one.rank for one in group)} {words}"
+    return f"{ranks_words(rank.rank for rank in group)} {words}"
 
 
 def _places(world: World) -> dict[int, str]:
-    """In words, by rank; ranks at one place are looked up once."""
     rows: dict[int, tuple[RankRecord, int]] = {}
     of_rank: dict[int, int] = {}
     for i, record in enumerate(world.records):

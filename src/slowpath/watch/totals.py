@@ -56,8 +56,8 @@ def shared(guess: Floats, own: Floats, coarse: Floats, of: Ints) -> Floats:
     lacks = np.clip(guess - own, 0.0, coarse[of])
     every = np.bincount(of, weights=lacks, minlength=len(coarse))
     part = np.where(every > coarse, coarse / np.where(every > 0, every, 1.0), 1.0)
-    found: Floats = own + lacks * part[of]
-    return found
+    seconds: Floats = own + lacks * part[of]
+    return seconds
 
 
 def is_coarse(world: World) -> tuple[Bools, ...]:
@@ -71,7 +71,7 @@ def profile_seconds(record: RankRecord, clock: Ticks) -> Floats:
     """Return the seconds of each row of a profile, shape (rows,): shares of the total that its lane has by itself."""
     ticks = record.profile["ticks"].astype(float)
     counted_s = np.bincount(record.profile_lane, weights=ticks, minlength=record.lanes.size) * clock.s_per_tick
-    whole_s = np.array([clock.duration_s(one) for one in record.lanes["call_ticks"]])
+    whole_s = np.array([clock.duration_s(ticks) for ticks in record.lanes["call_ticks"]])
     is_known = (counted_s > 0) & (whole_s > 0)
     scale = np.where(is_known, whole_s / np.where(is_known, counted_s, 1.0), 1.0)
     seconds: Floats = ticks * clock.s_per_tick * scale[record.profile_lane] if ticks.size else ticks
@@ -86,7 +86,7 @@ def time_weights(events: Events, world: World, kept: Ints) -> Floats:
 
     Args: kept: rows of events with a time of their own.
     """
-    found = np.ones(len(events))
+    weights = np.ones(len(events))
     calls, sites = max(len(world.calls), 1), len(world.sites) + 1
     lanes = int(events.lane.max(initial=0)) + 1
     own_key: list[Ints] = []
@@ -102,7 +102,7 @@ def time_weights(events: Events, world: World, kept: Ints) -> Floats:
         own_key.append((thread * sites + site + 1)[use & ~without])
         own_s.append(seconds[use & ~without])
     if not kept.size or not own_key:
-        return found
+        return weights
     thread = (events.record[kept] * lanes + events.lane[kept]) * calls + events.call[kept]
     keys, number = np.unique(thread * sites + events.site[kept] + 1, return_inverse=True)
     number = number.reshape(-1)
@@ -116,8 +116,8 @@ def time_weights(events: Events, world: World, kept: Ints) -> Floats:
     np.add.at(every_s, profile_key // sites, profile_s)
     ratio = np.where(thread_kept_s > 0, every_s / np.where(thread_kept_s > 0, thread_kept_s, 1.0), 0.0)
     total = shared(kept_s * ratio[of], own, coarse_s, of)
-    found[kept] = np.where((kept_s > 0) & (total > 0), total / np.where(kept_s > 0, kept_s, 1.0), 1.0)[number]
-    return found
+    weights[kept] = np.where((kept_s > 0) & (total > 0), total / np.where(kept_s > 0, kept_s, 1.0), 1.0)[number]
+    return weights
 
 
 MOST_CALLS = 2.0**46  # of a kind: a made-up record must not give a count that no reader of results takes
@@ -189,7 +189,7 @@ def call_seconds(world: World) -> CallSeconds:
     """Seconds in each call of each thread: the profile's shares of the thread's own total. The run begins when MPI_Init
     returns, whose own time is left out.
     """
-    found: dict[tuple[int, int], Floats] = {}
+    by_lane: dict[tuple[int, int], Floats] = {}
     before = np.array([name in BEFORE_THE_RUN for name in world.calls], dtype=bool)
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         calls, seconds = world.call_of[i][record.profile["call"]], profile_seconds(record, clock)
@@ -197,8 +197,8 @@ def call_seconds(world: World) -> CallSeconds:
             rows = record.profile_lane == lane
             of_call = np.bincount(calls[rows], weights=seconds[rows], minlength=len(world.calls)).astype(np.float64)
             of_call[before] = 0.0
-            found[i, lane] = of_call
-    return found
+            by_lane[i, lane] = of_call
+    return by_lane
 
 
 def unkept_seconds(events: Events, rows: Ints, weight: Floats, in_call_s: Floats) -> Floats:
@@ -212,10 +212,10 @@ def unkept_seconds(events: Events, rows: Ints, weight: Floats, in_call_s: Floats
     return np.where(left_s > ROUNDING * in_call_s, left_s, 0.0)
 
 
-def rank_times(found: Attributed, seconds: CallSeconds) -> tuple[RankTime, ...]:
+def rank_times(run: Attributed, seconds: CallSeconds) -> tuple[RankTime, ...]:
     """By rank; in MPI the time of its leading thread."""
     times = []
-    for i, (record, clock) in enumerate(zip(found.world.records, found.world.clocks, strict=True)):
+    for i, (record, clock) in enumerate(zip(run.world.records, run.world.clocks, strict=True)):
         mpi_s = float(seconds[i, record.leading_lane].sum()) if record.lanes.size else 0.0
         span_s = max(_span_s(record, clock), mpi_s)
         host, ended = record.words("host"), ENDED[record.state]
@@ -224,7 +224,6 @@ def rank_times(found: Attributed, seconds: CallSeconds) -> tuple[RankTime, ...]:
 
 
 def _span_s(record: RankRecord, clock: Ticks) -> float:
-    """From MPI_Init to the last sign of the rank."""
     last = record.last_sign_ticks
     return max(clock.duration_s(last - int(record.header["start_ticks"])), 0.0)
 
@@ -249,10 +248,10 @@ MOST_OTHERS = 0.05  # of the run, that another thread may be longer in MPI witho
 
 
 def coverage_of(
-    found: Attributed, calls: tuple[CallCount, ...], seconds: CallSeconds, notes: tuple[str, ...]
+    run: Attributed, calls: tuple[CallCount, ...], seconds: CallSeconds, notes: tuple[str, ...]
 ) -> Coverage:
     """Shares, counts, and what a reader has to know."""
-    world = found.world
+    world = run.world
     unseen = sorted({line.split("\t")[0] for record in world.records for line in record.text.get("unseen", ())})
     wrapped = {
         name
@@ -260,22 +259,22 @@ def coverage_of(
         for name, row in zip(record.call_names, record.calls, strict=True)
         if row["importers"] > 0 or row["dlsym"] > 0 or row["calls"] > 0
     }
-    error_s = found.clocks.largest_error_s
+    error_s = run.clocks.largest_error_s
     return Coverage(
         imported=len(wrapped) + len(unseen),
         wrapped=len(wrapped),
         unseen=tuple(unseen[:MOST_UNSEEN]),
         calls=sum(call.calls for call in calls),
         messages=max(
-            sum(int(record.sent["count"].sum(dtype=float)) for record in world.records), len(found.matched.sends)
+            sum(int(record.sent["count"].sum(dtype=float)) for record in world.records), len(run.matched.sends)
         ),
-        recorded_messages=len(found.matched.sends),
-        matched_share=matched_share(found),
-        contradictions=found.contradictions,
-        kept_share=_kept_share(found, seconds),
+        recorded_messages=len(run.matched.sends),
+        matched_share=matched_share(run),
+        contradictions=run.contradictions,
+        kept_share=_kept_share(run, seconds),
         clock_error_s=None if np.isinf(error_s) else error_s,
-        own_cost_s=_own_cost_s(found, seconds),
-        notes=(*notes, *notes_of(found), *_other_threads(found, seconds)),
+        own_cost_s=_own_cost_s(run, seconds),
+        notes=(*notes, *notes_of(run), *_other_threads(run, seconds)),
     )
 
 
@@ -289,7 +288,7 @@ def calls_of(world: World) -> tuple[CallCount, ...]:
         np.add.at(bytes_, of_row, record.profile["bytes"].astype(float))
         np.add.at(seconds, of_row, record.profile["ticks"].astype(float) * clock.s_per_tick)
     families = watch_layout().families
-    found = [
+    counts = [
         CallCount(
             name=name,
             family=FAMILY[families.get(world.families[i], "other")],
@@ -300,7 +299,7 @@ def calls_of(world: World) -> tuple[CallCount, ...]:
         for i, name in enumerate(world.calls)
         if counted[i] > 0
     ]
-    return tuple(sorted(found, key=lambda call: (-call.time_s, call.name)))
+    return tuple(sorted(counts, key=lambda call: (-call.time_s, call.name)))
 
 
 def whole(value: float) -> int:
@@ -308,47 +307,47 @@ def whole(value: float) -> int:
     return int(min(max(value, 0.0), float(LARGEST // 2)))
 
 
-def matched_share(found: Attributed) -> float | None:
+def matched_share(run: Attributed) -> float | None:
     """Of the sends and receives whose other side must have been recorded: matched. None: there are none."""
-    pairs = found.matched.send.size + found.contradictions
-    lone = _must_match(found, found.matched.sends, found.matched.send)
-    lone += _must_match(found, found.matched.receives, found.matched.receive)
+    pairs = run.matched.send.size + run.contradictions
+    lone = _must_match(run, run.matched.sends, run.matched.send)
+    lone += _must_match(run, run.matched.receives, run.matched.receive)
     total = 2 * pairs + lone
-    return None if total == 0 else 2 * found.matched.send.size / total
+    return None if total == 0 else 2 * run.matched.send.size / total
 
 
-def _must_match(found: Attributed, side: SideEvents, paired: Ints) -> int:
+def _must_match(run: Attributed, side: SideEvents, paired: Ints) -> int:
     """Unpaired messages of one side whose other rank's record is whole: nothing was dropped, and it ended well."""
     alone: Bools = np.ones(len(side), dtype=bool)
     alone[paired] = False
-    peer = found.events.peer[side.reported[alone]]
-    whole = np.zeros(found.world.job.size + 1, dtype=bool)
-    for record in found.world.records:
+    peer = run.events.peer[side.reported[alone]]
+    whole = np.zeros(run.world.job.size + 1, dtype=bool)
+    for record in run.world.records:
         is_whole = not int(record.lanes["level"].max(initial=0)) and not record.lost.get("events", 0)
         whole[record.rank] = is_whole and record.state == RecordState.FINALIZED
     return int(whole[peer].sum())
 
 
-def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
+def _kept_share(run: Attributed, seconds: CallSeconds) -> float:
     """Of the time in MPI, in kept calls; calls that have no events by their kind count as kept."""
-    world = found.world
+    world = run.world
     total = sum(float(of_call.sum()) for of_call in seconds.values())
     eventful = np.zeros(len(world.calls), dtype=bool)
-    eventful[found.events.call] = True
+    eventful[run.events.call] = True
     eventful |= ~world.is_of(*OVERHEAD)
     kept = sum(float(of_call[~eventful].sum()) for of_call in seconds.values())
-    kept += float(found.events.duration_s[found.events.is_timed].sum())
+    kept += float(run.events.duration_s[run.events.is_timed].sum())
     return min(kept / total, 1.0) if total > 0 else 1.0
 
 
-def _own_cost_s(found: Attributed, seconds: CallSeconds) -> float:
+def _own_cost_s(run: Attributed, seconds: CallSeconds) -> float:
     """The library's own work, a rank, and calls times the cost of one, which each rank measured on some of its own.
 
     One that was thinned has a cost of its own. A loop that waits by polling ends no later for what its polls cost. A
     rank's cost is no more than its time outside MPI, since the library works before it notes the entry of a call and
     after it noted the return, and no more than its run.
     """
-    world = found.world
+    world = run.world
     total = 0.0
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         calls = float(record.lanes["calls"].sum(dtype=float))
@@ -363,9 +362,9 @@ def _own_cost_s(found: Attributed, seconds: CallSeconds) -> float:
     return total / max(len(world.records), 1)
 
 
-def notes_of(found: Attributed) -> list[str]:
+def notes_of(run: Attributed) -> list[str]:
     """What a reader of the kept calls has to know."""
-    world, notes = found.world, []
+    world, notes = run.world, []
     missing = world.job.size - len(world.records)
     if missing > 0:
         notes.append(f"{missing} of {world.job.size} ranks left no readable record")
@@ -381,24 +380,23 @@ def notes_of(found: Attributed) -> list[str]:
             f"waiting are those of the kept windows; {are if thinned else 'numbers and times of calls are exact'}"
         )
     notes += _without_place(world)
-    if np.isinf(found.clocks.largest_error_s):
+    if np.isinf(run.clocks.largest_error_s):
         notes.append(
             "some hosts exchanged no messages in both directions, so their clocks can't be aligned and their waits "
             "are not reported"
         )
-    if found.matched.repeated:
-        notes.append(f"{found.matched.repeated} messages share their number with another message and are not matched")
+    if run.matched.repeated:
+        notes.append(f"{run.matched.repeated} messages share their number with another message and are not matched")
     return notes
 
 
-def _other_threads(found: Attributed, seconds: CallSeconds) -> list[str]:
-    """That other threads of ranks were longer in MPI than those whose times are given."""
+def _other_threads(run: Attributed, seconds: CallSeconds) -> list[str]:
     more = []
-    for i, record in enumerate(found.world.records):
+    for i, record in enumerate(run.world.records):
         lead, longest = record.leading_lane, record.longest_lane
         if lead != longest:
             others_s, own_s = (float(seconds[i, lane].sum()) for lane in (longest, lead))
-            if others_s - own_s > MOST_OTHERS * _span_s(record, found.world.clocks[i]):
+            if others_s - own_s > MOST_OTHERS * _span_s(record, run.world.clocks[i]):
                 more.append((others_s, record.rank))
     if not more:
         return []
@@ -429,9 +427,9 @@ MOST_PAIRS = 4096
 MOST_NAMED_SITES = 50
 
 
-def pairs_of(found: Attributed) -> tuple[Pair, ...]:
+def pairs_of(run: Attributed) -> tuple[Pair, ...]:
     """Messages from rank to rank as the senders' profiles count them, most bytes first."""
-    world = found.world
+    world = run.world
     size = world.job.size
     messages: dict[tuple[int, int], float] = defaultdict(float)
     lengths: dict[tuple[int, int], float] = defaultdict(float)
@@ -452,14 +450,14 @@ def sites_of(world: World, sites: Sequence[int]) -> tuple[CallSite, ...]:
     known = [site for site in sites if site != NO_SITE]
     rows = [(world.records[record], row) for record, row in (world.sites[site] for site in known)]
     named = dict(zip(known, named_sites(rows, MOST_NAMED_SITES), strict=True))
-    found = []
+    call_sites = []
     for site in sites:
         place = named.get(site)
         if place is None:
-            found.append(CallSite(function="", file=None, line=None, object="", offset=0))
+            call_sites.append(CallSite(function="", file=None, line=None, object="", offset=0))
             continue
-        found.append(as_site(place))
-    return tuple(found)
+        call_sites.append(as_site(place))
+    return tuple(call_sites)
 
 
 def as_site(place: NamedSite) -> CallSite:
@@ -480,23 +478,23 @@ MOST_RANKS = 64
 LEAST_SLICE_S = 1e-6
 
 
-def slices_of(found: Attributed, span_s: float) -> tuple[tuple[Slice, ...], tuple[int, ...] | None]:
+def slices_of(run: Attributed, span_s: float) -> tuple[tuple[Slice, ...], tuple[int, ...] | None]:
     """Slices by rank and time, and which ranks have some: the first, the last and evenly in between; None: all."""
-    count = len(found.world.records)
+    count = len(run.world.records)
     if not count or span_s <= LEAST_SLICE_S:
         return (), None
     shown = np.unique(np.linspace(0, count - 1, min(count, MOST_RANKS)).round().astype(int)).tolist()
     edges = np.linspace(0.0, span_s, MOST_SLICES + 1)
-    slices = tuple(itertools.chain.from_iterable(_of_rank(found, i, edges) for i in shown))
-    ranks = tuple(found.world.records[i].rank for i in shown)
+    slices = tuple(itertools.chain.from_iterable(_of_rank(run, i, edges) for i in shown))
+    ranks = tuple(run.world.records[i].rank for i in shown)
     return slices, None if len(shown) == count else ranks
 
 
-def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
-    events, record = found.events, found.world.records[i]
+def _of_rank(run: Attributed, i: int, edges: Floats) -> list[Slice]:
+    events, record = run.events, run.world.records[i]
     lane = record.leading_lane
     rows = events.of(i, lane)
-    parts = found.split.parts_s[rows]
+    parts = run.split.parts_s[rows]
     waiting, transfer = parts[:, WAITS].sum(axis=1), parts[:, TimePart.TRANSFER] + parts[:, TimePart.UNEXPECTED]
     # Within a call: waiting first, then what moves bytes, then the rest; rounding leaves none of them behind its end.
     begin, left_s = events.start_s[rows], events.duration_s[rows]
@@ -505,7 +503,7 @@ def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
         length = np.clip(length, 0.0, left_s)
         columns.append(in_slices(begin, length, edges))
         begin, left_s = begin + length, left_s - length
-    kept = kept_seconds(found, i, lane, edges)
+    kept = kept_seconds(run, i, lane, edges)
     rank, slices = record.rank, []
     for k, (start, end) in enumerate(itertools.pairwise(edges.tolist())):
         whole = float(kept[k])
@@ -540,15 +538,15 @@ def in_slices(begin: Floats, length: Floats, edges: Floats) -> Floats:
     open_s = np.zeros(edges.size)
     if begin.size:
         open_s = np.where(at > 0, np.maximum(begin[index] + length[index] - edges, 0.0), 0.0)
-    found: Floats = np.maximum(np.diff(whole[at] - open_s), 0.0)  # 0.1 + 0.2 - 0.1 is more than 0.2
-    return found
+    in_mpi_s: Floats = np.maximum(np.diff(whole[at] - open_s), 0.0)  # 0.1 + 0.2 - 0.1 is more than 0.2
+    return in_mpi_s
 
 
-def kept_seconds(found: Attributed, i: int, lane: int, edges: Floats) -> Floats:
+def kept_seconds(run: Attributed, i: int, lane: int, edges: Floats) -> Floats:
     """Seconds of each slice that lie in windows whose events were kept, before the rank's last sign."""
-    record, clock = found.world.records[i], found.world.clocks[i]
+    record, clock = run.world.records[i], run.world.clocks[i]
     level = int(record.lanes["level"][lane]) if record.lanes.size else 0
-    origin = float(found.world.origin_s[found.world.clock[i]]) - float(found.shift_s[i])
+    origin = float(run.world.origin_s[run.world.clock[i]]) - float(run.shift_s[i])
     first = float(clock.seconds(record.header["start_ticks"][None], origin)[0])
     sign = record.last_sign_ticks
     last = float(clock.seconds(np.array([sign], dtype=np.uint64), origin)[0])
@@ -574,5 +572,5 @@ def numbered(*tables: Ints) -> Ints:
     """One number for each triple of the first three columns, alike in all tables.  -1 is a value like others."""
     columns = np.concatenate([table[:, :3] for table in tables]) + 1
     second, third = (int(columns[:, i].max(initial=0)) + 1 for i in (1, 2))
-    found: Ints = (columns[:, 0] * second + columns[:, 1]) * third + columns[:, 2]
-    return found
+    numbers: Ints = (columns[:, 0] * second + columns[:, 1]) * third + columns[:, 2]
+    return numbers

@@ -44,21 +44,20 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
 
     Raises: UsageError: the stretch is empty.  RecordError: no calls were recorded.
     """
-    info, found = read_watch(folder), attributed(read_job(folder))
-    events, world = found.events, found.world
+    info, run = read_watch(folder), attributed(read_job(folder))
+    events, world = run.events, run.world
     if not len(events):
         raise RecordError(f"{folder}: no calls were recorded; watch the program again")
     chosen, notes = _chosen(events, begin_s, end_s)
     if not chosen.any():
         raise UsageError(f"{folder}: no recorded call is in this time range; calls end at {_last(events)}")
-    kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found))
-    notes = [*world.job.notes, *world.notes, *notes, *notes_of(found)]
+    kept = _KeptCalls(events, world, run.split.wait_s, chosen, _messages(run))
+    notes = [*world.job.notes, *world.notes, *notes, *notes_of(run)]
     program = world.records[0].words("program").rpartition("/")[2]
     return Trace(f"{program}: watched", _began_ns(world, info), _rows(kept), notes)
 
 
 def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple[Bools, list[str]]:
-    """Calls of the stretch; of too many those of its beginning."""
     chosen = events.is_timed.copy()
     chosen &= True if begin_s is None else events.end_s >= begin_s
     chosen &= True if end_s is None else events.start_s <= end_s
@@ -76,11 +75,10 @@ def _last(events: Events) -> str:
 
 
 def _messages(whole: Attributed) -> Mapping[int, list[TraceMessage]]:
-    """Messages by the call that started them and by the call in which they were complete."""
     hung: dict[int, list[TraceMessage]] = defaultdict(list)
-    events, world, found, parents = whole.events, whole.world, whole.matched, whole.parents
-    flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
-    for kind, side, pairs in zip(("send", "receive"), (found.sends, found.receives), flows, strict=True):
+    events, world, match, parents = whole.events, whole.world, whole.matched, whole.parents
+    flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (match.send, match.receive))
+    for kind, side, pairs in zip(("send", "receive"), (match.sends, match.receives), flows, strict=True):
         calls = side.posted if kind == "send" else side.done
         for row, (reported, call) in enumerate(zip(side.reported.tolist(), calls.tolist(), strict=True)):
             parent = int(parents[call]) if call != NO_EVENT else NO_EVENT
@@ -132,27 +130,27 @@ def _spans(kept: _KeptCalls, rows: Ints) -> Iterator[Span]:
 
 def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
     """What is known of the call's buffer and requests; nothing that is not."""
-    found: dict[str, int] = {}
+    attributes: dict[str, int] = {}
     if events.bytes[event]:
-        found["bytes"] = int(events.bytes[event])
+        attributes["bytes"] = int(events.bytes[event])
     row = int(events.allocation[event])
     if row >= 0:
         allocation = world.records[events.record[event]].allocations[row]
         sizes = {"allocation bytes": int(allocation["bytes"]), "page bytes": int(allocation["page_bytes"])}
-        found |= {name: value for name, value in sizes.items() if value}
+        attributes |= {name: value for name, value in sizes.items() if value}
     if events.requests[event]:
-        found["requests"] = int(events.requests[event])
+        attributes["requests"] = int(events.requests[event])
     if events.kind[event] & int(EventKind.FIRST):
-        found["first use"] = 1
-    return found
+        attributes["first use"] = 1
+    return attributes
 
 
 def _began_ns(world: World, info: WatchInfo) -> int | None:
     """When the first rank called MPI_Init, by its wall clock; else when the command was started."""
     starts = [int(record.header["start_realtime_ns"]) for record in world.records]
-    found = min((start for start in starts if start), default=None)
-    if found is not None:
-        return found
+    began = min((start for start in starts if start), default=None)
+    if began is not None:
+        return began
     try:
         return int(datetime.fromisoformat(info.started).timestamp() * 1e9)
     except ValueError:

@@ -202,8 +202,8 @@ def _ends(order: CallOrder, change: Change, last: Ints) -> Floats:
         for other in needed.get(call, ()):
             begun = np.maximum(begun, past[other])
         past[moment] = begun + transfer_s[call]
-    found: Floats = past[count + place[last]]
-    return found
+    ends_s: Floats = past[count + place[last]]
+    return ends_s
 
 
 MOST_CALLS: Final = 200_000  # that are replayed: more are sampled, in slices of time

@@ -39,16 +39,16 @@ class Step(NamedTuple):
 def steps(walk: str) -> list[Step]:
     """The rows of a walk."""
     (table,) = re.findall(rf"<!-- walk: {walk} -->\n(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
-    return [Step(*found) for found in re.findall(r"^(\w+) \| `([^`]+)` \| `(\w+)` \|", table, re.MULTILINE)]
+    return [Step(*row) for row in re.findall(r"^(\w+) \| `([^`]+)` \| `(\w+)` \|", table, re.MULTILINE)]
 
 
 def entered(*bodies: Callable[[], object]) -> set[tuple[str, str]]:
     """File and name of each function that they enter."""
-    found: set[tuple[str, str]] = set()
+    called: set[tuple[str, str]] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
-            found.add((frame.f_code.co_filename, frame.f_code.co_name))
+            called.add((frame.f_code.co_filename, frame.f_code.co_name))
 
     sys.setprofile(note)
     try:
@@ -56,21 +56,21 @@ def entered(*bodies: Callable[[], object]) -> set[tuple[str, str]]:
             body()
     finally:
         sys.setprofile(None)
-    return {(str(Path(file).resolve().relative_to(ROOT)), name) for file, name in found if str(ROOT / "src") in file}
+    return {(str(Path(file).resolve().relative_to(ROOT)), name) for file, name in called if str(ROOT / "src") in file}
 
 
-def missing(walk: str, found: set[tuple[str, str]]) -> list[Step]:
-    return [one for one in steps(walk) if one.file.endswith(".py") and (one.file, one.function) not in found]
+def missing(walk: str, called: set[tuple[str, str]]) -> list[Step]:
+    return [step for step in steps(walk) if step.file.endswith(".py") and (step.file, step.function) not in called]
 
 
 @pytest.mark.parametrize("walk", ["sample", "event"])
 def test_each_step_is_there_and_none_goes_back_to_an_earlier_room(walk: str) -> None:
-    found = steps(walk)
-    rooms = list(dict.fromkeys(one.room for one in found))
-    assert [one.room for one in found] == sorted((one.room for one in found), key=rooms.index)
-    assert len({one.file for one in found}) <= MOST_FILES
-    for one in found:
-        assert re.search(rf"\b{one.function}\(", (ROOT / one.file).read_text()), one
+    passed = steps(walk)
+    rooms = list(dict.fromkeys(step.room for step in passed))
+    assert [step.room for step in passed] == sorted((step.room for step in passed), key=rooms.index)
+    assert len({step.file for step in passed}) <= MOST_FILES
+    for step in passed:
+        assert re.search(rf"\b{step.function}\(", (ROOT / step.file).read_text()), step
 
 
 def planted_small_pages(folder: Path) -> Path:
@@ -104,14 +104,14 @@ def messages(rng: np.random.Generator, launch: int, cell: int, length_ns: int) -
 def test_a_sample_walks_to_its_sentence(tmp_path: Path) -> None:
     run = planted_small_pages(tmp_path / "run")
     said: list[str] = []
-    found = entered(lambda: said.append(render_text(build_results(run))))
+    called = entered(lambda: said.append(render_text(build_results(run))))
     assert "from host memory on small pages" in " ".join(said[0].split())
-    assert missing("sample", found) == []
+    assert missing("sample", called) == []
 
 
 def test_an_event_walks_to_its_priced_finding(tmp_path: Path) -> None:
     source = replayed(asked_of(read_watched(kept_ping_pong(tmp_path))), 1e-3, 0.4e-3)
     findings: list[object] = []
-    found = entered(lambda: findings.extend(concluded(read_watched(tmp_path), source).findings))
+    called = entered(lambda: findings.extend(concluded(read_watched(tmp_path), source).findings))
     assert findings
-    assert missing("event", found) == []
+    assert missing("event", called) == []

@@ -35,7 +35,7 @@ def small_pages(number: int = 0, **changes: Any) -> MessageClass:
 def program(*classes: MessageClass, **changes: Any) -> WatchResults:
     ranks = tuple(watched.a_rank(rank, mpi_s=10.0) for rank in range(RANKS))
     calls = changes.pop("calls", ())
-    names = {one.call for one in classes}
+    names = {message_class.call for message_class in classes}
     seen = tuple(watched.CallCount(name=name, family="point to point", calls=1, time_s=1.0, bytes=1) for name in names)
     return watched.results(
         RANKS, classes=classes, calls=(*seen, *calls), ranks=ranks, findings=(), saved_s=None, saved_interval=None,
@@ -43,10 +43,10 @@ def program(*classes: MessageClass, **changes: Any) -> WatchResults:
     )  # fmt: skip
 
 
-def asked_of(found: Watched) -> PriceQuestion:
+def asked_of(watch: Watched) -> PriceQuestion:
     """About small pages."""
-    questions = asking(found.results, found.kept, {}).questions
-    return next(one for one in questions if one.row is not None and one.row.rule == "SP008")
+    questions = asking(watch.results, watch.kept, {}).questions
+    return next(question for question in questions if question.row is not None and question.row.rule == "SP008")
 
 
 def replayed(question: PriceQuestion, slow_s: float, fast_s: float, **parameters: str) -> list[PriceSource]:
@@ -60,19 +60,19 @@ def replayed(question: PriceQuestion, slow_s: float, fast_s: float, **parameters
     spread = [1e-3 * fast_s * (j - 3.5) for j in range(8)]
     contrast = engine.a_contrast(
         "c", axis="pages", metric=METRIC, a=engine.a_side(0, "small"), b=engine.a_side(1, "huge"),
-        pairs=tuple((slow_s + one, fast_s - one) for one in spread),
+        pairs=tuple((slow_s + spread_s, fast_s - spread_s) for spread_s in spread),
     )  # fmt: skip
     return [PriceSource(engine.results(cells, [contrast]), "prices")]
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Watched:
+def watch(tmp_path: Path) -> Watched:
     """Messages of 2 MiB on small pages, 1 ms each, between two ranks."""
     return read_watched(kept_ping_pong(tmp_path, compute_s=1e-6))
 
 
-def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one(found: Watched) -> None:
-    made = concluded(found, replayed(asked_of(found), 1e-3, 0.4e-3), "watch-1")
+def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one(watch: Watched) -> None:
+    made = concluded(watch, replayed(asked_of(watch), 1e-3, 0.4e-3), "watch-1")
     (finding,) = made.findings
     assert (finding.rule, finding.status, finding.prove) == ("SP008", "priced", "--remedy huge-pages")
     assert finding.saved_s == pytest.approx(2 * ROUNDS * 0.6e-3, rel=0.02)
@@ -88,31 +88,34 @@ def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one(found: Watch
     assert first.endswith("slowpath prove watch-1 --remedy huge-pages")
 
 
-def test_no_message_saves_more_than_it_takes(found: Watched) -> None:
-    (finding,) = concluded(found, replayed(asked_of(found), 4e-3, 0.4e-3)).findings
+def test_no_message_saves_more_than_it_takes(watch: Watched) -> None:
+    (finding,) = concluded(watch, replayed(asked_of(watch), 4e-3, 0.4e-3)).findings
     assert finding.saved_s == pytest.approx(2 * ROUNDS * 0.9e-3, rel=0.02)  # nine tenths of its 1 ms
 
 
-def test_cells_of_another_kind_price_nothing(found: Watched) -> None:
+def test_cells_of_another_kind_price_nothing(watch: Watched) -> None:
     for other in ({"memory": "mpi"}, {"datatype": "vector", "blocks": "64"}, {"offset_bytes": "8"}):
-        made = concluded(found, replayed(asked_of(found), 1e-3, 0.4e-3, **other))
+        made = concluded(watch, replayed(asked_of(watch), 1e-3, 0.4e-3, **other))
         assert not made.findings
-        assert any("nothing was measured for it yet" in one for one in made.unpriced)
+        assert any("nothing was measured for it yet" in line for line in made.unpriced)
         assert made.not_measured is not None
         assert made.not_measured > 0.5
 
 
-def test_a_difference_that_holds_zero_is_no_finding_and_is_said(found: Watched) -> None:
-    made = concluded(found, replayed(asked_of(found), 1e-3, 1e-3))
+def test_a_difference_that_holds_zero_is_no_finding_and_is_said(watch: Watched) -> None:
+    made = concluded(watch, replayed(asked_of(watch), 1e-3, 1e-3))
     assert not made.findings
-    assert any("no difference" in one for one in made.unpriced)
+    assert any("no difference" in line for line in made.unpriced)
     assert made.not_measured == 0.0
 
 
 @pytest.mark.parametrize(("cell_s", "share"), [(0.25e-3, 0.75), (1e-3, 0.0), (3e-3, 0.0)])
-def test_what_messages_take_beyond_their_cell_is_excess(found: Watched, cell_s: float, share: float) -> None:
-    before = {one.name: one.seconds for one in found.results.accounts}
-    after = {one.name: one.seconds for one in concluded(found, replayed(asked_of(found), cell_s, cell_s)).accounts}
+def test_what_messages_take_beyond_their_cell_is_excess(watch: Watched, cell_s: float, share: float) -> None:
+    before = {account.name: account.seconds for account in watch.results.accounts}
+    after = {
+        account.name: account.seconds
+        for account in concluded(watch, replayed(asked_of(watch), cell_s, cell_s)).accounts
+    }
     assert after.get("excess", 0.0) == pytest.approx(share * before["moving bytes"], rel=0.01)
     assert sum(after.values()) == pytest.approx(sum(before.values()))
 
@@ -120,8 +123,8 @@ def test_what_messages_take_beyond_their_cell_is_excess(found: Watched, cell_s: 
 def test_what_a_rank_lacked_a_processor_is_no_excess() -> None:
     moving = Account(name="moving bytes", seconds=1.0, share=0.5, by_rank=(1.0, 1.0))
     lacked = Account(name="no processor", seconds=0.5, share=0.25, by_rank=(1.0, 0.0))
-    found = {one.name: one.by_rank for one in with_excess((moving, lacked), np.array([0.8, 0.8]))}
-    assert found == {"moving bytes": (1.0, pytest.approx(0.2)), "no processor": (1.0, 0.0), "excess": (0.0, 0.8)}
+    by_account = {account.name: account.by_rank for account in with_excess((moving, lacked), np.array([0.8, 0.8]))}
+    assert by_account == {"moving bytes": (1.0, pytest.approx(0.2)), "no processor": (1.0, 0.0), "excess": (0.0, 0.8)}
 
 
 def test_messages_that_no_rule_names_are_asked_for_as_they_are() -> None:
@@ -166,4 +169,4 @@ def test_matched_messages_are_shared_out_by_their_receivers() -> None:
     ]
     pairs = np.array([[0, 1]] * 3 + [[0, 2]])
     loads = asking(program(sender, *receivers), KeptOrder(nothing(), pairs), {}).loads
-    assert [(one.receiver.id if one.receiver else None, one.count) for one in loads] == [(1, 15_000), (2, 5_000)]
+    assert [(load.receiver.id if load.receiver else None, load.count) for load in loads] == [(1, 15_000), (2, 5_000)]

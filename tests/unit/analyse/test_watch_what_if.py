@@ -42,8 +42,8 @@ def saved(order: CallOrder, *prices: Mapping[int, float]) -> tuple[list[float], 
         np.bincount(call, weights=np.array([price.get(0, 0.0), price.get(1, 0.0)])[kind], minlength=order.calls) * scale
         for price in prices
     ]
-    found = replay(order, Change(np.stack(off_s, axis=1)))
-    return found.saved_s.sum(axis=0).tolist(), found.error_ratio
+    replayed = replay(order, Change(np.stack(off_s, axis=1)))
+    return replayed.saved_s.sum(axis=0).tolist(), replayed.error_ratio
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

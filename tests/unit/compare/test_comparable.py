@@ -35,8 +35,8 @@ def new(**run: Any) -> RunSource:
     return planted.source("new", cells(seed=2), **run)
 
 
-def kinds(found: Gate) -> list[str]:
-    return [one.kind for one in found.doubts]
+def kinds(judged: Gate) -> list[str]:
+    return [doubt.kind for doubt in judged.doubts]
 
 
 def machine(**changes: Any) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def machine(**changes: Any) -> dict[str, Any]:
 def test_equal_runs_pass_without_a_doubt() -> None:
     """Another host of the same kind, kernel, date, folder and seed are no reason."""
     other = machine(host="n2", kernel="6.12", memory_bytes=8 * GIB - 100 * 2**20, load=[3.0, 1.0, 1.0])
-    found = gate(new(machine=other, seed=7, started="2026-02-01T00:00:00+00:00"), base())
-    assert (found.outcome, found.doubts, found.comparison.uncompared) == ("pass", [], [])
+    judged = gate(new(machine=other, seed=7, started="2026-02-01T00:00:00+00:00"), base())
+    assert (judged.outcome, judged.doubts, judged.comparison.uncompared) == ("pass", [], [])
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ def test_equal_runs_pass_without_a_doubt() -> None:
 def test_what_is_off_makes_the_gate_undecided_until_it_is_accepted(
     changes: dict[str, Any], kind: str, said: str
 ) -> None:
-    found = gate(new(**changes), base())
-    assert (found.outcome, found.exit_code) == ("undecided", 3)
-    assert kind in kinds(found)
-    assert set(kinds(found)) <= {kind, "mpi"} if "machine" not in changes else kinds(found) == [kind]
-    assert any(said in one.reason for one in found.doubts)
-    assert said[:20] in " ".join(render_gate(found).split())
-    assert render_gate(found).startswith("UNDECIDED: ")
+    judged = gate(new(**changes), base())
+    assert (judged.outcome, judged.exit_code) == ("undecided", 3)
+    assert kind in kinds(judged)
+    assert set(kinds(judged)) <= {kind, "mpi"} if "machine" not in changes else kinds(judged) == [kind]
+    assert any(said in doubt.reason for doubt in judged.doubts)
+    assert said[:20] in " ".join(render_gate(judged).split())
+    assert render_gate(judged).startswith("UNDECIDED: ")
     assert gate(new(**changes), base(), accept=[other for other in ACCEPTABLE if other != kind]).outcome == "undecided"
     accepted = gate(new(**changes), base(), accept=[kind, "mpi"])
     assert accepted.outcome == "pass"
-    assert all(one.accepted for one in accepted.doubts)
+    assert all(doubt.accepted for doubt in accepted.doubts)
 
 
 def test_a_regression_on_another_machine_is_none_and_with_a_lost_cell_it_is() -> None:
@@ -102,7 +102,7 @@ def test_a_regression_on_another_machine_is_none_and_with_a_lost_cell_it_is() ->
     slow = planted.run_of(rng, "new", 3, {0: 1.5}, machine=machine(processor="Q"))
     elsewhere = gate(slow, base())
     assert elsewhere.outcome == "undecided"
-    assert {one.outcome for one in elsewhere.rows} == {"undecided"}
+    assert {row.outcome for row in elsewhere.rows} == {"undecided"}
     assert [judged for judged in elsewhere.rows if judged.outcome == "regression"] == []
     assert "none of 3 judged" in render_gate(elsewhere)
     fewer = planted.run_of(rng, "new", 2, {0: 1.5})
@@ -119,9 +119,9 @@ def test_another_unit_is_never_compared(unit: str, better: str) -> None:
     other = cells(seed=2)
     metric = other[1].metrics[planted.METRIC]
     other[1] = replace(other[1], metrics={planted.METRIC: replace(metric, unit=unit, better=better)})
-    found = gate(planted.source("new", other), base(), accept=["incomplete"])
-    assert [row.row.b_cell for row in found.rows] == [0, 2]
-    assert f"in A and in {unit} ({better} is better) in B" in found.comparison.uncompared[0].reason
+    judged = gate(planted.source("new", other), base(), accept=["incomplete"])
+    assert [row.row.b_cell for row in judged.rows] == [0, 2]
+    assert f"in A and in {unit} ({better} is better) in B" in judged.comparison.uncompared[0].reason
     assert gate(planted.source("new", other), base()).outcome == "undecided"
     every = [replace(cell, metrics={planted.METRIC: replace(metric, unit=unit, better=better)}) for cell in other]
     assert gate(planted.source("new", every), base(), accept=ACCEPTABLE).outcome == "undecided"
@@ -137,16 +137,19 @@ def test_what_both_runs_skip_is_set_aside_and_what_failed_is_not() -> None:
     assert (both.outcome, both.comparison.set_aside) == ("pass", 1)
     assert "1 cell" in render_gate(both)
     for run, baseline in (("failed", "failed"), ("skipped", "ok"), ("failed", "skipped")):
-        found = gate(with_last("new", 2, run), base() if baseline == "ok" else with_last("base", 1, baseline))
-        assert (found.outcome, [one.label for one in found.comparison.uncompared]) == ("undecided", ["cell 2"])
+        judged = gate(with_last("new", 2, run), base() if baseline == "ok" else with_last("base", 1, baseline))
+        assert (judged.outcome, [uncompared.label for uncompared in judged.comparison.uncompared]) == (
+            "undecided",
+            ["cell 2"],
+        )
 
 
 def test_a_cell_that_missed_rounds_is_named() -> None:
     made = cells(seed=2)
     made[1] = replace(made[1], status="partial", reason="measured in 8 of 9 rounds")
-    found = gate(planted.source("new", made), base())
-    assert found.doubts[0].reason == "1 of 3 cells of B were not measured in every round: cell 1"
-    assert found.outcome == "undecided"
+    judged = gate(planted.source("new", made), base())
+    assert judged.doubts[0].reason == "1 of 3 cells of B were not measured in every round: cell 1"
+    assert judged.outcome == "undecided"
 
 
 def test_imported_logs_that_state_no_machine_are_judged_only_if_accepted() -> None:
@@ -156,16 +159,16 @@ def test_imported_logs_that_state_no_machine_are_judged_only_if_accepted() -> No
         "engine": None,
         "mpis": [an_mpi(None, name=None, version=None)],
     }
-    found = gate(new(**log), base(**log))
-    assert kinds(found) == ["hardware", "mpi"]
-    assert found.doubts[0].reason.startswith("A and B do not state the machine")
+    judged = gate(new(**log), base(**log))
+    assert kinds(judged) == ["hardware", "mpi"]
+    assert judged.doubts[0].reason.startswith("A and B do not state the machine")
     assert gate(new(**log), base(**log), accept=["hardware", "mpi"]).outcome == "pass"
 
 
 def test_compare_names_the_same_at_its_head_and_judges() -> None:
-    found = compare(base(), new(machine=machine(processor="Q")), 0.03)
-    assert [(one.kind, one.reason) for one in found.doubts] == [("hardware", "processor: P in A, Q in B")]
-    said = render_comparison(found)
+    comparison = compare(base(), new(machine=machine(processor="Q")), 0.03)
+    assert [(doubt.kind, doubt.reason) for doubt in comparison.doubts] == [("hardware", "processor: P in A, Q in B")]
+    said = render_comparison(comparison)
     assert said.index("The runs differ in more than the code") < said.index("cell 0: half round-trip")
 
 
@@ -185,8 +188,8 @@ def test_compare_names_the_same_at_its_head_and_judges() -> None:
     ],
 )
 def test_the_same_kind_of_machine(a: dict[str, Any], b: dict[str, Any], same: bool) -> None:
-    one, other = (machine(**{k: int(v) if isinstance(v, float) else v for k, v in each.items()}) for each in (a, b))
-    assert alike(one, other) is same
-    assert alike(other, one) is same
-    assert len(described(one)) == 5
-    assert bool(unlike(one, other)) is not same or None in (one["processor"], other["processor"])
+    first, other = (machine(**{k: int(v) if isinstance(v, float) else v for k, v in each.items()}) for each in (a, b))
+    assert alike(first, other) is same
+    assert alike(other, first) is same
+    assert len(described(first)) == 5
+    assert bool(unlike(first, other)) is not same or None in (first["processor"], other["processor"])

@@ -35,8 +35,8 @@ from slowpath.run.process import Outcome
     ],
 )
 def test_each_batch_system_by_its_name(environ: dict[str, str], value: str) -> None:
-    found = allocation(environ)
-    assert (found.value, found.status) == (value, "ok")
+    check = allocation(environ)
+    assert (check.value, check.status) == (value, "ok")
 
 
 # The doctor's estimate of the clock's quantum, with clocks whose quantum is known.
@@ -69,11 +69,11 @@ def test_none() -> None:
 
 
 def test_each_with_its_place_and_those_of_another_library() -> None:
-    found = own_settings_check([OwnSetting("UCX_TLS", "tcp"), OwnSetting("OMPI_MCA_btl", "tcp", "/a", 3)], "openmpi")
-    assert (found.status, found.value) == ("ok", "UCX_TLS=tcp, OMPI_MCA_btl=tcp (line 3 of /a)")
-    found = own_settings_check(own_settings({"I_MPI_FABRICS": "shm", "UCX_TLS": "tcp"}), "mpich")
-    assert found.status == "warn"
-    assert found.means == "I_MPI_FABRICS: ignored: Intel MPI reads it, and this is MPICH"
+    check = own_settings_check([OwnSetting("UCX_TLS", "tcp"), OwnSetting("OMPI_MCA_btl", "tcp", "/a", 3)], "openmpi")
+    assert (check.status, check.value) == ("ok", "UCX_TLS=tcp, OMPI_MCA_btl=tcp (line 3 of /a)")
+    check = own_settings_check(own_settings({"I_MPI_FABRICS": "shm", "UCX_TLS": "tcp"}), "mpich")
+    assert check.status == "warn"
+    assert check.means == "I_MPI_FABRICS: ignored: Intel MPI reads it, and this is MPICH"
 
 
 # What the doctor says of the BLAS.
@@ -93,9 +93,9 @@ def test_a_variable_that_chooses_the_code_is_warned_of(monkeypatch: pytest.Monke
     monkeypatch.setattr(
         registry, "blas_in_sight", lambda environ: BlasInSight((Path("/usr/lib/libblis.so"),), None, "")
     )
-    found = registry.blas()
-    assert found.status == "warn"
-    assert "BLIS_ARCH_TYPE=0" in found.means
+    blas = registry.blas()
+    assert blas.status == "warn"
+    assert "BLIS_ARCH_TYPE=0" in blas.means
 
 
 def test_before_the_engine_is_built() -> None:

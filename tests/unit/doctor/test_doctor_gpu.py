@@ -65,8 +65,8 @@ def test_a_missing_driver_is_known_by_itself_not_by_what_is_said_of_it(
 
     monkeypatch.setattr(gpu, "gpu_count", lambda: (0, "another sentence"))
     monkeypatch.setattr(gpu, "_driver", driver)
-    found = gpu.gpus()
-    assert (found.value, found.do is None) == (value, not is_there)
+    check = gpu.gpus()
+    assert (check.value, check.do is None) == (value, not is_there)
 
 
 def test_how_far_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,13 +137,13 @@ def planted(folder: Path, body: str, transport: str | None = None) -> tuple[Mpi,
 
 
 def test_a_job_that_hangs_is_ended(tmp_path: Path) -> None:
-    found = prove_device_path(*planted(tmp_path, "time.sleep(1000)"), os.environ, limit_s=1.0)
-    assert found == DevicePath(False, None, None, None, "hung: not done after 1 s")
+    path = prove_device_path(*planted(tmp_path, "time.sleep(1000)"), os.environ, limit_s=1.0)
+    assert path == DevicePath(False, None, None, None, "hung: not done after 1 s")
 
 
 def test_a_crash_is_no(tmp_path: Path) -> None:
-    found = prove_device_path(*planted(tmp_path, "os.kill(os.getpid(), 11)"))
-    assert (found.works, found.reason) == (False, "crashed by SIGSEGV, without a message")
+    path = prove_device_path(*planted(tmp_path, "os.kill(os.getpid(), 11)"))
+    assert (path.works, path.reason) == (False, "crashed by SIGSEGV, without a message")
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ def test_a_crash_is_no(tmp_path: Path) -> None:
 )
 def test_the_path_by_the_ratio(tmp_path: Path, device_us: float, path: str | None) -> None:
     body = f"print({TABLE!r}.format(first=1e5, later={device_us} if memory == 'device' else 10000.0))"
-    found = prove_device_path(*planted(tmp_path, body))
-    assert (found.works, found.path) == (True, path)
-    assert found.device_bytes_per_s == pytest.approx(67108864 / (device_us * 1e-6))
-    assert found.host_bytes_per_s == pytest.approx(67108864 / 0.01)
-    assert (found.reason is None) == (path is not None)
+    proven = prove_device_path(*planted(tmp_path, body))
+    assert (proven.works, proven.path) == (True, path)
+    assert proven.device_bytes_per_s == pytest.approx(67108864 / (device_us * 1e-6))
+    assert proven.host_bytes_per_s == pytest.approx(67108864 / 0.01)
+    assert (proven.reason is None) == (path is not None)
 
 
 REPORT = (
@@ -183,10 +183,10 @@ def test_staging_five_times_as_fast_as_host_memory_is_staging(tmp_path: Path, tr
 
     With no transport known, that UCX reports is what tells that it is UCX.
     """
-    found = three(tmp_path, 1645.0, 1657.0, 5412.0, "cuda_copy", transport)
-    assert (found.path, found.method, found.agrees) == ("staged", "reference", True)
-    assert found.reference_bytes_per_s == pytest.approx(67108864 / 1657e-6)
-    assert found.reason is None
+    judged = three(tmp_path, 1645.0, 1657.0, 5412.0, "cuda_copy", transport)
+    assert (judged.path, judged.method, judged.agrees) == ("staged", "reference", True)
+    assert judged.reference_bytes_per_s == pytest.approx(67108864 / 1657e-6)
+    assert judged.reason is None
 
 
 HOST = Transfer(10.0, None)
@@ -197,9 +197,9 @@ HOST = Transfer(10.0, None)
     [(20.0, 10.0, "ipc"), (15.0, 10.0, "ipc"), (13.0, 10.0, None), (12.0, 10.0, "staged"), (5.0, 10.0, "staged")],
 )
 def test_limits_against_the_reference(device: float, reference: float, path: str | None) -> None:
-    found = judge(Transfer(device, None), Transfer(reference, None), HOST)
-    assert (found.path, found.method) == (path, "reference")
-    assert (found.reason is None) == (path is not None)
+    judged = judge(Transfer(device, None), Transfer(reference, None), HOST)
+    assert (judged.path, judged.method) == (path, "reference")
+    assert (judged.reason is None) == (path is not None)
 
 
 def test_the_reference_leaves_alone_what_the_user_set() -> None:
@@ -243,20 +243,20 @@ LARGE = 64 << 20
 
 
 def test_tables_become_rows() -> None:
-    found = protocols(TEXT)
-    assert [p.scope for p in found] == ["self", *["intra-node"] * 5]
-    assert found[1].operation == "tagged message by ucp_tag_send*(fast-completion) from host memory"
-    assert (found[1].first_bytes, found[1].last_bytes, found[1].how) == (0, 0, "eager short")
-    assert (found[3].first_bytes, found[3].last_bytes) == (256 << 10, math.inf)
-    assert (found[3].how, found[3].transports) == ("rendezvous zero-copy read from remote", "cma/memory")
-    assert found[5].operation == "rendezvous data fetch into cuda/GPU0 memory from cuda"
+    rows = protocols(TEXT)
+    assert [p.scope for p in rows] == ["self", *["intra-node"] * 5]
+    assert rows[1].operation == "tagged message by ucp_tag_send*(fast-completion) from host memory"
+    assert (rows[1].first_bytes, rows[1].last_bytes, rows[1].how) == (0, 0, "eager short")
+    assert (rows[3].first_bytes, rows[3].last_bytes) == (256 << 10, math.inf)
+    assert (rows[3].how, rows[3].transports) == ("rendezvous zero-copy read from remote", "cma/memory")
+    assert rows[5].operation == "rendezvous data fetch into cuda/GPU0 memory from cuda"
 
 
 def test_what_moves_a_message_to_another_process() -> None:
-    found = moving(protocols(TEXT), LARGE)
-    assert [p.transports for p in found] == ["cma/memory", "cuda_ipc/cuda"]
-    assert [p.direct for p in found] == [False, True]
-    assert in_words(found) == "rendezvous zero-copy read from remote on cma/memory; zero-copy read from remote on " + (
+    rows = moving(protocols(TEXT), LARGE)
+    assert [p.transports for p in rows] == ["cma/memory", "cuda_ipc/cuda"]
+    assert [p.direct for p in rows] == [False, True]
+    assert in_words(rows) == "rendezvous zero-copy read from remote on cma/memory; zero-copy read from remote on " + (
         "cuda_ipc/cuda"
     )
     assert [p.how for p in moving(protocols(TEXT), 0)] == ["eager short"]

@@ -57,8 +57,8 @@ VERSIONS = {
     ],
 )
 def test_identify(text: str, expected: tuple[str, str | None, str]) -> None:
-    found = identify(VERSIONS[text])
-    assert (found.name, found.version, found.launcher) == expected
+    launcher = identify(VERSIONS[text])
+    assert (launcher.name, launcher.version, launcher.launcher) == expected
 
 
 def test_link_folders_of_both_spellings() -> None:
@@ -96,10 +96,10 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.setattr(find, "WELL_KNOWN", ())
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(find, "_is_packaged", lambda: True)
-    found = {name: tmp_path / name for name in ("mpich", "openmpi", "intelmpi")}
-    for name, prefix in found.items():
+    folders = {name: tmp_path / name for name in ("mpich", "openmpi", "intelmpi")}
+    for name, prefix in folders.items():
         install(prefix, VERSIONS[name])
-    return {**found, "python": embedded}
+    return {**folders, "python": embedded}
 
 
 def path_of(*prefixes: Path) -> dict[str, str]:
@@ -251,15 +251,15 @@ def node(folder: Path) -> Path:
     """Two sockets of one NUMA node each, two core groups a socket, one core of two threads in each group."""
     for cpu in range(8):
         core, group, socket = cpu % 4, cpu % 4, (cpu % 4) // 2
-        one = folder / f"cpu{cpu}"
+        processor = folder / f"cpu{cpu}"
         for index, (level, shared) in enumerate([(1, f"{core},{core + 4}"), (3, f"{group},{group + 4}")]):
-            (one / f"cache/index{index}").mkdir(parents=True)
-            (one / f"cache/index{index}/level").write_text(f"{level}\n")
-            (one / f"cache/index{index}/shared_cpu_list").write_text(f"{shared}\n")
-        (one / "topology").mkdir()
-        (one / "topology/thread_siblings_list").write_text(f"{core},{core + 4}\n")
-        (one / "topology/package_cpus_list").write_text("0-1,4-5\n" if socket == 0 else "2-3,6-7\n")
-        (one / f"node{socket}").mkdir()
+            (processor / f"cache/index{index}").mkdir(parents=True)
+            (processor / f"cache/index{index}/level").write_text(f"{level}\n")
+            (processor / f"cache/index{index}/shared_cpu_list").write_text(f"{shared}\n")
+        (processor / "topology").mkdir()
+        (processor / "topology/thread_siblings_list").write_text(f"{core},{core + 4}\n")
+        (processor / "topology/package_cpus_list").write_text("0-1,4-5\n" if socket == 0 else "2-3,6-7\n")
+        (processor / f"node{socket}").mkdir()
     return folder
 
 
@@ -273,9 +273,9 @@ def test_groups(tmp_path: Path) -> None:
 def test_this_machine() -> None:
     """Each processor that this process may use is in one group of each level that the kernel tells."""
     mine = sorted(os.sched_getaffinity(0))
-    told = all((SYSTEM / f"cpu{cpu}" / "topology" / "thread_siblings_list").exists() for cpu in mine)
+    is_stated = all((SYSTEM / f"cpu{cpu}" / "topology" / "thread_siblings_list").exists() for cpu in mine)
     groups = processor_groups()
-    assert ("core" in groups) == told
+    assert ("core" in groups) == is_stated
     for level, parts in groups.items():
         assert sorted(itertools.chain(*parts)) == mine, level
 
@@ -308,8 +308,8 @@ def test_slurm() -> None:
 
 def test_pbs(tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text("a\na\nb\nb\n")
-    found = find_allocation({"PBS_JOBID": "7.server", "PBS_NODEFILE": str(tmp_path / "nodes")})
-    assert found == NodeAllocation("pbs", "7.server", 2, ("a", "b"), "aprun")
+    nodes = find_allocation({"PBS_JOBID": "7.server", "PBS_NODEFILE": str(tmp_path / "nodes")})
+    assert nodes == NodeAllocation("pbs", "7.server", 2, ("a", "b"), "aprun")
     with pytest.raises(EnvironmentFailure, match="list of this job's nodes"):
         find_allocation({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path / "gone")})
 
@@ -327,8 +327,8 @@ def test_pbs(tmp_path: Path) -> None:
 )
 def test_lsf_leaves_the_launch_node_out(hosts: str, names: tuple[str, ...]) -> None:
     """LSB_MCPU_HOSTS: IBM Spectrum LSF 10.1, "Environment variables set for job execution"."""
-    found = find_allocation({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": hosts, "LSB_HOSTS": "ignored"})
-    assert found == NodeAllocation("lsf", "7", len(names), names, "jsrun")
+    nodes = find_allocation({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": hosts, "LSB_HOSTS": "ignored"})
+    assert nodes == NodeAllocation("lsf", "7", len(names), names, "jsrun")
 
 
 def test_a_task_of_flux_inside_slurm_is_flux() -> None:
@@ -342,8 +342,8 @@ def test_grid_engine(tmp_path: Path) -> None:
     job = {"JOB_ID": "7", "SGE_TASK_ID": "undefined"}
     assert find_allocation(job) == NodeAllocation("grid engine", "7", 1)
     assert find_allocation({**job, "NHOSTS": "2"}) == NodeAllocation("grid engine", "7", 2)
-    found = find_allocation({**job, "PE_HOSTFILE": str(tmp_path / "hosts")})
-    assert found == NodeAllocation("grid engine", "7", 2, ("a.site", "b.site"))
+    nodes = find_allocation({**job, "PE_HOSTFILE": str(tmp_path / "hosts")})
+    assert nodes == NodeAllocation("grid engine", "7", 2, ("a.site", "b.site"))
     assert find_allocation({"JOB_ID": "7"}) is None
 
 
@@ -352,8 +352,8 @@ def test_cobalt(size: str, tmp_path: Path) -> None:
     """ALCF, "Running Jobs on XC40"."""
     assert find_allocation({"COBALT_JOBID": "7", size: "128"}) == NodeAllocation("cobalt", "7", 128, (), "aprun")
     (tmp_path / "nodes").write_text("cc001\ncc002\n")
-    found = find_allocation({"COBALT_JOBID": "7", size: "9", "COBALT_NODEFILE": str(tmp_path / "nodes")})
-    assert found == NodeAllocation("cobalt", "7", 2, ("cc001", "cc002"), "aprun")
+    nodes = find_allocation({"COBALT_JOBID": "7", size: "9", "COBALT_NODEFILE": str(tmp_path / "nodes")})
+    assert nodes == NodeAllocation("cobalt", "7", 2, ("cc001", "cc002"), "aprun")
 
 
 def test_the_launcher_of_every_batch_system_is_known() -> None:
@@ -394,8 +394,8 @@ HYDRA = "HYDRA build details:\n    Version:                                 3.2.
     ],
 )
 def test_a_library_by_its_own_words(text: str, expected: tuple[str, str | None] | None) -> None:
-    found = named_in(text)
-    assert (found and (found[0].name, found[1])) == expected
+    library_and_version = named_in(text)
+    assert (library_and_version and (library_and_version[0].name, library_and_version[1])) == expected
 
 
 def executable(path: Path) -> Path:
@@ -460,7 +460,7 @@ def test_the_loaded_cray_mpich_goes_before_the_embedded_one(cray: Machine) -> No
     assert mpi.vendor_line == CRAY_8.splitlines()[0]
     assert cray.asked[0] == "libmpi_gnu_123.so.12"  # by name first: CC leaves the folder to the dynamic linker
     assert not any("gtl" in name for name in cray.asked)
-    assert [one.source for one in find_all(cray.environ, cray.ask)] == ["PATH", "embedded"]
+    assert [mpi.source for mpi in find_all(cray.environ, cray.ask)] == ["PATH", "embedded"]
     assert find_mpi("craympich", cray.environ, cray.ask).identity == "craympich 8.1.29"
 
 
@@ -471,7 +471,7 @@ def test_the_loaded_cray_mpich_goes_before_another_mpiexec_on_the_path(cray: Mac
     cray.says["mpiexec"] = "mpiexec (OpenRTE) 4.1.6\n"
     environ = cray.environ | {"PATH": f"{other}:{cray.environ['PATH']}"}
     assert find_mpi(None, environ, cray.ask).identity == "craympich 8.1.29"
-    assert [one.name for one in find_all(environ, cray.ask)][:2] == ["craympich", "openmpi"]
+    assert [mpi.name for mpi in find_all(environ, cray.ask)][:2] == ["craympich", "openmpi"]
     assert find_mpi(str(other / "mpiexec"), environ, cray.ask).name == "openmpi"
     # The module of the library without its programming environment: mpiexec is what was loaded.
     plain = {key: value for key, value in environ.items() if key not in ("CRAYPE_VERSION", "PE_ENV")}
@@ -528,9 +528,9 @@ def test_states_as_cray_mpich_spells_them(version: str) -> None:
     assert resolve("single_copy_off", "craympich", version) == ({"MPICH_SMP_SINGLE_COPY_MODE": "NONE"}, None)
     assert resolve("single_copy_cma", "craympich", version) == ({"MPICH_SMP_SINGLE_COPY_MODE": "CMA"}, None)
     assert resolve("network_path", "craympich", version, network=False) == ({"MPICH_NO_LOCAL": "1"}, None)
-    assert "MPICH_GPU_IPC_THRESHOLD" in {one.variable for one in switches_of("craympich", version)}
-    assert not {one.variable for one in switches_of("craympich", version)} & {
-        one.variable for one in switches_of("mpich", "5.0.2")
+    assert "MPICH_GPU_IPC_THRESHOLD" in {switch.variable for switch in switches_of("craympich", version)}
+    assert not {switch.variable for switch in switches_of("craympich", version)} & {
+        switch.variable for switch in switches_of("mpich", "5.0.2")
     }
     assert variables_without_ipc("craympich", None, {}) == ({"MPICH_GPU_IPC_ENABLED": "0"}, None)
 

@@ -39,12 +39,12 @@ HOME_FILE = "/home/me/.openmpi/mca-params.conf"
 
 def test_what_no_table_knows_is_on_the_list_and_what_is_not_a_setting_is_not() -> None:
     environ = {"UCX_NEW_THING": "7", "MPIR_CVAR_X": "1", "PATH": "/bin", "EDITOR": "vi", "OMP_NUM_THREADS": "2"}
-    found = own_settings(environ)
-    assert [(one.name, one.value, one.where) for one in found] == [
+    settings = own_settings(environ)
+    assert [(setting.name, setting.value, setting.where) for setting in settings] == [
         ("MPIR_CVAR_X", "1", "your environment"),
         ("UCX_NEW_THING", "7", "your environment"),
     ]
-    assert removable(found) == found
+    assert removable(settings) == settings
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_no_table_knows_is_on_the_list_and_what_is_not_a_setting_is_not() -
     ],
 )
 def test_it_can_be_taken_away(name: str) -> None:
-    assert [one.name for one in removable(own_settings({name: "1"}))] == [name]
+    assert [setting.name for setting in removable(own_settings({name: "1"}))] == [name]
 
 
 @pytest.mark.parametrize(
@@ -75,37 +75,37 @@ def test_it_can_be_taken_away(name: str) -> None:
     ],
 )
 def test_what_a_launch_needs_is_left_in_with_the_reason(name: str) -> None:
-    found = own_settings({name: "1"})
-    assert [one.name for one in found] == [name]
-    assert found[0].left_in
-    assert not removable(found)
+    settings = own_settings({name: "1"})
+    assert [setting.name for setting in settings] == [name]
+    assert settings[0].left_in
+    assert not removable(settings)
 
 
 def test_what_this_mpi_needs_is_left_in() -> None:
-    found = own_settings({"OMPI_MCA_pml": "ucx"}, needed=["OMPI_MCA_pml"])
-    assert found[0].left_in == "this MPI does not start here without it"
+    settings = own_settings({"OMPI_MCA_pml": "ucx"}, needed=["OMPI_MCA_pml"])
+    assert settings[0].left_in == "this MPI does not start here without it"
 
 
 def test_lines_of_a_file_are_settings_with_their_place() -> None:
     text = "# comment\n\nbtl_sm_eager_limit = 1234\n btl=self,tcp \nno setting here\n"
-    found = own_settings({}, files=[ParameterFile(HOME_FILE, text, "OMPI_MCA_")])
-    assert [(one.name, one.value, one.line) for one in found] == [
+    settings = own_settings({}, files=[ParameterFile(HOME_FILE, text, "OMPI_MCA_")])
+    assert [(setting.name, setting.value, setting.line) for setting in settings] == [
         ("OMPI_MCA_btl_sm_eager_limit", "1234", 3),
         ("OMPI_MCA_btl", "self,tcp", 4),
     ]
-    assert found[1].words == f"OMPI_MCA_btl=self,tcp (line 4 of {HOME_FILE})"
-    one, other = found
-    assert without(found, [other]).variables == {"OMPI_MCA_btl_sm_eager_limit": "1234", **NO_FILES}
-    bare = without(found, [one, other])
+    assert settings[1].words == f"OMPI_MCA_btl=self,tcp (line 4 of {HOME_FILE})"
+    first, other = settings
+    assert without(settings, [other]).variables == {"OMPI_MCA_btl_sm_eager_limit": "1234", **NO_FILES}
+    bare = without(settings, [first, other])
     assert (bare.unset, bare.variables) == (("OMPI_MCA_btl_sm_eager_limit", "OMPI_MCA_btl"), NO_FILES)
     assert unset_in_ranks("openmpi", bare.unset, bare.variables) == bare.unset
 
 
 def test_a_variable_of_another_library_is_never_taken_away() -> None:
     environ = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}
-    found = own_settings(environ, library="mpich")
-    assert [one.name for one in removable(found)] == ["MPIR_CVAR_CH4_CMA_ENABLE"]
-    assert found[1].left_in == "Open MPI reads it, and this is MPICH"
+    settings = own_settings(environ, library="mpich")
+    assert [setting.name for setting in removable(settings)] == ["MPIR_CVAR_CH4_CMA_ENABLE"]
+    assert settings[1].left_in == "Open MPI reads it, and this is MPICH"
     (own,) = removable(own_settings(environ, library="openmpi"))
     assert own.name == "OMPI_MCA_btl_vader_single_copy_mechanism"
     assert len(removable(own_settings({"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, library="intelmpi"))) == 1  # made from MPICH
@@ -242,9 +242,9 @@ def own() -> Iterator[tuple[str, str]]:
 
 
 def test_nothing_that_this_program_sets_needs_trust() -> None:
-    found = dict(own())
-    assert len(found) > 20
-    assert {name: why for name, value in found.items() if (why := why_code(name, value)) is not None} == {}
+    reasons = dict(own())
+    assert len(reasons) > 20
+    assert {name: why for name, value in reasons.items() if (why := why_code(name, value)) is not None} == {}
 
 
 @pytest.mark.parametrize(

@@ -69,13 +69,13 @@ def read(library: str, text: str, variables: dict[str, int] | None = None) -> li
     return paths_of(library, text, variables or {}, "default")
 
 
-def one(library: str, text: str, variables: dict[str, int] | None = None) -> MessagePath:
-    (found,) = read(library, text, variables)
-    return found
+def read_path(library: str, text: str, variables: dict[str, int] | None = None) -> MessagePath:
+    (path,) = read(library, text, variables)
+    return path
 
 
 def test_open_mpi_by_a_btl_for_each_pair() -> None:
-    path = one("openmpi", OB1)
+    path = read_path("openmpi", OB1)
     assert path.pairs == [(0, 1), (1, 0)]
     assert (path.scope, path.layer, path.single_copy, path.reason) == ("on_node", "library", "cma", None)
     assert path.words == "messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)"

@@ -274,7 +274,7 @@ scatter <= bcast, scatterv
 
 def test_what_the_guidelines_name_is_what_the_engine_has() -> None:
     assert len(IN_ENGINE) > 40
-    named = {(one.collective, one.mockup) for one in GUIDELINES}
+    named = {(guideline.collective, guideline.mockup) for guideline in GUIDELINES}
     assert named == {pair for pair in IN_ENGINE if pair[1] != "nonblocking"}
 
 
@@ -286,7 +286,9 @@ def test_collectives_are_those_of_the_engine_in_its_order() -> None:
 @pytest.mark.parametrize("line", DEMANDED.strip().splitlines())
 def test_every_guideline_of_the_literature_is_there(line: str) -> None:
     collective, _, mockups = line.partition(" <= ")
-    assert {one.mockup for one in GUIDELINES if one.collective == collective} >= set(mockups.split(", "))
+    assert {guideline.mockup for guideline in GUIDELINES if guideline.collective == collective} >= set(
+        mockups.split(", ")
+    )
 
 
 # The table of alternatives: what holds for each row, and which rows apply to a job.
@@ -298,8 +300,8 @@ OPEN_MPI = {"osc_sm_priority", "coll_han_priority", "coll_tuned_priority", "part
 
 def rows_of(library: str, version: str, facts: PlaceFacts, transport: str | None = None) -> dict[str, dict[str, str]]:
     """Names of the rows that apply, and their variables."""
-    found = alternatives_of(library, version, transport, facts, {}, MEASURED)
-    return {row.name: dict(row.variables) for row in found.rows}
+    alternatives = alternatives_of(library, version, transport, facts, {}, MEASURED)
+    return {row.name: dict(row.variables) for row in alternatives.rows}
 
 
 def test_every_library_has_rows() -> None:
@@ -330,12 +332,12 @@ def test_each_value_may_be_recorded() -> None:
 
 
 def test_a_module_that_is_not_built_is_left_out() -> None:
-    found = alternatives_of("openmpi", "5.0.11", None, PlaceFacts(2, listed=frozenset(OPEN_MPI)), {}, MEASURED)
-    names = {row.name for row in found.rows}
+    alternatives = alternatives_of("openmpi", "5.0.11", None, PlaceFacts(2, listed=frozenset(OPEN_MPI)), {}, MEASURED)
+    names = {row.name for row in alternatives.rows}
     assert {"osc sm", "coll ^han", "part ^persist"} <= names
-    assert "osc ucx" in found.left_out
-    assert "osc_ucx_priority" in found.left_out["osc ucx"]
-    assert "osc ucx" in found.left_out
+    assert "osc ucx" in alternatives.left_out
+    assert "osc_ucx_priority" in alternatives.left_out["osc ucx"]
+    assert "osc ucx" in alternatives.left_out
 
 
 def test_a_library_that_can_not_be_asked_may_have_every_module() -> None:
@@ -343,13 +345,13 @@ def test_a_library_that_can_not_be_asked_may_have_every_module() -> None:
 
 
 def test_rows_for_networks_need_nodes() -> None:
-    one, two = PlaceFacts(2), PlaceFacts(2, nodes=2)
-    found = alternatives_of("mpich", "5.0.2", None, two, {}, (*MEASURED, "messages between nodes"))
-    names = {row.name for row in found.rows}
+    alone, two = PlaceFacts(2), PlaceFacts(2, nodes=2)
+    alternatives = alternatives_of("mpich", "5.0.2", None, two, {}, (*MEASURED, "messages between nodes"))
+    names = {row.name for row in alternatives.rows}
     assert "netmod ofi" in names
-    assert "netmod ofi" not in rows_of("mpich", "5.0.2", one)
+    assert "netmod ofi" not in rows_of("mpich", "5.0.2", alone)
     assert "CMA on" not in names
-    assert "CMA on" in rows_of("mpich", "5.0.2", one)
+    assert "CMA on" in rows_of("mpich", "5.0.2", alone)
 
 
 def test_rows_for_gpu_memory_need_a_gpu() -> None:
@@ -359,15 +361,15 @@ def test_rows_for_gpu_memory_need_a_gpu() -> None:
 
 
 def test_what_nothing_measures_is_left_out() -> None:
-    found = alternatives_of("mpich", "5.0.2", None, PlaceFacts(2), {}, ("MPI_Allreduce",))
-    assert "long messages" in found.left_out["CMA on"]
-    assert "shared collectives at once" in {row.name for row in found.rows}
+    alternatives = alternatives_of("mpich", "5.0.2", None, PlaceFacts(2), {}, ("MPI_Allreduce",))
+    assert "long messages" in alternatives.left_out["CMA on"]
+    assert "shared collectives at once" in {row.name for row in alternatives.rows}
 
 
 def test_a_variable_of_the_user_stays() -> None:
-    found = alternatives_of("openmpi", "5.0.11", None, PlaceFacts(2), {"OMPI_MCA_btl": "self,tcp"}, MEASURED)
-    assert found.left_out["btl self,sm"] == "you set OMPI_MCA_btl yourself"
-    assert not [row.name for row in found.rows if "OMPI_MCA_btl" in row.variables]
+    alternatives = alternatives_of("openmpi", "5.0.11", None, PlaceFacts(2), {"OMPI_MCA_btl": "self,tcp"}, MEASURED)
+    assert alternatives.left_out["btl self,sm"] == "you set OMPI_MCA_btl yourself"
+    assert not [row.name for row in alternatives.rows if "OMPI_MCA_btl" in row.variables]
 
 
 def test_ucx_is_for_libraries_that_it_carries() -> None:

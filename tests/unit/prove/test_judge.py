@@ -153,8 +153,8 @@ def test_what_can_be_decided_is_found_in_about_four_cases_of_five() -> None:
     for blocks, noise in ((8, 0.02), (15, 0.01), (15, 0.003), (40, 0.02)):
         least = smallest_decidable(noise, blocks, 0.95, 0.01)
         assert least is not None
-        found = sum(judged(runs(blocks, 1 / (1 + least), noise, seed=seed)).verdict == "proven" for seed in range(100))
-        assert 70 <= found <= 97, (blocks, noise)
+        proven = sum(judged(runs(blocks, 1 / (1 + least), noise, seed=seed)).verdict == "proven" for seed in range(100))
+        assert 70 <= proven <= 97, (blocks, noise)
     assert smallest_decidable(noise, 3, 0.95, 0.01) is None
 
 
@@ -223,9 +223,9 @@ def test_an_effect_is_found() -> None:
 
 
 def test_the_interval_is_about_the_mean_and_shrinks() -> None:
-    found = interval([1.0, 2.0, 3.0, 4.0, 5.0], 0.95)
-    assert found is not None
-    assert (found.low + found.high) / 2 == pytest.approx(3.0)
+    bounds = interval([1.0, 2.0, 3.0, 4.0, 5.0], 0.95)
+    assert bounds is not None
+    assert (bounds.low + bounds.high) / 2 == pytest.approx(3.0)
     assert half_width(100, 1.0, 0.95) < half_width(10, 1.0, 0.95) < half_width(10, 1.0, 0.99)
 
 
@@ -234,8 +234,8 @@ PROVEN, REFUTED, OPEN = judged(runs(12, 0.9)), judged(runs(12, 1.0, noise=0.002)
 
 def watched() -> WatchResults:
     remedy = watch_results.a_remedy(name="huge pages")
-    one = watch_results.a_finding(rule="SP008", prove="--remedy huge-pages", remedies=(remedy,))
-    return watch_results.results(findings=(one,))
+    finding = watch_results.a_finding(rule="SP008", prove="--remedy huge-pages", remedies=(remedy,))
+    return watch_results.results(findings=(finding,))
 
 
 def shown(*proofs: Proof) -> WatchResults:
@@ -243,15 +243,17 @@ def shown(*proofs: Proof) -> WatchResults:
 
 
 def test_a_refuted_remedy_is_said() -> None:
-    found = shown(REFUTED)
-    assert found.findings[0].status == "no effect"
-    assert found.findings[0].remedies[0].verdict == "no effect"
+    results_shown = shown(REFUTED)
+    assert results_shown.findings[0].status == "no effect"
+    assert results_shown.findings[0].remedies[0].verdict == "no effect"
 
 
 def test_what_was_not_taken_says_nothing_of_the_finding_but_stands_in_the_verdict() -> None:
-    found = shown(judged(runs(3, 0.9), replace(TAKEN, state="ignored")))
-    assert found.findings[0].status == "priced"
-    assert any(sentence.startswith("Tried huge-pages: not taken, nothing to prove") for sentence in found.verdict)
+    results_shown = shown(judged(runs(3, 0.9), replace(TAKEN, state="ignored")))
+    assert results_shown.findings[0].status == "priced"
+    assert any(
+        sentence.startswith("Tried huge-pages: not taken, nothing to prove") for sentence in results_shown.verdict
+    )
 
 
 def test_folders_of_proofs_are_in_order_of_their_numbers(tmp_path: Path) -> None:
@@ -267,7 +269,7 @@ FINDINGS = [a_finding(rule="SP001", prove=None, remedies=()), a_finding(rule="SP
 
 
 def test_first_the_first_remedy_of_each_finding_then_the_second_ones() -> None:
-    keys = [one.key for one in suggested_by(FINDINGS)]
+    keys = [remedy.key for remedy in suggested_by(FINDINGS)]
     assert keys[:2] == ["keep-freed-memory", "pad-host"]
     assert len(set(keys)) == len(keys)
     assert {"huge-pages", "keep-huge-pages", "two-copies"} <= set(keys)
@@ -285,11 +287,11 @@ def test_what_can_not_be_tried_here_has_its_reason() -> None:
     chosen = ready(PROGRAM_REMEDIES, ["./app"], ProgramMpi("mpich", "5.0.2"), {"PATH": "/bin"}, ())
     reasons = dict(chosen.left_out)
     assert reasons["bind-cores"] == "the command has no launcher in front that could bind ranks"
-    assert "keep-freed-memory" in [one.key for one in chosen.found]
+    assert "keep-freed-memory" in [remedy.key for remedy in chosen.found]
 
 
 def test_keys_are_unique_and_can_be_typed() -> None:
-    keys = [one.key for one in PROGRAM_REMEDIES]
+    keys = [remedy.key for remedy in PROGRAM_REMEDIES]
     assert len(set(keys)) == len(keys)
     assert all(key.replace("-", "").isalnum() and key.islower() for key in keys)
     assert "all" not in keys
@@ -297,9 +299,9 @@ def test_keys_are_unique_and_can_be_typed() -> None:
 
 def test_rules_and_remedies_that_it_names_exist() -> None:
     names = {remedy.name for remedy in REMEDIES}
-    for one in PROGRAM_REMEDIES:
-        assert codes_helped_by(one), one.key
-        assert set(one.table) <= names, one.key
+    for remedy in PROGRAM_REMEDIES:
+        assert codes_helped_by(remedy), remedy.key
+        assert set(remedy.table) <= names, remedy.key
 
 
 def test_the_one_that_a_finding_names_stands_first() -> None:

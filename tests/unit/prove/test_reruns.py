@@ -76,8 +76,8 @@ def question(**other: object) -> ProofQuestion:
 
 def proven(tmp_path: Path, machine: Machine, budget_s: float, asked: ProofQuestion | None = None) -> Proof:
     asked = asked or question()
-    found = earlier_proof(proof_folders(tmp_path), asked)
-    folder, proof = found or (new_proof_folder(tmp_path), new_proof(asked, UNKNOWN))
+    earlier = earlier_proof(proof_folders(tmp_path), asked)
+    folder, proof = earlier or (new_proof_folder(tmp_path), new_proof(asked, UNKNOWN))
     return ProofSession(folder, asked, proof, lambda _: None, machine.run).go(machine.budget(budget_s))
 
 
@@ -188,9 +188,9 @@ def tried(setting: str, environ: Mapping[str, str] = ENVIRON) -> Candidate:
     return of_user([setting], [], WITNESSED, MPICH, environ)
 
 
-def state(one: Candidate, ask: object = library) -> tuple[str, str]:
-    found = before_runs(one, MPICH, WITNESSED, ENVIRON, ask)  # type: ignore[arg-type]
-    return found.state, found.text
+def state(tried_: Candidate, ask: object = library) -> tuple[str, str]:
+    sign = before_runs(tried_, MPICH, WITNESSED, ENVIRON, ask)  # type: ignore[arg-type]
+    return sign.state, sign.text
 
 
 def test_a_variable_that_reads_back_is_taken() -> None:
@@ -198,8 +198,8 @@ def test_a_variable_that_reads_back_is_taken() -> None:
 
 
 def test_a_variable_that_the_library_has_not_is_ignored() -> None:
-    found, text = state(tried("MPIR_CVAR_CH4_CMA_ENABEL=0"))
-    assert found == "ignored"
+    sign, text = state(tried("MPIR_CVAR_CH4_CMA_ENABEL=0"))
+    assert sign == "ignored"
     assert "nearest: MPIR_CVAR_CH4_CMA_ENABLE" in text
     assert state(tried("OMPI_MCA_smsc=none"))[0] == "ignored"
 
@@ -210,33 +210,33 @@ def ranks(argv: list[str], environ: Mapping[str, str]) -> str:
 
 
 def test_a_binding_is_seen_in_the_ranks_processors() -> None:
-    one = candidate(find_program_remedy("bind-cores"), WITNESSED, MPICH, ENVIRON, ())
-    assert isinstance(one, Candidate)
-    assert one.argv == ("mpiexec", "-bind-to", "core", *WITNESSED[1:])
-    assert state(one, ranks)[0] == "taken"
-    assert state(one, lambda *_: "Cpus_allowed_list:\t0-1\n" * 2)[0] == "ignored"
+    tried = candidate(find_program_remedy("bind-cores"), WITNESSED, MPICH, ENVIRON, ())
+    assert isinstance(tried, Candidate)
+    assert tried.argv == ("mpiexec", "-bind-to", "core", *WITNESSED[1:])
+    assert state(tried, ranks)[0] == "taken"
+    assert state(tried, lambda *_: "Cpus_allowed_list:\t0-1\n" * 2)[0] == "ignored"
 
 
 def test_tunables_stand_behind_the_users_own() -> None:
     own = {**ENVIRON, "GLIBC_TUNABLES": "glibc.malloc.check=0"}
-    one = candidate(find_program_remedy("keep-freed-memory"), WITNESSED, MPICH, own, ())
-    assert isinstance(one, Candidate)
-    assert one.variables["GLIBC_TUNABLES"].startswith("glibc.malloc.check=0:glibc.malloc.mmap_max=0")
-    again = {**ENVIRON, **one.variables}
+    tried = candidate(find_program_remedy("keep-freed-memory"), WITNESSED, MPICH, own, ())
+    assert isinstance(tried, Candidate)
+    assert tried.variables["GLIBC_TUNABLES"].startswith("glibc.malloc.check=0:glibc.malloc.mmap_max=0")
+    again = {**ENVIRON, **tried.variables}
     assert candidate(find_program_remedy("keep-freed-memory"), WITNESSED, MPICH, again, ()) == "it is set already"
 
 
 def test_open_mpi_hands_a_remedy_to_other_nodes() -> None:
     mpi = ProgramMpi("openmpi", "5.0.11", None, None, "prterun")
-    one = candidate(find_program_remedy("yield-when-idle"), ("mpirun", "sh"), mpi, ENVIRON, ())
-    assert isinstance(one, Candidate)
-    assert one.argv == ("mpirun", "-x", "OMPI_MCA_mpi_yield_when_idle", "sh")
+    tried = candidate(find_program_remedy("yield-when-idle"), ("mpirun", "sh"), mpi, ENVIRON, ())
+    assert isinstance(tried, Candidate)
+    assert tried.argv == ("mpirun", "-x", "OMPI_MCA_mpi_yield_when_idle", "sh")
 
 
 def test_own_settings_are_tried_together_and_taken_away() -> None:
-    one = of_user(["A=1", "B=x=y"], ["C"], WITNESSED, MPICH, {**ENVIRON, "C": "1"})
-    assert one.environ({"C": "1", "D": "2"}) == {"A": "1", "B": "x=y", "D": "2"}
-    assert one.key == "A=1 B=x=y -C"
+    tried = of_user(["A=1", "B=x=y"], ["C"], WITNESSED, MPICH, {**ENVIRON, "C": "1"})
+    assert tried.environ({"C": "1", "D": "2"}) == {"A": "1", "B": "x=y", "D": "2"}
+    assert tried.key == "A=1 B=x=y -C"
     for settings, unset in ((["A"], []), ([], ["C"])):
         with pytest.raises(UsageError):
             of_user(settings, unset, WITNESSED, MPICH, ENVIRON)
@@ -244,14 +244,14 @@ def test_own_settings_are_tried_together_and_taken_away() -> None:
 
 def test_the_padding_library_says_what_it_padded(tmp_path: Path) -> None:
     report = tmp_path / "report"
-    found = of_pad_report(report)
-    assert found is not None
-    assert found.state == "ignored"
+    report_sign = of_pad_report(report)
+    assert report_sign is not None
+    assert report_sign.state == "ignored"
     line = "slowpath-pad: process 4: device: 9 allocations, 6 padded, 15 bytes added, 41 at peak; host: 3 allocations, "
     report.write_text(f"{line}0 padded, 0 bytes added\n{line}2 padded, 9 bytes added\n")
-    found = of_pad_report(report)
-    assert found is not None
-    assert (found.state, found.text) == ("taken", "libslowpath-pad.so padded 14 allocations")
+    report_sign = of_pad_report(report)
+    assert report_sign is not None
+    assert (report_sign.state, report_sign.text) == ("taken", "libslowpath-pad.so padded 14 allocations")
 
 
 LIBC = Path(next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line))

@@ -36,21 +36,21 @@ def asked(*classes: MessageClass) -> Asking:
     return asking(a_program(*classes), None, {})
 
 
-def written(found: Asking, **changes: Any) -> dict[str, Any]:
-    text = campaign_toml(campaign_of(found.questions, {}, **changes))
+def written(wanted: Asking, **changes: Any) -> dict[str, Any]:
+    text = campaign_toml(campaign_of(wanted.questions, {}, **changes))
     decode(text.encode(), "replay")
     return tomllib.loads(text)
 
 
 def test_each_kind_is_measured_as_it_is_and_without_its_fault() -> None:
     campaign = written(asked(a_load(), a_load(1, bytes=1000 * 65536, block_bytes=8, page_bytes=None)))
-    cells = {one["name"]: one["parameters"] for one in campaign["cells"]}
-    pages = next(one for name, one in cells.items() if name.endswith("small pages"))
+    cells = {table["name"]: table["parameters"] for table in campaign["cells"]}
+    pages = next(parameters for name, parameters in cells.items() if name.endswith("small pages"))
     assert (pages["pages"], pages["message_bytes"]) == (["small", "huge"], str(2 * MIB))
-    blocks = next(one for name, one in cells.items() if name.endswith("small blocks"))
+    blocks = next(parameters for name, parameters in cells.items() if name.endswith("small blocks"))
     assert (blocks["pack"], blocks["datatype"], blocks["block_bytes"]) == (["none", "loop"], "vector", "8")
     for contrast in campaign["contrast"]:
-        own = next(one for one in campaign["cells"] if one["name"] == contrast["cells"])["parameters"]
+        own = next(table for table in campaign["cells"] if table["name"] == contrast["cells"])["parameters"]
         assert [contrast["b"], contrast["a"]] == own[contrast["axis"]]
 
 
@@ -59,11 +59,11 @@ def test_blocks_on_one_side_alone_are_measured_one_way() -> None:
     sides = [a_load(block_bytes=8), a_load(1, side="receive")]
     pairs = KeptOrder(CallOrder(*[np.zeros(0)] * 4, *[np.zeros((0, 3))] * 2), np.array([[0, 1]]))  # type: ignore[arg-type]
     campaign = written(asking(a_program(*sides), pairs, {}))
-    contrast = next(one for one in campaign["contrast"] if one["name"].endswith("small blocks"))
-    own = next(one for one in campaign["cells"] if one["name"] == contrast["cells"])["parameters"]
+    contrast = next(table for table in campaign["contrast"] if table["name"].endswith("small blocks"))
+    own = next(table for table in campaign["cells"] if table["name"] == contrast["cells"])["parameters"]
     assert (own["datatype"], own["pattern"], contrast["metric"]) == ("vector:contiguous", "one_way", "one_way_s")
     both = written(asked(a_load(block_bytes=8)))
-    assert {one["metric"] for one in both["contrast"]} == {"half_round_trip_latency_s"}
+    assert {table["metric"] for table in both["contrast"]} == {"half_round_trip_latency_s"}
 
 
 def test_messages_that_no_rule_names_are_measured_as_they_are() -> None:
@@ -83,8 +83,8 @@ def test_first_uses_are_compared_with_later_ones_of_the_same_cell() -> None:
 
 
 def test_it_runs_under_the_programs_variables_and_between_nodes_where_most_bytes_go() -> None:
-    found = asked(a_load())
-    text = campaign_toml(campaign_of(found.questions, {"UCX_TLS": "tcp"}, ["UCX_NET_DEVICES"], nodes=2))
+    wanted = asked(a_load())
+    text = campaign_toml(campaign_of(wanted.questions, {"UCX_TLS": "tcp"}, ["UCX_NET_DEVICES"], nodes=2))
     campaign = tomllib.loads(text)
     assert campaign["environment"][0]["variables"] == {"UCX_TLS": "tcp"}
     assert campaign["environment"][0]["unset"] == ["UCX_NET_DEVICES"]

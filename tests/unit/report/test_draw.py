@@ -15,11 +15,13 @@ from slowpath.report.figure import Axis, Band, Mark, Matrix, Plot, Point, Quanti
 
 def of_class(drawn: object, name: str) -> list[ElementTree.Element]:
     """Elements with this word in their class."""
-    return [one for one in ElementTree.fromstring(str(drawn)).iter() if name in (one.get("class") or "").split()]
+    return [
+        element for element in ElementTree.fromstring(str(drawn)).iter() if name in (element.get("class") or "").split()
+    ]
 
 
 def paths(drawn: object, name: str) -> list[str]:
-    return [one.get("d") or "" for one in of_class(drawn, name)]
+    return [element.get("d") or "" for element in of_class(drawn, name)]
 
 
 def track(row: Row, x: Axis) -> str:
@@ -116,13 +118,13 @@ def test_nothing_is_drawn_without_values() -> None:
     for points in ([], [Point(8, 0.0)]):
         assert Drawing().plot(Plot("t", "", Axis("x", ""), Axis("time"), [Series("a", points)])) is None
     axis, tracks = Drawing().rows(Rows("t", "", Axis(), [Row("r", [])]))
-    assert (axis, [str(one) for one in tracks]) == (None, [""])
+    assert (axis, [str(track) for track in tracks]) == (None, [""])
 
 
 def test_a_matrix_frames_and_names() -> None:
     squares = {(0, 1): Square(0.5, "2×", True), (1, 0): Square(0.1)}
     drawn = Drawing().matrix(Matrix("m", "", ["<a>", "b"], squares, "Slow: b.", "slower"))
     assert len(of_class(drawn, "marked")) == 1
-    assert {one.get("fill-opacity") for one in of_class(drawn, "square")} == {"0.50", "0.10"}
+    assert {element.get("fill-opacity") for element in of_class(drawn, "square")} == {"0.50", "0.10"}
     assert "<a>" not in str(drawn)
     assert re.search("Slow: b.", str(drawn))

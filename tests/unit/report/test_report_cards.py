@@ -89,10 +89,11 @@ def test_a_law_by_pages_has_a_named_line_for_each() -> None:
 
 def seen(results: Results, **changed: object) -> Finding:
     """A finding about a contrast of page kinds of the check-up."""
-    one = next(c for c in results.contrasts if c.group == "page kind" and c.verdict == "slower")
-    found = {"slow_cells": [one.b.cell], "fast_cells": [one.a.cell], "contrasts": [one.id], "ratio": one.ratio,
-             "interval": one.interval, "metric": one.metric, "phase": "steady", "law": None}  # fmt: skip
-    return a_finding("SP008", **(found | changed))
+    slowest = next(c for c in results.contrasts if c.group == "page kind" and c.verdict == "slower")
+    fields = {"slow_cells": [slowest.b.cell], "fast_cells": [slowest.a.cell], "contrasts": [slowest.id],
+              "ratio": slowest.ratio, "interval": slowest.interval, "metric": slowest.metric, "phase": "steady",
+              "law": None}  # fmt: skip
+    return a_finding("SP008", **(fields | changed))
 
 
 def cards(results: Results, *findings: Finding) -> list[Card]:
@@ -116,10 +117,10 @@ def test_a_witness_is_drawn_where_the_kernel_takes_a_share_of_one_message(result
     wall_s = slow.metrics["one_way_s"].phases["steady"].value
 
     def counted(system_s: float) -> None:
-        one = RoleWitness(
+        witness = RoleWitness(
             minor_faults_per_op=512.0, major_faults_per_op=None, system_time_s_per_op=system_s, involuntary_switches=0
         )
-        change(slow, witness={"steady": {"receive": one}})
+        change(slow, witness={"steady": {"receive": witness}})
 
     counted(0.6 * wall_s)
     figure = witness_figure(finding, results)
@@ -146,8 +147,8 @@ def test_a_card_says_use_only_of_what_was_proven(results: Results, verdict: str,
 
 def test_a_law_leads_and_the_sides_are_behind_the_fold(results: Results) -> None:
     (card,) = cards(results, seen(results, law=LENGTHS))
-    assert [one.name for one in card.side if isinstance(one, Plot | Rows)] == ["law"]
-    assert [one.name for one in card.more if isinstance(one, Plot | Rows)] == ["sides"]
+    assert [view.name for view in card.side if isinstance(view, Plot | Rows)] == ["law"]
+    assert [view.name for view in card.more if isinstance(view, Plot | Rows)] == ["sides"]
 
 
 def test_marks_stand_in_one_list_of_three_and_the_rest_is_folded(results: Results) -> None:
@@ -176,7 +177,7 @@ def test_pages_say_micro_seconds_in_one_way_and_terminals_in_the_other(results: 
 
 def test_where_ranks_ran_is_a_table_of_the_record(results: Results) -> None:
     page = render_html(results)
-    assert all(f"placement {one.name}" in page for one in results.run.placements if one.observed)
+    assert all(f"placement {placement.name}" in page for placement in results.run.placements if placement.observed)
     change(results.run, placements=[])
     assert len(environment_section(results).blocks) == 1
 

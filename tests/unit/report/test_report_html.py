@@ -58,16 +58,16 @@ class Page(HTMLParser):
 
 def pictures(page: str) -> list[ElementTree.Element]:
     """Every outermost SVG, parsed as XML."""
-    found, depth, start = [], 0, 0
+    elements, depth, start = [], 0, 0
     for match in re.finditer(r"<svg\b[^>]*?(/?)>|</svg>", page):
         if match[0] == "</svg>":
             depth -= 1
             if depth == 0:
-                found.append(ElementTree.fromstring(page[start : match.end()]))
+                elements.append(ElementTree.fromstring(page[start : match.end()]))
         elif not match[1]:
             start = match.start() if depth == 0 else start
             depth += 1
-    return found
+    return elements
 
 
 @pytest.fixture
@@ -199,8 +199,8 @@ def test_cells_without_all_that_may_be_missing_render(results: Results) -> None:
 def _grown(results: Results, cells: int) -> Results:
     grown, contrasts = list(results.cells), list(results.contrasts)
     while len(grown) < cells:
-        one, number = grown[len(grown) % 24], len(grown)
-        grown.append(replace(one, cell=number, label=f"{one.label}, more {number}"))
+        cell, number = grown[len(grown) % 24], len(grown)
+        grown.append(replace(cell, cell=number, label=f"{cell.label}, more {number}"))
     while len(contrasts) < 60:
         contrasts.append(replace(contrasts[len(contrasts) % 20], id=f"more-{len(contrasts)}"))
     return replace(results, cells=grown, contrasts=contrasts)

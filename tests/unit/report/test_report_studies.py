@@ -33,8 +33,8 @@ from support.results import a_cell, a_metric, a_skipped_row, an_estimate, result
 
 
 def test_every_name_that_an_experiment_lists_is_known() -> None:
-    assert {name for one in EXPERIMENTS for name in one.views} == set(VIEWS)
-    assert {name for one in EXPERIMENTS for name in one.timelines.values()} == set(KINDS)
+    assert {name for experiment in EXPERIMENTS for name in experiment.views} == set(VIEWS)
+    assert {name for experiment in EXPERIMENTS for name in experiment.timelines.values()} == set(KINDS)
 
 
 def test_a_run_shows_the_views_of_its_experiments_alone(results: Results, puts: Results, cannon: Results) -> None:
@@ -91,14 +91,14 @@ BCAST = {
 
 
 def cells() -> list[CellResult]:
-    found = [
+    cells_there = [
         cell(number, "bcast", way, length, time_us)
         for number, (way, length, time_us) in enumerate(
             (way, length, time_us) for way, at in BCAST.items() for length, time_us in at.items()
         )
     ]
     barrier = [cell(8, "barrier", "library", 8, 2.0), cell(9, "barrier", "dissemination", 8, 1.0)]
-    return [*found, *barrier, cell(10, "gather", "library", 8, 1.0)]
+    return [*cells_there, *barrier, cell(10, "gather", "library", 8, 1.0)]
 
 
 def cell(number: int, collective: str, way: str, length: int, time_us: float) -> CellResult:
@@ -198,18 +198,18 @@ def rows(document: Results) -> list[DesignRow]:
 
 
 def row(document: Results, words: str, mpi: str) -> DesignRow:
-    found = [one for one in rows(document) if one.words == words and one.mpi == mpi]
-    assert len(found) == 1
-    return found[0]
+    matching = [row for row in rows(document) if row.words == words and row.mpi == mpi]
+    assert len(matching) == 1
+    return matching[0]
 
 
 def test_history_is_the_study() -> None:
-    assert [(one.instructions, one.rate_per_s) for one in STUDY] == [
+    assert [(number.instructions, number.rate_per_s) for number in STUDY] == [
         (272, 10.16e6), (84, 43.07e6), (58, 53.55e6), (48, 59.38e6)]  # fmt: skip
 
 
 def test_rows_are_in_words(puts: Results) -> None:
-    words = [one.words for one in rows(puts) if one.mpi == "mpich"]
+    words = [row.words for row in rows(puts) if row.mpi == "mpich"]
     assert words == ["MPI_Put", "complex, called, checked", "complex, inlined, unchecked", "shmem_p, called, checked",
                      "empty call, 8 arguments", "empty call, 5 arguments", "store"]  # fmt: skip
 
@@ -226,10 +226,10 @@ def test_table_says_all_of_it(puts: Results) -> None:
     library = numbers["MPI_Put of mpich", ""]
     assert library[0] == Shown("650", "650 to 920 in 16 calls")
     assert library[1].text == "670.0"
-    one = row(puts, "MPI_Put", "mpich").estimate
-    assert one is not None
-    assert float(library[2].text) == pytest.approx(one.value * 1e9, rel=0.01)
-    assert float(library[3].text) == pytest.approx(one.message_rate_per_s / 1e6, rel=0.01)
+    estimate = row(puts, "MPI_Put", "mpich").estimate
+    assert estimate is not None
+    assert float(library[2].text) == pytest.approx(estimate.value * 1e9, rel=0.01)
+    assert float(library[3].text) == pytest.approx(estimate.message_rate_per_s / 1e6, rel=0.01)
     assert library[3].note.startswith("[")
     assert library[5].note == "41 instructions"
     assert numbers["store", "in launches of openmpi"][0].text == "– nothing is called"
@@ -245,15 +245,15 @@ def test_split_keeps_the_sum(puts: Results) -> None:
         rows = titled(put_section(puts), Rows, f"MPI_Put of {mpi}: where the instructions go").rows
     assert (rows[0].label, rows[-1].label) == ("part_9", "2 other functions")
     rows = titled(put_section(puts), Rows, "MPI_Put of mpich: where the instructions go").rows
-    assert sum(float(one.value.split(",")[0]) for one in rows) == pytest.approx(650)
+    assert sum(float(row.value.split(",")[0]) for row in rows) == pytest.approx(650)
 
 
 def test_history_stands_in_counts_and_never_in_rates(puts: Results) -> None:
     section = put_section(puts)
     counts, rates = (titled(section, Rows, title) for title in ("Instructions of a put", "Rate of puts"))
-    assert sum(one.label.startswith("History") for one in counts.rows) == 4
-    assert not [one for one in rates.rows if "istory" in one.label]
-    longest = max(counts.rows, key=lambda one: max(mark.values[1] for mark in one.marks))
+    assert sum(row.label.startswith("History") for row in counts.rows) == 4
+    assert not [row for row in rates.rows if "istory" in row.label]
+    longest = max(counts.rows, key=lambda row: max(mark.values[1] for mark in row.marks))
     assert longest.label == "MPI_Put of mpich"
     assert [mark.style for mark in counts.rows[-1].marks] == ["history"]
     page = render_html(puts)

@@ -155,7 +155,7 @@ def line(contrasts: Sequence[ContrastResult]) -> str:
 
 
 def test_how_often_and_where_most() -> None:
-    found = [
+    contrasts = [
         between("8 B", 1.5, "slower"),
         between("64 B", 2.0, "slower"),
         between("1 MiB", 0.5, "faster"),
@@ -163,7 +163,7 @@ def test_how_often_and_where_most() -> None:
         between("2 KiB", 1.1, "undecided"),
     ]
     slow, usual, fast = (format_time(value_s) for value_s in (2e-6, 1e-6, 5e-7))
-    assert line(found) == (
+    assert line(contrasts) == (
         "openmpi against mpich: lengths: openmpi is slower in 2 of 5, most at 64 B: 2.000x [1.980, 2.020] as "
         "long, "
         f"{slow} vs {usual}; faster in 1 of 5, most at 1 MiB: 0.5000x [0.4950, 0.5050] as long, "

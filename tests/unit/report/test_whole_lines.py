@@ -22,8 +22,8 @@ def test_a_sentence_loses_whole_clauses_and_says_so() -> None:
     text = " ".join(lines)
     assert len(lines) <= LINES_EACH
     assert text.endswith("too noisy; more in the report.")
-    one = "a single clause " * 20
-    assert " ".join(cut(one.strip(), 100)) == one.strip()
+    clause = "a single clause " * 20
+    assert " ".join(cut(clause.strip(), 100)) == clause.strip()
     assert cut("short.", 100, "  1. ") == ["  1. short."]
 
 
@@ -50,12 +50,12 @@ def test_names_that_are_alike_at_first_stay_apart() -> None:
 
 def test_one_style_has_one_spread() -> None:
     (group,) = cannon_results().cannon.groups
-    one = CannonComputation(
+    computed = CannonComputation(
         variant="sendrecv_replace", n=1024, cell=1, spread_ratio=0.029, clock_spread_ratio=None, correlation=None,
         interval=None, follows=False, launches=1, reason="too few",
     )  # fmt: skip
-    (line,) = clock_lines(replace(group, computation=[one]))
-    assert line.count(f"({one.variant})") == 1
+    (line,) = clock_lines(replace(group, computation=[computed]))
+    assert line.count(f"({computed.variant})") == 1
     assert " to " not in line.split(" between repetitions")[0]
 
 

@@ -15,10 +15,10 @@ CODE = re.compile(r"[\"']SP[0-9]{3}[\"']")
 def test_no_code_of_a_slow_path_stands_outside_its_family() -> None:
     sources = [path for folder in ("src", "engine") for path in (ROOT / folder).rglob("*") if path.is_file()]
     outside = [path for path in sources if {"slowpaths", "__pycache__"}.isdisjoint(path.parts)]
-    found = [
+    places = [
         f"{path.relative_to(ROOT)}: {hit}" for path in outside for hit in CODE.findall(path.read_text(errors="replace"))
     ]
-    assert found == []
+    assert places == []
 
 
 def test_each_code_is_defined_once() -> None:

@@ -29,25 +29,25 @@ def cannon_intervals(rank: int) -> list[Interval]:
 
 def expected(rank: int) -> list[Interval]:
     """Everything that a rank did in both cells, by begin; repetition r is 2000 r later, messages come after them."""
-    found = [(name, begin + 2000 * r, end + 2000 * r) for r in range(REPETITIONS) for name, begin, end in
+    intervals = [(name, begin + 2000 * r, end + 2000 * r) for r in range(REPETITIONS) for name, begin, end in
              cannon_intervals(rank)]  # fmt: skip
     name = "MPI_Recv" if rank else "MPI_Send"
-    return found + [(name, 10_000 + 500 * m + rank, 10_000 + 500 * m + rank + 50) for m in range(3)]
+    return intervals + [(name, 10_000 + 500 * m + rank, 10_000 + 500 * m + rank + 50) for m in range(3)]
 
 
 def _blocks(rank: int) -> list[Block]:
     parts = {"generate": 10, LABEL: 0, "dgemm": 1, "wait": 4}
-    found = []
+    blocks = []
     for name, part in parts.items():
-        spans = [one for one in expected(rank) if one[0] == name]
+        spans = [span for span in expected(rank) if span[0] == name]
         lengths, begins = [end - begin for _, begin, end in spans], [begin for _, begin, _ in spans]
-        found.append(Block(CANNON, 0, "steady", lengths, begins, rank=rank, t0_ns=T0, part=part))
-    messages = [one for one in expected(rank) if one[0] in ("MPI_Send", "MPI_Recv")]
+        blocks.append(Block(CANNON, 0, "steady", lengths, begins, rank=rank, t0_ns=T0, part=part))
+    messages = [span for span in expected(rank) if span[0] in ("MPI_Send", "MPI_Recv")]
     for phase, some in (("first", messages[:1]), ("steady", messages[1:])):
         lengths, begins = [end - begin for _, begin, end in some], [begin for _, begin, _ in some]
         seq0 = 0 if phase == "first" else 1
-        found.append(Block(ONE_WAY, 0, phase, lengths, begins, rank=rank, t0_ns=T0, seq0=seq0))
-    return [*found, Block(PING_PONG, 0, "steady", [100, 110], rank=rank)]
+        blocks.append(Block(ONE_WAY, 0, phase, lengths, begins, rank=rank, t0_ns=T0, seq0=seq0))
+    return [*blocks, Block(PING_PONG, 0, "steady", [100, 110], rank=rank)]
 
 
 def plan() -> Plan:

@@ -88,8 +88,8 @@ def test_every_interval_is_a_slice_of_its_rank(run: Path, tmp_path: Path) -> Non
     slices = [event for event in document["traceEvents"] if event["ph"] == "X"]
     for rank in range(2):
         own = [event for event in slices if event["pid"] == rank + 1]
-        found = [(event["name"], 1000 * event["ts"], 1000 * (event["ts"] + event["dur"])) for event in own]
-        assert sorted(found) == [(name, pytest.approx(a), pytest.approx(b)) for name, a, b in sorted(expected(rank))]
+        drawn = [(event["name"], 1000 * event["ts"], 1000 * (event["ts"] + event["dur"])) for event in own]
+        assert sorted(drawn) == [(name, pytest.approx(a), pytest.approx(b)) for name, a, b in sorted(expected(rank))]
     second = [event for event in slices if event["name"] == "wait"][1]
     assert second["cat"] == "mpi"
     assert second["args"] == {"cell": 0, "steady": 1, "repetition": 1, "step": 0}
@@ -99,10 +99,10 @@ def test_every_interval_is_a_slice_of_its_rank(run: Path, tmp_path: Path) -> Non
 
 def test_command_writes_names_and_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["trace", str(run)]) == 0
-    told = capsys.readouterr()
-    assert Path(told.out.split("   ")[0]).name == "trace.json"
-    assert Path(told.out.split("   ")[0]).is_file()
-    assert "2 ranks, 26 intervals" in told.err
+    printed = capsys.readouterr()
+    assert Path(printed.out.split("   ")[0]).name == "trace.json"
+    assert Path(printed.out.split("   ")[0]).is_file()
+    assert "2 ranks, 26 intervals" in printed.err
     assert exit_code(["trace", str(run)]) == 4
     assert "is not empty" in capsys.readouterr().err
     assert exit_code(["trace", str(run), "--cell", "2"]) == 2
@@ -113,7 +113,7 @@ def test_command_writes_names_and_refuses(run: Path, capsys: pytest.CaptureFixtu
 # Who waits for whom: the neighbour that came last, never a rank that was there before.
 
 
-def one(rank: int, part: str, begin_s: float, end_s: float, step: int = 0) -> TimelineInterval:
+def interval(rank: int, part: str, begin_s: float, end_s: float, step: int = 0) -> TimelineInterval:
     return TimelineInterval(rank=rank, part=part, step=step, begin_s=begin_s, end_s=end_s)
 
 
@@ -122,26 +122,29 @@ def wait(rank: int, last: int, step: int, begin_s: float, until_s: float) -> Tim
 
 
 def test_the_late_rank_is_named() -> None:
-    found = waits([one(0, "dgemm", 0, 1), one(1, "dgemm", 0, 4), one(0, "wait", 1, 5), one(1, "wait", 4, 5)], (1, 2))
-    assert found == [wait(0, 1, 0, 1, 4)]
+    waiting = waits(
+        [interval(0, "dgemm", 0, 1), interval(1, "dgemm", 0, 4), interval(0, "wait", 1, 5), interval(1, "wait", 4, 5)],
+        (1, 2),
+    )
+    assert waiting == [wait(0, 1, 0, 1, 4)]
 
 
 def test_only_neighbours_count_unless_all_synchronise() -> None:
     """On a 3 x 3 grid rank 4 is no neighbour of rank 0; in a fence it is."""
-    base = [one(rank, "dgemm", 0, 1) for rank in range(9) if rank != 4] + [one(4, "dgemm", 0, 8)]
+    base = [interval(rank, "dgemm", 0, 1) for rank in range(9) if rank != 4] + [interval(4, "dgemm", 0, 8)]
 
-    def found(part: str) -> list[tuple[int, int]]:
-        parts = [one(rank, part, 8.0 if rank == 4 else 1.0, 9.0) for rank in range(9)]
-        return sorted((found.rank, found.last) for found in waits(base + parts, (3, 3)))
+    def waits_of(part: str) -> list[tuple[int, int]]:
+        parts = [interval(rank, part, 8.0 if rank == 4 else 1.0, 9.0) for rank in range(9)]
+        return sorted((wait.rank, wait.last) for wait in waits(base + parts, (3, 3)))
 
-    assert found("wait") == [(1, 4), (3, 4), (5, 4), (7, 4)]
-    assert found("synchronise") == [(rank, 4) for rank in range(9) if rank != 4]
+    assert waits_of("wait") == [(1, 4), (3, 4), (5, 4), (7, 4)]
+    assert waits_of("synchronise") == [(rank, 4) for rank in range(9) if rank != 4]
 
 
 def test_steps_and_short_waits_are_distinguished() -> None:
-    parts = [one(0, "wait", 1, 2, 0), one(1, "wait", 5, 6, 1), one(0, "dgemm", 2, 100)]
+    parts = [interval(0, "wait", 1, 2, 0), interval(1, "wait", 5, 6, 1), interval(0, "dgemm", 2, 100)]
     assert waits(parts, (1, 2)) == []  # nobody else communicates in step 0
-    parts = [one(0, "wait", 1, 2), one(1, "wait", 1.5, 2), one(0, "dgemm", 2, 100)]
+    parts = [interval(0, "wait", 1, 2), interval(1, "wait", 1.5, 2), interval(0, "dgemm", 2, 100)]
     assert waits(parts, (1, 2)) == []  # half of 1 in 99 is too short
     assert waits(parts, (1, 2), least=0.001) == [wait(0, 1, 0, 1, 1.5)]
     assert waits([], (1, 2)) == []
@@ -176,8 +179,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_every_call_is_a_span_of_its_thread(folder: Path) -> None:
     trace = read_watch_trace(folder)
-    found = {(row.rank, row.lane): [span.name for span in row.spans] for row in trace.rows}
-    assert found == {
+    names = {(row.rank, row.lane): [span.name for span in row.spans] for row in trace.rows}
+    assert names == {
         (0, 0): ["MPI_Send", "MPI_Recv", "MPI_Allreduce"],
         (1, 0): ["MPI_Recv", "MPI_Isend", "MPI_Wait", "MPI_Allreduce"],
         (1, 1): ["MPI_Send"],
@@ -194,9 +197,9 @@ def test_both_sides_of_a_message_have_one_flow(folder: Path) -> None:
     sides: dict[int | None, list[tuple[str, int, int, str]]] = {}
     for row in read_watch_trace(folder).rows:
         for span in row.spans:
-            for one in span.messages:
-                sides.setdefault(one.flow, []).append((one.kind, row.rank, one.partner, span.name))
-    assert sorted(sorted(found) for found in sides.values()) == [
+            for message in span.messages:
+                sides.setdefault(message.flow, []).append((message.kind, row.rank, message.partner, span.name))
+    assert sorted(sorted(side) for side in sides.values()) == [
         [("receive", 0, 1, "MPI_Recv"), ("send", 1, 0, "MPI_Send")],
         [("receive", 1, 0, "MPI_Recv"), ("send", 0, 1, "MPI_Send")],
         [("receive", 2, 1, "MPI_Waitall"), ("send", 1, 2, "MPI_Isend")],

@@ -47,18 +47,18 @@ def change(after_s: float, *left: Any, **changes: Any) -> WatchComparison:
     [(BEFORE_S - 4, "as promised"), (BEFORE_S - 8, "more than promised"), (BEFORE_S - 1, "less than promised")],
 )
 def test_what_was_obtained_is_compared_with_what_was_promised(after_s: float, word: str) -> None:
-    found = change(after_s)
-    assert (found.kept_word, found.promised_s, found.promised_interval) == (word, PROMISED_S, ENDS)
-    assert found.saved_s == pytest.approx(BEFORE_S - after_s)
-    text = " ".join(comparison_lines(found))
+    changed = change(after_s)
+    assert (changed.kept_word, changed.promised_s, changed.promised_interval) == (word, PROMISED_S, ENDS)
+    assert changed.saved_s == pytest.approx(BEFORE_S - after_s)
+    text = " ".join(comparison_lines(changed))
     assert "Promised 4.0 s [3.0, 6.0] by " in text
     assert "one run each, so without an interval" in text
 
 
 def test_a_finding_that_is_still_there_was_not_changed() -> None:
-    found = change(39.0, the_finding(saved_s=3.9))
-    assert (found.kept_word, found.promised_s) == ("not promised", None)
-    assert any(line.startswith("Still there: ") for line in comparison_lines(found))
+    changed = change(39.0, the_finding(saved_s=3.9))
+    assert (changed.kept_word, changed.promised_s) == ("not promised", None)
+    assert any(line.startswith("Still there: ") for line in comparison_lines(changed))
     assert change(39.0, the_finding(saved_s=0.3)).kept_word == "less than promised"
     moved = a_run(39.0, the_finding(id="SP008:aaaaaaaa", saved_s=3.9))
     same = compared(side(a_run(BEFORE_S, the_finding())), side(moved))
@@ -67,21 +67,21 @@ def test_a_finding_that_is_still_there_was_not_changed() -> None:
 
 def test_accounts_and_places_say_where_the_time_went() -> None:
     classes = (a_class(0, time_s=2.0), a_class(1, "MPI_Waitall", time_s=3.0))
-    found = change(36.0, waiting_s=1.0, classes=classes)
-    assert [(row.name, row.before_s, row.after_s) for row in found.accounts] == [("late sender", 5.0, 1.0)]
-    assert found.places[0].before_s != found.places[0].after_s
-    assert "late sender 1.00 s instead of 5.00 s" in " ".join(comparison_lines(found))
+    changed = change(36.0, waiting_s=1.0, classes=classes)
+    assert [(row.name, row.before_s, row.after_s) for row in changed.accounts] == [("late sender", 5.0, 1.0)]
+    assert changed.places[0].before_s != changed.places[0].after_s
+    assert "late sender 1.00 s instead of 5.00 s" in " ".join(comparison_lines(changed))
 
 
 def test_several_runs_have_an_interval() -> None:
     before = [a_run(span_s, the_finding()) for span_s in (40.0, 40.2, 39.8)]
     after = [a_run(span_s) for span_s in (36.0, 36.2, 35.8)]
-    found = compared(side(*before), side(*after))
-    assert found.interval is not None
-    assert found.interval[0] < 0.9 < found.interval[1] < 1
+    comparison = compared(side(*before), side(*after))
+    assert comparison.interval is not None
+    assert comparison.interval[0] < 0.9 < comparison.interval[1] < 1
     assert compared(side(*before), side(*after[:2])).interval is None
-    assert "3 and 3 runs)" in comparison_lines(found)[0]
-    assert found.kept_word == "as promised"
+    assert "3 and 3 runs)" in comparison_lines(comparison)[0]
+    assert comparison.kept_word == "as promised"
     noisy = [a_run(span_s, the_finding()) for span_s in (40.0, 60.0, 20.0)]
     assert compared(side(*noisy), side(*after)).kept_word == "not decided"
 
@@ -94,9 +94,9 @@ def test_load_that_is_gone_is_no_change_that_was_promised() -> None:
 
 def test_a_screen_is_enough() -> None:
     many = [the_finding(id=f"SP008:{number:08}", name=f"name {number}") for number in range(9)]
-    found = compared(side(a_run(BEFORE_S, *many)), side(a_run(41.0, *many[3:], the_finding(name="new"))))
-    assert len(comparison_lines(found)) <= MOST_LINES
-    assert any(line.startswith("New: new in ") for line in comparison_lines(found, full=True))
+    comparison = compared(side(a_run(BEFORE_S, *many)), side(a_run(41.0, *many[3:], the_finding(name="new"))))
+    assert len(comparison_lines(comparison)) <= MOST_LINES
+    assert any(line.startswith("New: new in ") for line in comparison_lines(comparison, full=True))
 
 
 def a_watch(folder: Path, late_s: float) -> Path:
@@ -113,14 +113,14 @@ def a_watch(folder: Path, late_s: float) -> Path:
 
 
 def test_the_command_takes_watches_and_folders_of_watches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one, other = a_watch(tmp_path / "a" / "1", 0.005), a_watch(tmp_path / "b" / "1", 0.001)
-    assert exit_code(["compare", str(one), str(other)]) == 0
+    first, other = a_watch(tmp_path / "a" / "1", 0.005), a_watch(tmp_path / "b" / "1", 0.001)
+    assert exit_code(["compare", str(first), str(other)]) == 0
     printed = capsys.readouterr().out
     assert "late sender 0.0200 s instead of 0.100 s" in " ".join(printed.split())
     assert exit_code(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["a"]["folders"] == [str(one)]
-    assert exit_code(["compare", str(one), str(tmp_path)]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["a"]["folders"] == [str(first)]
+    assert exit_code(["compare", str(first), str(tmp_path)]) == 2
 
 
 @pytest.mark.parametrize(

@@ -62,15 +62,15 @@ def watched(tmp_path: Path, *lines: tuple[str, str]) -> WatchResults:
 
 
 def test_what_a_rank_had(tmp_path: Path) -> None:
-    found = watched(tmp_path, ("started_by", "/usr/bin/prted"), ("at", BEGIN), ("at", END))
-    assert found.resources is not None
-    (one,) = found.resources  # rank 1 is of an older version
-    assert (one.rank, one.processors, one.processor_quota) == (0, "0-2", 1.5)
-    assert one.busy_threads == 2
-    assert (one.ran_s, one.waited_s, one.threads_waited_s) == pytest.approx((1.5, 0.5, 1.0))
-    assert (one.grown_bytes, one.user_namespace) == (2_000_000, 4026531837)
-    assert (one.shm_bytes, one.shm_free_bytes) == (64 * MIB, 1024)
-    shared = program_resources(found)
+    watch = watched(tmp_path, ("started_by", "/usr/bin/prted"), ("at", BEGIN), ("at", END))
+    assert watch.resources is not None
+    (rank,) = watch.resources  # rank 1 is of an older version
+    assert (rank.rank, rank.processors, rank.processor_quota) == (0, "0-2", 1.5)
+    assert rank.busy_threads == 2
+    assert (rank.ran_s, rank.waited_s, rank.threads_waited_s) == pytest.approx((1.5, 0.5, 1.0))
+    assert (rank.grown_bytes, rank.user_namespace) == (2_000_000, 4026531837)
+    assert (rank.shm_bytes, rank.shm_free_bytes) == (64 * MIB, 1024)
+    shared = program_resources(watch)
     assert shared is not None
     assert (shared.ranks[0].waited_s, shared.ranks[0].busy_waited_s) == pytest.approx((0.5, 0.5))
 
@@ -87,8 +87,8 @@ def test_what_a_rank_had(tmp_path: Path) -> None:
     ],
 )
 def test_what_can_not_be_read_is_missing(tmp_path: Path, lines: tuple[tuple[str, str], ...]) -> None:
-    for one in watched(tmp_path, *lines).resources or ():
-        assert one.waited_s is None
+    for rank in watched(tmp_path, *lines).resources or ():
+        assert rank.waited_s is None
 
 
 RANKS, SPAN_S = 4, 4.0
@@ -145,33 +145,33 @@ def test_why_the_start_of_mpi_is_long(
     assert reason is None if said is None else (reason or "").startswith(said)
 
 
-def found(*arguments: object, **more: object) -> list[WatchFinding]:
+def named(*arguments: object, **more: object) -> list[WatchFinding]:
     return list(sharing(*arguments, **more).findings)  # type: ignore[arg-type]
 
 
 def test_ranks_on_one_processor_are_named_with_what_they_lost(tmp_path: Path) -> None:
-    (one,) = found(tmp_path, ["0-1"] * RANKS, waited_s=2.0)
-    assert one.rule == "SP060"
-    assert "4 ranks on 2 processors (0-1 of node1): ranks 0, 1, 2 and 3 were ready to run" in one.text
-    assert "had no processor for 2.00 s of 4.00 s each" in one.text
-    assert "yield-when-idle" in (one.change or "")
-    assert "bind each to its own core" in (one.change or "")  # the node has 16
-    low, high = one.saved_interval or one.interval
+    (finding,) = named(tmp_path, ["0-1"] * RANKS, waited_s=2.0)
+    assert finding.rule == "SP060"
+    assert "4 ranks on 2 processors (0-1 of node1): ranks 0, 1, 2 and 3 were ready to run" in finding.text
+    assert "had no processor for 2.00 s of 4.00 s each" in finding.text
+    assert "yield-when-idle" in (finding.change or "")
+    assert "bind each to its own core" in (finding.change or "")  # the node has 16
+    low, high = finding.saved_interval or finding.interval
     assert 1.0 <= low <= 2.0 <= high <= SPAN_S
-    assert one.status == "estimated"
+    assert finding.status == "estimated"
 
 
 def test_more_ranks_than_the_node_has_processors_are_told_to_be_fewer(tmp_path: Path) -> None:
-    (one,) = found(tmp_path, ["0-15"] * 20, waited_s=1.0)
-    assert "20 ranks share the 16 processors of node1: start at most 16 there" in (one.change or "")
+    (finding,) = named(tmp_path, ["0-15"] * 20, waited_s=1.0)
+    assert "20 ranks share the 16 processors of node1: start at most 16 there" in (finding.change or "")
 
 
 def test_ranks_that_launchers_bind_to_few_processors_each_use_all_of_these(tmp_path: Path) -> None:
     """Not one processor for all of them: eight ranks on each of 16, or on one of 16."""
     results = sharing(tmp_path / "all", [str(i % 16) for i in range(32)], waited_s=1.0)
     assert results.place == ()
-    (one,) = results.findings
-    assert "32 ranks share the 16 processors of node1, 2 on each: start at most 16 there" in (one.change or "")
+    (finding,) = results.findings
+    assert "32 ranks share the 16 processors of node1, 2 on each: start at most 16 there" in (finding.change or "")
     (fault,) = sharing(tmp_path / "few", [str(i % 2) for i in range(32)], waited_s=1.0).place
     assert "32 ranks may use only processors 0-1 of 16" in fault.text
 
@@ -201,12 +201,12 @@ def test_ranks_that_compute_lose_no_more_than_fewer_ranks_would_take() -> None:
 
 
 def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> None:
-    (one,) = found(tmp_path, ["0", "1"], busy=4, threads_waited_s=8.0)
-    assert one.name == "threads share processors"
-    assert "4 busy threads of rank 0 on 1 processor (0 of node1)" in one.text
-    assert "; 1 more group likewise" in one.text
-    assert "OMP_NUM_THREADS" in (one.change or "")
-    assert one.interval[0] <= one.seconds <= one.interval[1]
+    (finding,) = named(tmp_path, ["0", "1"], busy=4, threads_waited_s=8.0)
+    assert finding.name == "threads share processors"
+    assert "4 busy threads of rank 0 on 1 processor (0 of node1)" in finding.text
+    assert "; 1 more group likewise" in finding.text
+    assert "OMP_NUM_THREADS" in (finding.change or "")
+    assert finding.interval[0] <= finding.seconds <= finding.interval[1]
 
 
 @pytest.mark.parametrize(("command_ran_s", "name"), [(2.5, "other"), (4.0, "the launcher"), (None, "other")])
@@ -214,10 +214,10 @@ def test_who_takes_the_processors_is_another_job_or_the_own_launcher(
     tmp_path: Path, command_ran_s: float | None, name: str
 ) -> None:
     """Two ranks of 1 s of processor time each, which waited 1 s each: the rest of the command's time is not theirs."""
-    (one,) = found(tmp_path, ["0", "1"], waited_s=1.0, command_ran_s=command_ran_s)
-    assert one.rule == "SP060"
-    assert one.name.startswith(name)
-    assert ("file" in (one.change or "")) == (name == "the launcher")
+    (finding,) = named(tmp_path, ["0", "1"], waited_s=1.0, command_ran_s=command_ran_s)
+    assert finding.rule == "SP060"
+    assert finding.name.startswith(name)
+    assert ("file" in (finding.change or "")) == (name == "the launcher")
 
 
 def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:
@@ -226,8 +226,8 @@ def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:
 
 def test_crowds_are_found_on_each_host_and_inside_larger_sets() -> None:
     ranks = [share(0, [0]), share(1, [0]), share(2, [1, 2]), share(3, [0], "b")]
-    (one,) = crowds(ranks)
-    assert (one.host, [rank.rank for rank in one.ranks], one.processors) == ("a", [0, 1], frozenset({0}))
+    (crowd,) = crowds(ranks)
+    assert (crowd.host, [rank.rank for rank in crowd.ranks], crowd.processors) == ("a", [0, 1], frozenset({0}))
     assert crowds([share(0, []), share(1, [])]) == []  # not recorded
 
 
@@ -296,7 +296,7 @@ MPICH = WatchLauncher(path="/venv/bin/mpiexec", name="hydra", library="mpich", v
 
 
 def runs(
-    folder: Path, *starts_s: int, size: int = 1, seconds: int = 2, told: Sequence[str] = (), **header: object
+    folder: Path, *starts_s: int, size: int = 1, seconds: int = 2, lines: Sequence[str] = (), **header: object
 ) -> None:
     """A record for each start: rank 0 of `size`, from then on. told: what each one's launcher said."""
     (folder / "ranks").mkdir(parents=True, exist_ok=True)
@@ -304,9 +304,9 @@ def runs(
         begun = REALTIME_NS + start_s * S
         times = {"process_start_realtime_ns": begun, "start_realtime_ns": begun, "end_realtime_ns": begun + seconds * S}
         rank = Rank(0, size, header={**times, "pid": number, **header})
-        if told:
+        if lines:
             rank.say("started_by", "/usr/bin/hydra_pmi_proxy")
-            rank.say("launch", told[number])
+            rank.say("launch", lines[number])
         rank.collective("MPI_Barrier", start_s=0.1, end_s=0.2)
         (folder / "ranks" / f"node1-{number}.watch").write_bytes(rank.content(seconds))
 
@@ -324,8 +324,8 @@ def test_a_launcher_of_another_library_is_the_first_line(tmp_path: Path) -> None
     own.touch(0o755)
     path = tmp_path / "openmpi" / "lib" / "libmpi.so.40"
     runs(tmp_path / "w", 0, 0, 0, **OPEN_MPI, library_path=str(path).encode())
-    found = results(tmp_path / "w", MPICH)
-    assert found.verdict[0] == (
+    made = results(tmp_path / "w", MPICH)
+    assert made.verdict[0] == (
         "Each of 3 processes ran alone as rank 0 of 1: this mpiexec (/venv/bin/mpiexec, MPICH 4.2.3) does not belong "
         f"to the program's library ({path}, Open MPI 5.0.5). Start it with {own}."
     )
@@ -344,9 +344,9 @@ def test_what_is_meant_so_is_left_alone(
     tmp_path: Path, starts_s: tuple[int, ...], size: int, header: dict[str, int]
 ) -> None:
     runs(tmp_path, *starts_s, size=size, **header)
-    found = results(tmp_path, MPICH)
-    assert found.program.misstart is None
-    assert found.verdict[0].startswith("app, ")
+    made = results(tmp_path, MPICH)
+    assert made.program.misstart is None
+    assert made.verdict[0].startswith("app, ")
 
 
 def test_the_launcher_of_a_library_by_where_it_lies(tmp_path: Path) -> None:

@@ -27,37 +27,37 @@ RENDEZVOUS = 1 << 20
 
 def read(tmp_path: Path, job: Job) -> Attributed:
     job.write(tmp_path / "ranks")
-    found = attributed(read_job(tmp_path))
-    timed = found.events.is_timed
-    assert found.split.parts_s.sum(axis=1)[timed] == pytest.approx(found.events.duration_s[timed])
-    assert (found.split.parts_s >= -1e-12).all()
-    return found
+    run = attributed(read_job(tmp_path))
+    timed = run.events.is_timed
+    assert run.split.parts_s.sum(axis=1)[timed] == pytest.approx(run.events.duration_s[timed])
+    assert (run.split.parts_s >= -1e-12).all()
+    return run
 
 
-def part(found: Attributed, rank: int, part: TimePart) -> float:
+def part(run: Attributed, rank: int, part: TimePart) -> float:
     """Seconds of one rank."""
-    return float(found.split.parts_s[found.events.rank == rank, part].sum())
+    return float(run.split.parts_s[run.events.rank == rank, part].sum())
 
 
 def test_a_receive_waits_for_its_send(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[0].send(1, start_s=0.030, end_s=0.031)
     job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
-    found = read(tmp_path, job)
-    assert part(found, 1, TimePart.LATE_SENDER) == pytest.approx(0.020)
-    assert part(found, 1, TimePart.TRANSFER) == pytest.approx(0.002)
-    assert part(found, 0, TimePart.TRANSFER) == pytest.approx(0.001)
+    run = read(tmp_path, job)
+    assert part(run, 1, TimePart.LATE_SENDER) == pytest.approx(0.020)
+    assert part(run, 1, TimePart.TRANSFER) == pytest.approx(0.002)
+    assert part(run, 0, TimePart.TRANSFER) == pytest.approx(0.001)
 
 
 def test_a_receive_of_a_message_that_is_there_waits_for_nobody(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[0].send(1, start_s=0.001, end_s=0.002)
     job.ranks[1].receive(0, start_s=0.010, end_s=0.012)
-    found = read(tmp_path, job)
-    assert part(found, 1, TimePart.LATE_SENDER) == 0
-    assert part(found, 1, TimePart.TRANSFER) == pytest.approx(0.002)
-    assert found.eager.arrived.sum() == 1
-    assert not found.pulled.any()
+    run = read(tmp_path, job)
+    assert part(run, 1, TimePart.LATE_SENDER) == 0
+    assert part(run, 1, TimePart.TRANSFER) == pytest.approx(0.002)
+    assert run.eager.arrived.sum() == 1
+    assert not run.pulled.any()
 
 
 def test_a_message_that_the_library_took_before_is_copied(tmp_path: Path) -> None:
@@ -66,20 +66,20 @@ def test_a_message_that_the_library_took_before_is_copied(tmp_path: Path) -> Non
     job.ranks[0].send(1, tag=2, start_s=0.003, end_s=0.004)
     job.ranks[1].receive(0, tag=2, start_s=0.005, end_s=0.006)
     job.ranks[1].receive(0, tag=1, start_s=0.010, end_s=0.012)
-    found = read(tmp_path, job)
-    assert found.eager.arrived.sum() == 2
-    assert found.pulled.sum() == 1
-    assert part(found, 1, TimePart.UNEXPECTED) == pytest.approx(0.002)
+    run = read(tmp_path, job)
+    assert run.eager.arrived.sum() == 2
+    assert run.pulled.sum() == 1
+    assert part(run, 1, TimePart.UNEXPECTED) == pytest.approx(0.002)
 
 
 def test_a_send_by_rendezvous_waits_for_its_receive(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[0].send(1, start_s=0.001, end_s=0.012, message_bytes=RENDEZVOUS)
     job.ranks[1].receive(0, start_s=0.010, end_s=0.013, message_bytes=RENDEZVOUS)
-    found = read(tmp_path, job)
-    assert part(found, 0, TimePart.LATE_RECEIVER) == pytest.approx(0.009)
-    assert part(found, 0, TimePart.TRANSFER) == pytest.approx(0.002)
-    assert part(found, 1, TimePart.TRANSFER) == pytest.approx(0.003)
+    run = read(tmp_path, job)
+    assert part(run, 0, TimePart.LATE_RECEIVER) == pytest.approx(0.009)
+    assert part(run, 0, TimePart.TRANSFER) == pytest.approx(0.002)
+    assert part(run, 1, TimePart.TRANSFER) == pytest.approx(0.003)
 
 
 def test_an_eager_send_does_not_wait(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_an_eager_send_does_not_wait(tmp_path: Path) -> None:
         job.ranks[1].receive(0, start_s=i * 0.1 + 0.05, end_s=i * 0.1 + 0.051, message_bytes=1000)
     job.ranks[0].send(1, start_s=0.500, end_s=0.501, message_bytes=1000)
     job.ranks[1].receive(0, start_s=0.5005, end_s=0.502, message_bytes=1000)
-    found = read(tmp_path, job)
-    assert part(found, 0, TimePart.LATE_RECEIVER) == 0
-    assert part(found, 0, TimePart.TRANSFER) == pytest.approx(0.004)
+    run = read(tmp_path, job)
+    assert part(run, 0, TimePart.LATE_RECEIVER) == 0
+    assert part(run, 0, TimePart.TRANSFER) == pytest.approx(0.004)
 
 
 def test_waitall_waits_for_the_last_of_its_messages(tmp_path: Path) -> None:
@@ -101,11 +101,11 @@ def test_waitall_waits_for_the_last_of_its_messages(tmp_path: Path) -> None:
     job.ranks[0].wait(*requests, start_s=0.010, end_s=0.052)
     job.ranks[1].send(0, start_s=0.030, end_s=0.031)
     job.ranks[2].send(0, start_s=0.050, end_s=0.051)
-    found = read(tmp_path, job)
-    assert part(found, 0, TimePart.LATE_SENDER) == pytest.approx(0.040)
-    assert part(found, 0, TimePart.TRANSFER) == pytest.approx(0.002)
-    wait = int(np.flatnonzero(found.events.has(EventKind.WAIT))[0])
-    assert found.reasons.culprit[found.split.reason[wait]] == 2
+    run = read(tmp_path, job)
+    assert part(run, 0, TimePart.LATE_SENDER) == pytest.approx(0.040)
+    assert part(run, 0, TimePart.TRANSFER) == pytest.approx(0.002)
+    wait = int(np.flatnonzero(run.events.has(EventKind.WAIT))[0])
+    assert run.reasons.culprit[run.split.reason[wait]] == 2
 
 
 @pytest.mark.parametrize("call", ["MPI_Barrier", "MPI_Allreduce", "MPI_Alltoall", "MPI_Comm_split"])
@@ -113,30 +113,30 @@ def test_all_wait_for_the_last_rank(tmp_path: Path, call: str) -> None:
     job = Job(4)
     for rank in job.ranks:
         rank.collective(call, start_s=0.01 * (rank.rank + 1), end_s=0.041, message_bytes=8)
-    found = read(tmp_path, job)
-    assert [part(found, rank, TimePart.IMBALANCE) for rank in range(4)] == pytest.approx([0.03, 0.02, 0.01, 0])
-    assert [part(found, rank, TimePart.TRANSFER) for rank in range(4)] == pytest.approx([0.001] * 4)
+    run = read(tmp_path, job)
+    assert [part(run, rank, TimePart.IMBALANCE) for rank in range(4)] == pytest.approx([0.03, 0.02, 0.01, 0])
+    assert [part(run, rank, TimePart.TRANSFER) for rank in range(4)] == pytest.approx([0.001] * 4)
 
 
 def test_a_broadcast_waits_for_its_root_and_perhaps_for_others(tmp_path: Path) -> None:
     job = Job(3)
     for rank, (start, end) in enumerate([(0.020, 0.022), (0.010, 0.032), (0.030, 0.033)]):
         job.ranks[rank].collective("MPI_Bcast", start_s=start, end_s=end, root=0, message_bytes=100)
-    found = read(tmp_path, job)
-    assert part(found, 0, TimePart.TRANSFER) == pytest.approx(0.002)
-    assert part(found, 1, TimePart.IMBALANCE) == pytest.approx(0.010)
-    assert part(found, 1, TimePart.UNEXPLAINED) == pytest.approx(0.010)  # rank 2 may have passed it on
-    assert part(found, 1, TimePart.TRANSFER) == pytest.approx(0.002)
-    assert part(found, 2, TimePart.TRANSFER) == pytest.approx(0.003)
+    run = read(tmp_path, job)
+    assert part(run, 0, TimePart.TRANSFER) == pytest.approx(0.002)
+    assert part(run, 1, TimePart.IMBALANCE) == pytest.approx(0.010)
+    assert part(run, 1, TimePart.UNEXPLAINED) == pytest.approx(0.010)  # rank 2 may have passed it on
+    assert part(run, 1, TimePart.TRANSFER) == pytest.approx(0.002)
+    assert part(run, 2, TimePart.TRANSFER) == pytest.approx(0.003)
 
 
 def test_without_the_other_side_nothing_is_claimed(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
     job.ranks[0].collective("MPI_Barrier", start_s=0.05, end_s=0.07)
-    found = read(tmp_path, job)
-    assert part(found, 1, TimePart.UNEXPLAINED) == pytest.approx(0.022)
-    assert part(found, 0, TimePart.UNEXPLAINED) == pytest.approx(0.020)
+    run = read(tmp_path, job)
+    assert part(run, 1, TimePart.UNEXPLAINED) == pytest.approx(0.022)
+    assert part(run, 0, TimePart.UNEXPLAINED) == pytest.approx(0.020)
 
 
 def away(job: Job, returns: bool) -> None:
@@ -152,9 +152,9 @@ def away(job: Job, returns: bool) -> None:
 def test_a_sender_that_computes_is_waited_for(tmp_path: Path) -> None:
     job = Job(2)
     away(job, returns=True)
-    found = read(tmp_path, job)
-    assert part(found, 1, TimePart.SENDER_AWAY) == pytest.approx(5 * 0.058)
-    assert part(found, 1, TimePart.TRANSFER) == pytest.approx(5 * 0.002)
+    run = read(tmp_path, job)
+    assert part(run, 1, TimePart.SENDER_AWAY) == pytest.approx(5 * 0.058)
+    assert part(run, 1, TimePart.TRANSFER) == pytest.approx(5 * 0.002)
 
 
 def test_a_probe_waits_for_the_message_that_is_received_next(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_probe_waits_for_the_message_that_is_received_next(tmp_path: Path) -> 
         job.ranks[0].send(1, tag=tag, start_s=0.1 * i + 0.030, end_s=0.1 * i + 0.031)
         job.ranks[1].event("MPI_Probe", 0.1 * i + 0.010, 0.1 * i + 0.032, EventKind.WAIT, peer=0, tag=tag)
         job.ranks[1].receive(0, tag=tag, start_s=0.1 * i + 0.033, end_s=0.1 * i + 0.034)
-    found = read(tmp_path, job)
-    assert part(found, 1, TimePart.LATE_SENDER) == pytest.approx(0.040)
-    assert part(found, 1, TimePart.CALL) == pytest.approx(0.004)  # a probe moves nothing
+    run = read(tmp_path, job)
+    assert part(run, 1, TimePart.LATE_SENDER) == pytest.approx(0.040)
+    assert part(run, 1, TimePart.CALL) == pytest.approx(0.004)  # a probe moves nothing
 
 
 def fences(job: Job, end_of_first_s: float) -> None:
@@ -179,9 +179,9 @@ def fences(job: Job, end_of_first_s: float) -> None:
 def test_a_fence_waits_for_all(tmp_path: Path) -> None:
     job = Job(2)
     fences(job, 0.021)
-    found = read(tmp_path, job)
-    assert part(found, 0, TimePart.IMBALANCE) == pytest.approx(0.020)
-    assert part(found, 1, TimePart.IMBALANCE) == 0
+    run = read(tmp_path, job)
+    assert part(run, 0, TimePart.IMBALANCE) == pytest.approx(0.020)
+    assert part(run, 1, TimePart.IMBALANCE) == 0
 
 
 @pytest.mark.parametrize("needs_target", [True, False])
@@ -193,9 +193,9 @@ def test_a_flush_waits_for_its_target_where_the_library_needs_it(tmp_path: Path,
         end = at + 0.051 if needs_target else at + 0.011
         job.ranks[0].event("MPI_Win_flush", at + 0.010, end, EventKind.ONE_SIDED | EventKind.WAIT, peer=1)
         job.ranks[1].collective("MPI_Ibarrier", start_s=at + 0.050, end_s=at + 0.052)
-    found = read(tmp_path, job)
-    assert part(found, 0, TimePart.LATE_TARGET) == pytest.approx(30 * 0.040 if needs_target else 0)
-    assert part(found, 0, TimePart.TRANSFER) == pytest.approx(30 * 0.001)
+    run = read(tmp_path, job)
+    assert part(run, 0, TimePart.LATE_TARGET) == pytest.approx(30 * 0.040 if needs_target else 0)
+    assert part(run, 0, TimePart.TRANSFER) == pytest.approx(30 * 0.001)
 
 
 def test_two_hosts_get_one_clock(tmp_path: Path) -> None:
@@ -208,10 +208,10 @@ def test_two_hosts_get_one_clock(tmp_path: Path) -> None:
         job.ranks[1].receive(0, start_s=(at + 0.010) * drift, end_s=(at + 0.03001) * drift)
         job.ranks[1].send(0, start_s=(at + 0.060) * drift, end_s=(at + 0.061) * drift, tag=3)
         job.ranks[0].receive(1, start_s=at + 0.050, end_s=at + 0.06001, tag=3)
-    found = read(tmp_path, job)
-    assert found.clocks.largest_error_s < 30e-6
-    assert part(found, 1, TimePart.LATE_SENDER) == pytest.approx(200 * 0.020, rel=1e-3)
-    assert part(found, 0, TimePart.LATE_SENDER) == pytest.approx(200 * 0.010, rel=2e-3)
+    run = read(tmp_path, job)
+    assert run.clocks.largest_error_s < 30e-6
+    assert part(run, 1, TimePart.LATE_SENDER) == pytest.approx(200 * 0.020, rel=1e-3)
+    assert part(run, 0, TimePart.LATE_SENDER) == pytest.approx(200 * 0.010, rel=2e-3)
 
 
 RANKS = 3
@@ -262,12 +262,12 @@ def test_what_is_planted_is_found(tmp_path: Path, messages: list[tuple[int, int,
     for path in folder.glob("*"):
         path.unlink()
     planted.job.write(folder)
-    found = attributed(read_job(tmp_path))
-    assert found.matched.send.size == len(messages)
-    assert found.contradictions == found.matched.repeated == 0
-    timed = found.events.is_timed
-    assert found.split.parts_s.sum(axis=1)[timed] == pytest.approx(found.events.duration_s[timed])
-    assert found.split.parts_s[:, TimePart.LATE_SENDER].sum() == pytest.approx(sum(planted.late_s), abs=1e-7)
+    run = attributed(read_job(tmp_path))
+    assert run.matched.send.size == len(messages)
+    assert run.contradictions == run.matched.repeated == 0
+    timed = run.events.is_timed
+    assert run.split.parts_s.sum(axis=1)[timed] == pytest.approx(run.events.duration_s[timed])
+    assert run.split.parts_s[:, TimePart.LATE_SENDER].sum() == pytest.approx(sum(planted.late_s), abs=1e-7)
 
 
 LOOP = 50e-6  # of polls without a pause, which are one event
@@ -298,16 +298,16 @@ def late(gap_s: float, poll_s: float = LOOP) -> tuple[Job, Rank, int]:
     return job, receiver, request
 
 
-def waited(found: Attributed) -> float:
-    mine = found.events.rank == 1
-    return float(found.split.parts_s[mine, TimePart.LATE_SENDER].sum())
+def waited(run: Attributed) -> float:
+    mine = run.events.rank == 1
+    return float(run.split.parts_s[mine, TimePart.LATE_SENDER].sum())
 
 
 def test_polls_without_a_pause_are_one_call_that_waits(tmp_path: Path) -> None:
-    found = read_loops(tmp_path, late(gap_s=3e-6)[0])
-    assert waited(found) == pytest.approx(0.020, rel=1e-3)
-    assert found.world.polls[0] == 0
-    assert found.world.polls[1] > 300
+    run = read_loops(tmp_path, late(gap_s=3e-6)[0])
+    assert waited(run) == pytest.approx(0.020, rel=1e-3)
+    assert run.world.polls[0] == 0
+    assert run.world.polls[1] > 300
 
 
 @pytest.mark.parametrize(
@@ -316,9 +316,9 @@ def test_polls_without_a_pause_are_one_call_that_waits(tmp_path: Path) -> None:
     ids=["computes between short polls", "computes between polls that move much", "computes half of the time"],
 )
 def test_polls_between_computing_stay_calls_of_their_own(tmp_path: Path, gap_s: float, poll_s: float) -> None:
-    found = read_loops(tmp_path, late(gap_s, poll_s)[0])
-    assert waited(found) < 1e-3
-    assert not any(found.world.polls)
+    run = read_loops(tmp_path, late(gap_s, poll_s)[0])
+    assert waited(run) < 1e-3
+    assert not any(run.world.polls)
 
 
 def test_a_rank_that_lost_its_processor_while_it_polled_still_waits(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_polls_at_two_places_in_turn_are_one_loop(tmp_path: Path) -> None:
         receiver.event("MPI_Test", at_s + 2e-7, at_s + LOOP, EventKind.NOTHING | EventKind.WAIT, requests=1, site=there)
         at_s += LOOP + 1e-6
     receiver.wait(request, start_s=at_s, end_s=at_s + 1e-6, call="MPI_Test", site=here)
-    found = read_loops(tmp_path, job)
-    assert waited(found) == pytest.approx(0.020, rel=1e-3)
-    time = rank_times(found, call_seconds(found.world))[1]
+    run = read_loops(tmp_path, job)
+    assert waited(run) == pytest.approx(0.020, rel=1e-3)
+    time = rank_times(run, call_seconds(run.world))[1]
     assert time.mpi_s == pytest.approx(at_s - 0.0099, rel=0.01)

@@ -53,9 +53,9 @@ def static(tmp_path: Path) -> Path:
 
 
 def test_a_dynamic_program_has_an_interpreter_and_text_is_no_program(tmp_path: Path) -> None:
-    found = program_header(PYTHON)
-    assert found is not None
-    assert found.has_interpreter
+    header = program_header(PYTHON)
+    assert header is not None
+    assert header.has_interpreter
     (tmp_path / "script").write_text("#!/bin/sh\n")
     assert program_header(tmp_path / "script") is None
 
@@ -220,9 +220,9 @@ def test_the_library_stands_behind_what_the_user_preloads() -> None:
 
 @pytest.mark.parametrize("launcher", ["hydra", "hydra-intel", "srun", "", "mpiexec", "flux"])
 def test_launchers_that_hand_all_on_are_left_alone(launcher: str) -> None:
-    found = made("mpiexec -n 4 sh -x LD_PRELOAD=/mine.so", launcher)
-    assert found.argv == ("mpiexec", "-n", "4", "sh", "-x", "LD_PRELOAD=/mine.so")
-    assert found.notes == ()
+    prepared = made("mpiexec -n 4 sh -x LD_PRELOAD=/mine.so", launcher)
+    assert prepared.argv == ("mpiexec", "-n", "4", "sh", "-x", "LD_PRELOAD=/mine.so")
+    assert prepared.notes == ()
 
 
 @pytest.mark.parametrize("launcher", ["prterun", "orterun"])
@@ -247,11 +247,11 @@ def test_hydra_that_holds_variables_back_gets_ours() -> None:
     ],
 )
 def test_srun_that_holds_variables_back_gets_ours_and_it_is_said(given: str, becomes: str) -> None:
-    found = made(f"srun {given} ./app", "srun")
-    assert found.argv == ("srun", becomes, "./app")
-    assert bool(found.notes) == (given != becomes)
-    found = made(f"srun --export {given.partition('=')[2]} ./app", "srun")
-    assert found.argv == ("srun", "--export", becomes.partition("=")[2], "./app")
+    prepared = made(f"srun {given} ./app", "srun")
+    assert prepared.argv == ("srun", becomes, "./app")
+    assert bool(prepared.notes) == (given != becomes)
+    prepared = made(f"srun --export {given.partition('=')[2]} ./app", "srun")
+    assert prepared.argv == ("srun", "--export", becomes.partition("=")[2], "./app")
 
 
 SLOWPATH = Path(sys.executable).with_name("slowpath")

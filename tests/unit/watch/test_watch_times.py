@@ -41,9 +41,9 @@ def seconds(tmp_path: Path, job: Job) -> dict[AccountName, tuple[float, ...]]:
     results = watched(tmp_path).results
     assert results.accounts
     for i, rank in enumerate(results.ranks):
-        assert sum(one.by_rank[i] for one in results.accounts) == pytest.approx(rank.span_s)
-    assert sum(one.share for one in results.accounts) == pytest.approx(1.0)
-    return {one.name: one.by_rank for one in results.accounts}
+        assert sum(account.by_rank[i] for account in results.accounts) == pytest.approx(rank.span_s)
+    assert sum(account.share for account in results.accounts) == pytest.approx(1.0)
+    return {account.name: account.by_rank for account in results.accounts}
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_waiting_for_messages_has_its_names(tmp_path: Path) -> None:
     job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
     job.ranks[0].send(1, start_s=0.040, end_s=0.062, message_bytes=2**20)
     job.ranks[1].receive(0, start_s=0.060, end_s=0.063, message_bytes=2**20)
-    found = seconds(tmp_path, job)
-    assert found["late sender"] == pytest.approx((0.0, 0.020))
-    assert found["late receiver"] == pytest.approx((0.020, 0.0))
+    by_account = seconds(tmp_path, job)
+    assert by_account["late sender"] == pytest.approx((0.0, 0.020))
+    assert by_account["late receiver"] == pytest.approx((0.020, 0.0))
 
 
 def test_short_messages_cost_their_calls(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_a_few_calls_of_which_nothing_else_is_known_wait_or_are_slow(tmp_path: P
     job = Job(2)
     for number in range(5):
         job.ranks[1].receive(0, start_s=0.01 * number, end_s=0.01 * number + 0.002)  # no send was recorded
-    found = seconds(tmp_path, job)
-    assert found["wait or excess"][1] == pytest.approx(0.01)
-    assert "no name" not in found
+    by_account = seconds(tmp_path, job)
+    assert by_account["wait or excess"][1] == pytest.approx(0.01)
+    assert "no name" not in by_account
 
 
 def test_long_messages_move_bytes(tmp_path: Path) -> None:
@@ -109,18 +109,18 @@ def a_time(mpi_s: float, **had: object) -> dict[AccountName, float]:
     parts = dict.fromkeys(RankTime.__struct_fields__, 0.0)
     rank = RankTime(**(parts | {"rank": 0, "host": "n", "span_s": 1.0, "mpi_s": mpi_s, "ended": "finalized"}))
     every = dict.fromkeys(RankResources.__struct_fields__, None)
-    found = outside_parts(rank, RankResources(**(every | {"rank": 0} | had)), 0.05)
-    assert sum(found.values()) == pytest.approx(1.0 - mpi_s)
-    assert min(found.values()) >= 0.0
-    return found
+    by_activity = outside_parts(rank, RankResources(**(every | {"rank": 0} | had)), 0.05)
+    assert sum(by_activity.values()) == pytest.approx(1.0 - mpi_s)
+    assert min(by_activity.values()) >= 0.0
+    return by_activity
 
 
 def test_outside_mpi_a_rank_computes_sleeps_maps_pages_and_lacks_a_processor() -> None:
-    found = a_time(0.2, ran_s=0.55, waited_s=0.1, minor_faults=100_000, fault_s=(1e-6, 2e-6))
-    assert found["asleep"] == pytest.approx(0.3)
-    assert found["no processor"] == pytest.approx(0.08)
-    assert found["page faults"] == pytest.approx(0.1)
-    assert found["computing"] == pytest.approx(0.32)
+    parts = a_time(0.2, ran_s=0.55, waited_s=0.1, minor_faults=100_000, fault_s=(1e-6, 2e-6))
+    assert parts["asleep"] == pytest.approx(0.3)
+    assert parts["no processor"] == pytest.approx(0.08)
+    assert parts["page faults"] == pytest.approx(0.1)
+    assert parts["computing"] == pytest.approx(0.32)
     assert a_time(0.2) == {"outside MPI": pytest.approx(0.8)}
     assert a_time(0.9, ran_s=0.1, waited_s=0.9, minor_faults=10**6, fault_s=(1e-6,))["computing"] == 0.0
 
@@ -133,14 +133,14 @@ def test_samples_say_what_a_rank_did_outside_mpi(tmp_path: Path) -> None:
     asleep, writes = {"state": "S", "system_call": 230}, {"state": "D", "system_call": 1}
     job.ranks[0].say("machine", "x86_64")
     for number in range(100):
-        what = asleep if number < 30 else writes if number < 40 else {}
+        activity = asleep if number < 30 else writes if number < 40 else {}
         ran_ns = round(max(number - 40, 0) * 0.01e9)
-        job.ranks[0].sample(0.005 + 0.01 * number, **what, ran_ns=ran_ns)  # type: ignore[arg-type]
-    found = seconds(tmp_path, job)
-    assert found["asleep"][0] == pytest.approx(0.3, abs=0.02)
-    assert found["system calls"][0] == pytest.approx(0.1, abs=0.02)
-    assert found["computing"][0] == pytest.approx(0.1, abs=0.02)
-    assert found["outside MPI"][1] == pytest.approx(0.5)
+        job.ranks[0].sample(0.005 + 0.01 * number, **activity, ran_ns=ran_ns)  # type: ignore[arg-type]
+    by_account = seconds(tmp_path, job)
+    assert by_account["asleep"][0] == pytest.approx(0.3, abs=0.02)
+    assert by_account["system calls"][0] == pytest.approx(0.1, abs=0.02)
+    assert by_account["computing"][0] == pytest.approx(0.1, abs=0.02)
+    assert by_account["outside MPI"][1] == pytest.approx(0.5)
 
 
 def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_pat
     job.ranks[0].profile_row("MPI_Type_commit", 1000, 100)
     job.ranks[0].profile_row("MPI_Comm_rank", 50, 1000)
     job.ranks[0].profile_row("MPI_Wtime", 50, 1000)
-    found = seconds(tmp_path, job)
-    assert found["management"] == pytest.approx((150e-6,))
-    assert found["cost of calls"] == pytest.approx((50e-6,))
+    by_account = seconds(tmp_path, job)
+    assert by_account["management"] == pytest.approx((150e-6,))
+    assert by_account["cost of calls"] == pytest.approx((50e-6,))
 
 
 ROUNDS, ROUND_S, WINDOW_ROUNDS = 64, 1e-3, 4
@@ -190,22 +190,22 @@ def late_receives(level: int) -> Program:
 
 def seen(program: Program, folder: Path) -> tuple[AttributedWatch, ProgramCalls, WatchResults]:
     results = program.watched(folder)
-    found = watched(folder)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    return found, calls_of_program(found, kept_of(found.attributed, pairs)), results
+    watch = watched(folder)
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    return watch, calls_of_program(watch, kept_of(watch.attributed, pairs)), results
 
 
 def test_parts_of_a_kind_never_exceed_what_the_profile_counted(tmp_path: Path) -> None:
-    found, calls, _ = seen(late_receives(2), tmp_path)
+    watch, calls, _ = seen(late_receives(2), tmp_path)
     whole_s = calls.end_s - calls.start_s
-    events = found.attributed.events
-    parts_s = found.attributed.split.parts_s.sum(axis=1) * found.weight
+    events = watch.attributed.events
+    parts_s = watch.attributed.split.parts_s.sum(axis=1) * watch.weight
     sends_s = []
     for call, site, rank in {tuple(row) for row in calls.counted[:, :3].tolist()}:
         counted_s = calls.counted_s[(calls.counted[:, :3] == [call, site, rank]).all(axis=1)].sum()
         kind = (calls.call == call) & (calls.site == site) & (calls.rank == rank)
         assert (whole_s * calls.seconds_weight)[kind].sum() <= 1.001 * counted_s
-        sites = [one for one, index in found.site_of.items() if index == site]
+        sites = [site_there for site_there, index in watch.site_of.items() if index == site]
         mine = (events.call == call) & np.isin(events.site, sites) & (events.rank == rank)
         assert parts_s[mine].sum() == pytest.approx(counted_s, rel=0.001)
         sends_s.append(counted_s if calls.names[call] == "MPI_Send" else 0.0)
@@ -237,7 +237,7 @@ def overflowed(level: int, *, is_full: bool) -> Program:
 
 @pytest.mark.parametrize("is_full", [False, True], ids=["room", "no room"])
 def test_a_place_for_which_the_profile_had_no_room_is_counted(is_full: bool, tmp_path: Path) -> None:
-    found, calls, results = seen(overflowed(2, is_full=is_full), tmp_path)
+    watch, calls, results = seen(overflowed(2, is_full=is_full), tmp_path)
     sends = calls.named("MPI_Send")
     place_of = {site: int(calls.weight[sends & (calls.site == site)].sum()) for site in np.unique(calls.site[sends])}
     assert sorted(place_of.values()) == [ROUNDS * FEW, ROUNDS * EACH]
@@ -248,7 +248,7 @@ def test_a_place_for_which_the_profile_had_no_room_is_counted(is_full: bool, tmp
     if is_full:
         assert f"of {ROUNDS // 2 * EACH:,} calls (MPI_Send)" in said[0]
         assert "counts by place in findings are estimates" in said[0]
-    assert found.attributed.world.level == 2
+    assert watch.attributed.world.level == 2
 
 
 THINNED_ROUNDS, STANDS_FOR = 64, 100
@@ -321,7 +321,7 @@ def by_hand(program: Program) -> None:
 def test_all_patterns_of_messages_count_those_that_were_not_kept(
     code: str, once: Callable[[Program], None], tmp_path: Path
 ) -> None:
-    found = []
+    patterns = []
     for level in (0, 1):
         program = Program(4)
         for rank in program.job.ranks:
@@ -331,9 +331,9 @@ def test_all_patterns_of_messages_count_those_that_were_not_kept(
             once(program)
             program.all(size=2048, site=ELSEWHERE)
         program.watched(tmp_path / str(level))
-        (one,) = [one for path, one in seen_in(calls_in(tmp_path / str(level))) if path.code == code]
-        found.append(one)
-    full, thin = found
+        (pattern,) = [pattern for path, pattern in seen_in(calls_in(tmp_path / str(level))) if path.code == code]
+        patterns.append(pattern)
+    full, thin = patterns
     assert thin.count == full.count >= 2 * THINNED_ROUNDS
     assert f"{full.count:,}" in thin.text
     assert thin.more_s == pytest.approx(full.more_s, rel=0.01)
@@ -354,9 +354,9 @@ def test_no_kind_of_call_stands_for_more_seconds_than_the_profile_counts(tmp_pat
 
 
 def calls_in(folder: Path) -> ProgramCalls:
-    found = watched(folder)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    return calls_of_program(found, kept_of(found.attributed, pairs))
+    watch = watched(folder)
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    return calls_of_program(watch, kept_of(watch.attributed, pairs))
 
 
 def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> AttributedWatch:
@@ -374,16 +374,16 @@ def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> AttributedWat
             exit_code=0,
         ),
     )
-    found = watched(tmp_path)
-    msgspec.json.decode(msgspec.json.encode(found.results), type=WatchResults)
-    for i, rank in enumerate(found.results.ranks):
-        assert sum(one.by_rank[i] for one in found.results.accounts) == pytest.approx(rank.span_s)
-    return found
+    watch = watched(tmp_path)
+    msgspec.json.decode(msgspec.json.encode(watch.results), type=WatchResults)
+    for i, rank in enumerate(watch.results.ranks):
+        assert sum(account.by_rank[i] for account in watch.results.accounts) == pytest.approx(rank.span_s)
+    return watch
 
 
 def of_name(results: WatchResults, name: AccountName) -> tuple[float, ...]:
     """Seconds of each rank."""
-    return next(one.by_rank for one in results.accounts if one.name == name)
+    return next(account.by_rank for account in results.accounts if account.name == name)
 
 
 def late_rank(job: Job, rounds: int = 40, late: int = 3) -> None:
@@ -443,13 +443,13 @@ def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:
     for rank in thin.ranks:
         rank.level, rank.window_ns = 2, 400_000_000
     exact = watch(tmp_path / "whole", whole).results
-    found = watch(tmp_path / "thin", thin).results
-    assert found.coverage.kept_share < 0.3
-    assert found.coverage.messages == exact.coverage.messages
-    assert of_name(found, "late sender")[0] == pytest.approx(of_name(exact, "late sender")[0], rel=0.15)
-    assert found.ranks[0].mpi_s == pytest.approx(exact.ranks[0].mpi_s)
-    assert found.coverage.matched_share == 1.0
-    assert {entry.is_kept for entry in found.slices} == {True, False}
+    watched_program = watch(tmp_path / "thin", thin).results
+    assert watched_program.coverage.kept_share < 0.3
+    assert watched_program.coverage.messages == exact.coverage.messages
+    assert of_name(watched_program, "late sender")[0] == pytest.approx(of_name(exact, "late sender")[0], rel=0.15)
+    assert watched_program.ranks[0].mpi_s == pytest.approx(exact.ranks[0].mpi_s)
+    assert watched_program.coverage.matched_share == 1.0
+    assert {entry.is_kept for entry in watched_program.slices} == {True, False}
     assert {entry.is_kept for entry in exact.slices} == {True}
 
 

@@ -150,7 +150,7 @@ def _to_one(
 
 def _exchanges(calls: ProgramCalls) -> Bools:
     """Calls of blocks that send another element each time, with no computing between: what they bring stays here."""
-    found = np.zeros(len(calls), dtype=bool)
+    is_exchange = np.zeros(len(calls), dtype=bool)
     every = blocks(calls)
     sends = np.zeros(len(calls), dtype=bool)
     sends[calls.messages.sent[calls.messages.sent != NONE]] = True
@@ -159,8 +159,8 @@ def _exchanges(calls: ProgramCalls) -> Bools:
     many, different = (np.bincount(every.run[at], minlength=every.length.size) for at in (sent, sent[first]))
     own_s = np.bincount(every.run, weights=calls.own_s[every.rows], minlength=every.length.size)
     fits = (many > 0) & (different >= 0.9 * many) & (times(calls, every)[1] <= own_s)
-    found[every.only(fits).rows] = True
-    return found
+    is_exchange[every.only(fits).rows] = True
+    return is_exchange
 
 
 def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> tuple[Ints, Floats, Floats, Floats]:
@@ -459,11 +459,11 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
     pair = (calls.thread[1:] == calls.thread[:-1]) & (calls.communicator[1:] == calls.communicator[:-1])
     pair &= (calls.root[1:] == calls.root[:-1]) & (calls.root[1:] != NONE)
     pair &= calls.gap_s[1:] <= np.maximum(calls.end_s - calls.start_s, 2 * PYTHON_STEP_S)[:-1]
-    for one in TWO:
-        other, both = "MPI_Bcast", f"MPI_All{one[4:].lower()}"
-        times_bytes = size[:-1] if one == "MPI_Gather" else 1
-        fits = pair & calls.named(one)[:-1] & calls.named(other)[1:]
-        fits &= (calls.bytes[1:] == calls.bytes[:-1] * times_bytes) | (one == "MPI_Gatherv")
+    for reduction in TWO:
+        other, both = "MPI_Bcast", f"MPI_All{reduction[4:].lower()}"
+        times_bytes = size[:-1] if reduction == "MPI_Gather" else 1
+        fits = pair & calls.named(reduction)[:-1] & calls.named(other)[1:]
+        fits &= (calls.bytes[1:] == calls.bytes[:-1] * times_bytes) | (reduction == "MPI_Gatherv")
         first = np.flatnonzero(fits)
         for place, mine in calls.by_site(first):
             if mine.size < 10:
@@ -476,7 +476,7 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 name=f"{both} in two steps",
                 sites=(place, *(site for site in most(calls.site[mine + 1], own_s[mine.size :]) if site != place)),
                 count=total,
-                text=f"{total:,} times {one} in {{place}} then {other} of the same {length} from that root",
+                text=f"{total:,} times {reduction} in {{place}} then {other} of the same {length} from that root",
                 change=f"call {both} instead of both (if the root does not change the result in between)",
                 basis=f"half of both calls' own time: {both} needs about as many steps as one of them; low: a quarter",
                 rows=rows,

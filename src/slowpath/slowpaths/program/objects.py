@@ -80,6 +80,6 @@ def _elapsed(calls: ProgramCalls, rows: Ints, run: Ints, made: Ints) -> tuple[fl
 def _made(site: Ints, run: Ints) -> Ints:
     """How many calls of the function each run is: as many as it has MPI calls from the rarest of its places."""
     group, first = grouped(run, site)
-    found = np.full(int(run.max(initial=-1)) + 1, run.size, dtype=np.int64)
-    np.minimum.at(found, run[first], np.bincount(group, minlength=first.size))
-    return found
+    first_run = np.full(int(run.max(initial=-1)) + 1, run.size, dtype=np.int64)
+    np.minimum.at(first_run, run[first], np.bincount(group, minlength=first.size))
+    return first_run

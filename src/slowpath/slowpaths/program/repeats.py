@@ -51,8 +51,8 @@ class Runs:
     @property
     def gone(self) -> Floats:
         """Share of each call that goes where a run becomes one."""
-        found: Floats = 1.0 - 1.0 / self.length[self.run]
-        return found
+        gone: Floats = 1.0 - 1.0 / self.length[self.run]
+        return gone
 
 
 def gaps(calls: ProgramCalls) -> Floats:
@@ -85,8 +85,8 @@ def _stretches(calls: ProgramCalls, rows: Ints) -> Ints:
     before_s = np.where(np.append(False, rows[1:] == rows[:-1]), 0.0, gap_s[rows])
     each_s = calls.own_s[rows] / np.bincount(rows)[rows]  # of a call that starts several
     usual_s = LEAST_PAUSE * float(np.median(before_s)), MOST_COMPUTING * float(np.median(each_s))
-    found: Ints = np.cumsum(gap_s > max(*usual_s, NO_PAUSE_S), dtype=np.int64)
-    return found
+    stretch: Ints = np.cumsum(gap_s > max(*usual_s, NO_PAUSE_S), dtype=np.int64)
+    return stretch
 
 
 def blocks(calls: ProgramCalls, *, to_each: bool = True) -> Runs:
@@ -97,7 +97,7 @@ def blocks(calls: ProgramCalls, *, to_each: bool = True) -> Runs:
     target = calls.root if calls.target is None or not to_each else calls.target
     part = _stretches(calls, np.arange(len(calls))) if len(calls) else calls.thread
     key, _ = grouped(calls.thread, part, calls.site, calls.call, target, calls.communicator)
-    found = np.full(len(calls), -1, dtype=np.int64)
+    block = np.full(len(calls), -1, dtype=np.int64)
     lengths: list[int] = []
     periods: list[int] = []
     for period in range(1, MOST_PERIOD + 1):
@@ -106,12 +106,12 @@ def blocks(calls: ProgramCalls, *, to_each: bool = True) -> Runs:
         first, last = np.flatnonzero(edge == 1) - period, np.flatnonzero(edge == -1)
         long = last - first >= LEAST_RUN * period
         for low, high in zip(first[long].tolist(), last[long].tolist(), strict=True):
-            if (found[low:high] == -1).all():
-                found[low:high] = len(lengths)
+            if (block[low:high] == -1).all():
+                block[low:high] = len(lengths)
                 lengths.append((high - low) // period)
                 periods.append(period)
-    rows = np.flatnonzero(found >= 0)
-    return Runs(rows, found[rows], np.array(lengths, dtype=np.int64), np.array(periods, dtype=np.int64))
+    rows = np.flatnonzero(block >= 0)
+    return Runs(rows, block[rows], np.array(lengths, dtype=np.int64), np.array(periods, dtype=np.int64))
 
 
 def dense(calls: ProgramCalls, runs: Runs) -> Runs:

@@ -77,8 +77,8 @@ def smallest_decidable(sd: float, blocks: int, level: float, least: float) -> fl
     half = half_width(blocks, math.sqrt(2.0) * sd, max(level, 0.95))
     if not math.isfinite(half):
         return None
-    z, one = NormalDist().inv_cdf(_POWER), sd / math.sqrt(blocks)
-    by_control, by_least = half + z * math.sqrt(1.5 + 2.0) * one, math.log1p(least) + z * math.sqrt(1.5) * one
+    z, error = NormalDist().inv_cdf(_POWER), sd / math.sqrt(blocks)
+    by_control, by_least = half + z * math.sqrt(1.5 + 2.0) * error, math.log1p(least) + z * math.sqrt(1.5) * error
     return math.expm1(min(50.0, max(by_control, by_least)))
 
 
@@ -96,12 +96,12 @@ class RunVerdict:
 
 def whole_blocks(runs: Sequence[ProofRun], phase: str) -> list[Block]:
     """Wall times of the blocks of which each side ran and counts, in order."""
-    found: dict[int, Block] = defaultdict(dict)
+    blocks: dict[int, Block] = defaultdict(dict)
     for run in runs:
         if run.phase == phase and run.failed is None:
-            found[run.block][run.side] = run.wall_s
+            blocks[run.block][run.side] = run.wall_s
     wanted = set(SIDES["pilot" if phase == "pilot" else "proof"])
-    return [found[number] for number in sorted(found) if set(found[number]) == wanted]
+    return [blocks[number] for number in sorted(blocks) if set(blocks[number]) == wanted]
 
 
 def control_pairs(runs: Sequence[ProofRun]) -> list[tuple[float, float]]:
@@ -127,27 +127,27 @@ def control_of(runs: Sequence[ProofRun]) -> ProofEffect | None:
 def _effect(logs: Sequence[float], level: float) -> ProofEffect | None:
     if not logs:
         return None
-    found = interval(logs, level)
-    ends = None if found is None else (math.exp(found.low), math.exp(found.high))
+    bounds = interval(logs, level)
+    ends = None if bounds is None else (math.exp(bounds.low), math.exp(bounds.high))
     return ProofEffect(ratio=math.exp(statistics.fmean(logs)), interval=ends, blocks=len(logs))
 
 
 def concluded(proof: Proof) -> Proof:
     """The proof with effect, control and verdict of its runs."""
     effect, control = effect_of(proof.runs, proof.level), control_of(proof.runs)
-    found = _judged(proof, effect, control)
+    judged = _judged(proof, effect, control)
     usual = [run.wall_s for run in proof.runs if run.side != "remedy" and run.failed is None]
     run_s = statistics.median(usual) if usual else None
     saved = saved_interval = None
-    if found.verdict == "proven" and effect is not None and effect.interval is not None and run_s is not None:
+    if judged.verdict == "proven" and effect is not None and effect.interval is not None and run_s is not None:
         low, high = effect.interval
         saved, saved_interval = run_s * (1 - effect.ratio), (run_s * (1 - high), run_s * (1 - low))
     return msgspec.structs.replace(
         proof,
         effect=effect,
         control=control,
-        verdict=found.verdict,
-        reason=found.reason,
+        verdict=judged.verdict,
+        reason=judged.reason,
         run_s=run_s,
         spent_s=math.fsum(run.wall_s for run in proof.runs),
         saved_s=saved,

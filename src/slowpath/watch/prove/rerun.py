@@ -40,13 +40,13 @@ class Compared:
 
     def patterns(self) -> list[re.Pattern[bytes]]:
         """Raises: UsageError: not a regular expression."""
-        found = []
+        patterns = []
         for words in self.ignored:
             try:
-                found.append(re.compile(words.encode()))
+                patterns.append(re.compile(words.encode()))
             except re.error as error:
                 raise UsageError(f"--ignore '{words}': is no regular expression: {error}") from error
-        return found
+        return patterns
 
 
 @dataclass(frozen=True)

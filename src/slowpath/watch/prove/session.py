@@ -154,9 +154,11 @@ class ProofSession:
         least = smallest_decidable(sd, blocks, self._proof.level, self._proof.minimum_effect)
         if not any(run.phase == "proof" for run in self._proof.runs):  # a proof that goes on has stated it
             self._proof = msgspec.structs.replace(self._proof, smallest_decidable=least)
-        what = "none can be decided" if least is None else f"one of {least:.1%} or more can be decided"
+        decidable = "none can be decided" if least is None else f"one of {least:.1%} or more can be decided"
         left = duration(max(0.0, budget.left_s))
-        self._tell(f"unchanged: {run_s:.3g} s a run, spread {sd:.1%}; {left} allow {blocks} blocks of 3 runs: {what}")
+        self._tell(
+            f"unchanged: {run_s:.3g} s a run, spread {sd:.1%}; {left} allow {blocks} blocks of 3 runs: {decidable}"
+        )
 
     def _block(self, phase: Phase, block: int) -> None:
         for side in order(self._proof.seed, phase, block):
@@ -202,14 +204,13 @@ class ProofSession:
         return question.command, {**base, **(placebo(candidate.variables) if side == "control" else {})}
 
     def _look_for_signs(self) -> None:
-        """What the runs show of whether the remedy acts."""
-        kind, found = self._question.candidate.witness, None
+        kind, sign = self._question.candidate.witness, None
         if kind == "faults" and self._question.is_local:
-            found = by_faults(self._proof.runs)
+            sign = by_faults(self._proof.runs)
         elif kind == "pad report":
-            found = of_pad_report(self._folder / PAD_REPORT)
-        if found is not None:
-            self._proof = msgspec.structs.replace(self._proof, witness=found)
+            sign = of_pad_report(self._folder / PAD_REPORT)
+        if sign is not None:
+            self._proof = msgspec.structs.replace(self._proof, witness=sign)
 
     def _show(self, blocks: int, budget: Budget) -> None:
         effect = self._proof.effect
@@ -323,8 +324,8 @@ def mpi_of(info: WatchInfo, results: WatchResults | None, environ: Mapping[str, 
     """By what the program said when it was watched, else by its launcher."""
     launcher = launcher_of(info.command, environ) if info.command else ""
     said = named_in(results.program.library) if results is not None else None
-    found = shutil.which(info.command[0], path=environ.get("PATH")) if launcher else None
-    mpi = inspect(Path(found), "option", environ) if found else None
+    launcher_path = shutil.which(info.command[0], path=environ.get("PATH")) if launcher else None
+    mpi = inspect(Path(launcher_path), "option", environ) if launcher_path else None
     path = None
     if mpi is not None:
         folders = (mpi.prefix / "lib", mpi.prefix / "lib64")
@@ -357,8 +358,8 @@ def of_system(path: Path) -> Path | None:
 
 def findings_of(results: WatchResults | None) -> list[WatchFinding]:
     """The most that could be saved first."""
-    found = list(results.findings) if results is not None else []
-    return sorted(found, key=lambda finding: -(finding.saved_s if finding.saved_s is not None else finding.seconds))
+    findings = list(results.findings) if results is not None else []
+    return sorted(findings, key=lambda finding: -(finding.saved_s if finding.saved_s is not None else finding.seconds))
 
 
 def changed_since(info: WatchInfo, environ: Mapping[str, str]) -> list[str]:
@@ -409,12 +410,12 @@ def _prove(asked: ProofRequest, candidate: Candidate, questions: int, budget: Bu
     question = ProofQuestion(
         candidate, command, base, asked.started, level_of(questions), asked.minimum_effect, is_local
     )
-    found = None if asked.fresh else earlier_proof(proof_folders(asked.watch), question)
-    if found is None:
+    earlier = None if asked.fresh else earlier_proof(proof_folders(asked.watch), question)
+    if earlier is None:
         witness = before_runs(candidate, asked.mpi, command, base)
         folder, proof = new_proof_folder(asked.watch), new_proof(question, witness)
         tell(f"{candidate.key}: {candidate.text} ({folder.name})")
     else:
-        folder, proof = found
+        folder, proof = earlier
         tell(f"{candidate.key}: goes on in {folder.name}, with {len(proof.runs)} runs")
     return ProofSession(folder, question, proof, tell).go(budget)

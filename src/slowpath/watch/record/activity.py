@@ -42,7 +42,7 @@ def activity(record: RankRecord, clock: Ticks, start_s: Floats, end_s: Floats) -
     names = _named(record, samples[inside])
     by_name: dict[str, float] = {}
     for name in sorted(set(names)):
-        by_name[name] = float(weight_s[np.array([one == name for one in names])].sum())
+        by_name[name] = float(weight_s[np.array([state == name for state in names])].sum())
     running_s = by_name.pop("", 0.0)
     more = {name: _grown(samples[name], at_s, start_s, end_s) for name in _COUNTED}
     return Activity(
@@ -73,15 +73,15 @@ def _named(record: RankRecord, samples: NDArray[Any]) -> list[str]:
     machine = next(iter(record.text.get("machine", ())), "")
     known = SYSTEM_CALLS.get(machine, {})
     special = {IN_NO_CALL: "a page", RUNS: "", REFUSED: "not known"}
-    found = []
+    states = []
     for state, call in zip(samples["state"].tolist(), samples["system_call"].tolist(), strict=True):
         if state == _RUNNABLE:
-            found.append("")
+            states.append("")
         elif state == _STOPPED:
-            found.append("stopped")
+            states.append("stopped")
         else:
-            found.append(special.get(call) or known.get(call) or ("not known" if call < 0 else f"system call {call}"))
-    return found
+            states.append(special.get(call) or known.get(call) or ("not known" if call < 0 else f"system call {call}"))
+    return states
 
 
 def _grown(counted: NDArray[Any], at_s: Floats, start_s: Floats, end_s: Floats) -> float:

@@ -97,8 +97,8 @@ class Ticks:
     def seconds(self, ticks: NDArray[Any], since_s: float = 0.0) -> NDArray[np.float64]:
         """CLOCK_MONOTONIC - since_s, shape of `ticks`."""
         passed = (ticks.astype(np.int64) - np.int64(self.start_ticks)).astype(np.float64)
-        found: NDArray[np.float64] = passed * self.s_per_tick + (self.origin_s - since_s)
-        return found
+        seconds: NDArray[np.float64] = passed * self.s_per_tick + (self.origin_s - since_s)
+        return seconds
 
     def duration_s(self, ticks: float) -> float:
         """Length of a stretch."""
@@ -152,11 +152,11 @@ def boots(records: Sequence[RankRecord]) -> NDArray[np.int64]:
     for record in records:
         of_host = known[record.words("host")]
         offset_s = (int(record.header["start_realtime_ns"]) - int(record.header["start_monotonic_ns"])) * 1e-9
-        found = next((number for other_s, number in of_host.items() if abs(other_s - offset_s) < SAME_BOOT_S), None)
-        if found is None:
-            found = of_host[offset_s] = count
+        number = next((number for other_s, number in of_host.items() if abs(other_s - offset_s) < SAME_BOOT_S), None)
+        if number is None:
+            number = of_host[offset_s] = count
             count += 1
-        numbers.append(found)
+        numbers.append(number)
     return np.array(numbers, dtype=np.int64)
 
 
@@ -164,8 +164,8 @@ def windows_of(record: RankRecord, clock: Ticks, start_ticks: NDArray[Any]) -> N
     """Number of the window of each of these times."""
     ns = max(int(record.header["window_ns"]), 1)
     seconds = clock.seconds(start_ticks)
-    found: NDArray[np.int64] = np.floor(seconds * (1e9 / ns)).astype(np.int64)
-    return found
+    windows: NDArray[np.int64] = np.floor(seconds * (1e9 / ns)).astype(np.int64)
+    return windows
 
 
 def level_of(records: Sequence[RankRecord]) -> int:
@@ -177,13 +177,15 @@ def thinned(records: Sequence[RankRecord], level: int) -> list[RankRecord]:
     """Windows whose number is no multiple of 2^level go, of all ranks."""
     level = min(level, HIGHEST_LEVEL)
     clocks, _ = ticks_of(records)
-    found = []
+    kept_records = []
     for record, clock in zip(records, clocks, strict=True):
         kept = windows_of(record, clock, record.events["start_ticks"]) % (1 << level) == 0
         lanes = record.lanes.copy()
         lanes["level"] = np.maximum(lanes["level"], level)
-        found.append(replace(record, events=record.events[kept], event_lane=record.event_lane[kept], lanes=lanes))
-    return found
+        kept_records.append(
+            replace(record, events=record.events[kept], event_lane=record.event_lane[kept], lanes=lanes)
+        )
+    return kept_records
 
 
 MOST_RECORDS = 20_000  # files of a watch that are read
@@ -250,10 +252,10 @@ def read_job(folder: Path) -> WatchedJob:
 
 def _rank_variable(records: Sequence[RankRecord]) -> tuple[str, str | None] | None:
     """By RANK_VARIABLES: of a job script's own processes all have the same value."""
-    found = [resources_in(record) for record in records]
+    of_ranks = [resources_in(record) for record in records]
     for name in RANK_VARIABLES:
-        if len({one.launch[name] for one in found if name in one.launch}) > 1:
-            return name, next((one.started_by for one in found if name in one.launch), None)
+        if len({rank.launch[name] for rank in of_ranks if name in rank.launch}) > 1:
+            return name, next((rank.started_by for rank in of_ranks if name in rank.launch), None)
     return None
 
 
@@ -278,7 +280,6 @@ def alone_in(records: Sequence[RankRecord]) -> int:
 
 
 def _chosen(records: Sequence[RankRecord]) -> tuple[list[RankRecord], list[RankRecord]]:
-    """The world with the most calls' time, by rank; and what belongs to others."""
     worlds = list(_worlds(record for record in records if 0 <= record.rank < record.size))
     best = max(worlds, key=_seconds, default=[])
     ids = {id(record) for record in best}

@@ -91,9 +91,9 @@ class Watch:
         sent_s: the send was called.  posted_s: the receive was called.  arrived_s: the call in which it was complete
         returned; nan where that call was not kept.
         """
-        events, found = self.attributed.events, self.attributed.matched
-        sends, receives = found.sends.take(found.send), found.receives.take(found.receive)
-        made = np.zeros(found.send.size, MESSAGE)
+        events, pairs = self.attributed.events, self.attributed.matched
+        sends, receives = pairs.sends.take(pairs.send), pairs.receives.take(pairs.receive)
+        made = np.zeros(pairs.send.size, MESSAGE)
         made["source"], made["destination"] = events.rank[sends.reported], events.rank[receives.reported]
         made["tag"], made["bytes"] = events.tag[sends.reported], events.bytes[sends.reported]
         for name, times, rows in (

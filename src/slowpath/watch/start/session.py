@@ -65,7 +65,7 @@ class RecordHeader:
 
 def headers(folder: Path) -> list[RecordHeader]:
     """Of each record that has a whole header."""
-    found = []
+    records = []
     for path in record_files(folder):
         try:
             with path.open("rb") as file:
@@ -74,8 +74,8 @@ def headers(folder: Path) -> list[RecordHeader]:
             continue
         if len(content) == _HEADER_BYTES and content.startswith(MAGIC):
             state, _, rank, size, _ = _STATE.unpack_from(content, _STATE_AT)
-            found.append(RecordHeader(path, state, rank, size))
-    return found
+            records.append(RecordHeader(path, state, rank, size))
+    return records
 
 
 def starts_that_failed(folder: Path) -> tuple[int, int]:
@@ -88,10 +88,10 @@ def starts_that_failed(folder: Path) -> tuple[int, int]:
     return len(notes), sum(path.stat().st_size > 0 for path in notes)
 
 
-def missing_ranks(found: list[RecordHeader]) -> str | None:
+def missing_ranks(headers: list[RecordHeader]) -> str | None:
     """One line where there are fewer records than ranks; None: all are there, or their number is not known."""
-    size = max((header.size for header in found), default=-1)
-    there = {header.rank for header in found if header.size == size and header.rank >= 0}
+    size = max((header.size for header in headers), default=-1)
+    there = {header.rank for header in headers if header.size == size and header.rank >= 0}
     missing = (rank for rank in range(size) if rank not in there) if there else iter(())
     absent = list(itertools.islice(missing, 6))
     if not absent:
@@ -103,13 +103,13 @@ def missing_ranks(found: list[RecordHeader]) -> str | None:
     )
 
 
-def without_room(found: list[RecordHeader]) -> str | None:
+def without_room(headers: list[RecordHeader]) -> str | None:
     """One line where the disk was full; None: it was not."""
-    count = sum(header.state == NO_ROOM for header in found)
+    count = sum(header.state == NO_ROOM for header in headers)
     if not count:
         return None
     return (
-        f"{count} of {len(found)} records lack calls because the disk is full (a rank takes up to 8 MiB); free "
+        f"{count} of {len(headers)} records lack calls because the disk is full (a rank takes up to 8 MiB); free "
         "space or choose another folder with -o, and watch again"
     )
 
@@ -171,7 +171,7 @@ def why_no_record(
         why = _misfit(programs, launcher) or "the program's own messages tell why"
         return f"MPI_Init {how} {count} process{'es' * (count > 1)}; {why}"
     wanted = program_header(library)
-    elf = [(path, found) for path in programs if (found := program_header(path)) is not None]
+    elf = [(path, header) for path in programs if (header := program_header(path)) is not None]
     for path, program in elf:
         if reason := _refuses(path, program, wanted):
             return reason
@@ -190,9 +190,9 @@ def why_no_record(
             f"{who} ended with exit code {exit_code}, and no process called MPI_Init with the library preloaded; "
             f"see its own messages{hint}"
         )
-    what = f"{named[-1]} never called MPI_Init" if named else "the command started no program that called MPI_Init"
+    cause = f"{named[-1]} never called MPI_Init" if named else "the command started no program that called MPI_Init"
     return (
-        f"{what}, or its launcher does not pass LD_PRELOAD and SLOWPATH_WATCH to ranks: set them in the job script "
+        f"{cause}, or its launcher does not pass LD_PRELOAD and SLOWPATH_WATCH to ranks: set them in the job script "
         "(slowpath watch --print-environment prints them), then run: slowpath watch --from FOLDER"
     )
 
@@ -202,8 +202,8 @@ def _misfit(programs: Sequence[Path], launcher: WatchLauncher | None) -> str | N
     if launcher is None or launcher.library is None:
         return None
     for path in programs:
-        found = dynamic(path)
-        for name in found.needed if found is not None else ():
+        elf = dynamic(path)
+        for name in elf.needed if elf is not None else ():
             abi = abi_of_soname(name)
             if abi is not None and abi.startswith("openmpi") != (launcher.library == "openmpi"):
                 library = library_named(launcher.library)
@@ -240,12 +240,12 @@ def _may_call_mpi(path: Path) -> bool:
     """Whether it links MPI, or libraries that may, or opens them at run time."""
     if path.name.startswith(_INTERPRETERS):
         return True
-    found = dynamic(path)
-    if found is None:
+    elf = dynamic(path)
+    if elf is None:
         return True
     own = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "libstdc++.", "ld-linux", "libgomp.")
-    others = [name for name in found.needed if not name.startswith(own)]
-    return bool(others) or "libdl.so.2" in found.needed
+    others = [name for name in elf.needed if not name.startswith(own)]
+    return bool(others) or "libdl.so.2" in elf.needed
 
 
 DEFAULT_PARENT = Path("slowpath-watches")
@@ -276,13 +276,13 @@ def prepare(
     """
     if command:
         require_program(command, environ)
-    found = find_library(environ, tell, library)
+    preload = find_library(environ, tell, library)
     folder = (out if out is not None else _default_folder(command, environ, now)).absolute()
     require_utf8(folder)
     launcher = launcher_in(command, environ)
     first = launcher.name if launcher is not None and is_launcher(command[0]) else ""
-    ready = watched(command, first, found, folder, environ)
-    return PreparedWatch(tuple(command), found, folder, ready, launcher)
+    ready = watched(command, first, preload, folder, environ)
+    return PreparedWatch(tuple(command), preload, folder, ready, launcher)
 
 
 def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInfo:
@@ -352,20 +352,20 @@ class Unrecorded(EnvironmentFailure):
 
 def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]:
     """Whether any rank left a record, and lines on what is missing.  Raises: RecordError."""
-    info, found = read_watch(folder), headers(folder)
-    if not found:
+    info, records = read_watch(folder), headers(folder)
+    if not records:
         programs = programs_in(info.command, environ)
         failed = starts_that_failed(folder)
         reason = why_no_record(programs, Path(info.library), _room(folder), failed, info.exit_code, info.launcher)
         return False, [_with_place(f"no rank left a record: {reason}", info, failed[0])]
-    return True, [line for line in (missing_ranks(found), without_room(found)) if line]
+    return True, [line for line in (missing_ranks(records), without_room(records)) if line]
 
 
 def _with_place(line: str, info: WatchInfo, processes: int) -> str:
     """The line behind what is wrong with where it was started; the library is the launcher's."""
     library = info.launcher.library if info.launcher is not None else None
     wrong = started_in(info, processes, library)
-    return " ".join([*(f"{one.sentence} {one.action}" for one in wrong), line])
+    return " ".join([*(f"{fault.sentence} {fault.action}" for fault in wrong), line])
 
 
 def _stdin_file() -> str | None:
