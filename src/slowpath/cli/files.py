@@ -35,7 +35,7 @@ def report_command(run: Path, format: str, panel: bool) -> int:
     from slowpath.cli.options import exit_code_of, show
     from slowpath.core.errors import UsageError
     from slowpath.core.files import is_diagnosis
-    from slowpath.report.text import render_panel
+    from slowpath.report.terminal import render_panel
     from slowpath.report.write import rebuild
     from slowpath.run.ownership import measured_by
     from slowpath.watch.folder import is_watch

@@ -207,7 +207,7 @@ def show(run: Path, results: Results, format_name: str, full: bool = False) -> N
     Args: full: all of the text in place of the verdict.
     """
     if format_name == "text":
-        from slowpath.report.text import render_brief, render_text
+        from slowpath.report.terminal import render_brief, render_text
 
         click.echo((render_text if full else render_brief)(results).rstrip("\n"))
     else:

@@ -52,7 +52,7 @@ from slowpath.report.format import plural
 from slowpath.report.page import render as render_page
 from slowpath.report.panel import panel_lines, panel_section
 from slowpath.report.run_page import command_line, counted, environment_section, place
-from slowpath.report.text import block, wrapped
+from slowpath.report.terminal import block, wrapped
 from slowpath.report.write import rebuild as rebuild_run
 
 # Words that log, text and page of a diagnosis share.

@@ -30,10 +30,10 @@ from slowpath.diagnose.ranks import PAIR, crowded_lines, survey_s
 from slowpath.diagnose.state import EVERYTHING, Asked, BudgetClock, MeasuredStep, Proposal, State, asked_for, survey_of
 from slowpath.diagnose.steps import alternatives
 from slowpath.diagnose.steps.alternatives import screened
+from slowpath.diagnose.steps.deviations import of_panel
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import advance, kind_of, proposals
 from slowpath.diagnose.steps.order import conclude as conclude_steps
-from slowpath.diagnose.steps.outside import of_panel
 from slowpath.diagnose.steps.settings import (
     WHY,
     path_campaign,

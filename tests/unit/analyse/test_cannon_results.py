@@ -43,7 +43,7 @@ from slowpath.record.events import Intervals, Rank, Repetitions
 from slowpath.report.cannon import scaling_answer, scaling_figures
 from slowpath.report.figure import Plot, Quantity
 from slowpath.report.run_page import render_html
-from slowpath.report.text import render_text
+from slowpath.report.terminal import render_text
 from support.cannon import a_best, a_point, a_value
 from support.results import as_json
 

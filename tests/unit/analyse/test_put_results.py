@@ -15,7 +15,7 @@ from slowpath.core.files import data_folder
 from slowpath.core.results import Results
 from slowpath.core.study_results import PutResults, PutRow
 from slowpath.report.run_page import render_html
-from slowpath.report.text import render_text
+from slowpath.report.terminal import render_text
 from support import report_studies
 from support.results import as_json
 

@@ -20,7 +20,7 @@ from slowpath.core.plan import Cell, Contrast, Environment, Launch, Placement, P
 from slowpath.record.blocks import Block
 from slowpath.record.folder import RunInfo, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.report.text import render_text
+from slowpath.report.terminal import render_text
 from slowpath.watch.analysis import read_watched
 from slowpath.watch.conclude import concluded
 from support.watched_program import kept_ping_pong

@@ -12,7 +12,7 @@ from slowpath.analyse.reference import HealthyRuns, defaults_of, healthy_run, jo
 from slowpath.core.cell_results import CellResult, SampleNumbers
 from slowpath.core.results import Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
-from slowpath.diagnose.steps.outside import of_panel, outside, propose_outside
+from slowpath.diagnose.steps.deviations import of_panel, outside, propose_outside
 from slowpath.diagnose.tasks import OutsideTask, SurveyTask
 
 LENGTHS = [8 << n for n in range(18)]

@@ -14,7 +14,7 @@ from slowpath.experiments.cannon.entry import with_hidden
 from slowpath.report.cannon import cannon_section, curve_figures
 from slowpath.report.figure import Facts, Plot, Rows, Table, Text
 from slowpath.report.run_page import render_html
-from slowpath.report.text import render_text
+from slowpath.report.terminal import render_text
 from support import report_studies
 from support.blocks import every, titled
 from support.change import change

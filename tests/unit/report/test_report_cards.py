@@ -17,7 +17,7 @@ from slowpath.report.run_page import (
     render_html,
     shown_cells,
 )
-from slowpath.report.text import render_text
+from slowpath.report.terminal import render_text
 from support.blocks import every
 from support.change import change
 from support.results import a_finding

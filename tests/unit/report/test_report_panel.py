@@ -10,7 +10,7 @@ from slowpath.core.results import Results
 from slowpath.report.figure import Fold, Rows
 from slowpath.report.panel import MOST_ROWS, WIDTH, panel_lines, panel_section
 from slowpath.report.run_page import render_html
-from slowpath.report.text import render_panel
+from slowpath.report.terminal import render_panel
 
 ROW = PanelRow(
     name="MPI_Send, short", cells=32, outside=0, ratio=1.01, worst_ratio=1.2, low_ratio=0.9, high_ratio=1.1,

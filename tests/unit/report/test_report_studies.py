@@ -24,7 +24,7 @@ from slowpath.report.first_use import first_use_lines, first_use_section
 from slowpath.report.put import NOT_MEASURED, STUDY, DesignRow, StudyRow, put_section, rows_of, study_rows
 from slowpath.report.run_page import missing_note, render_html, skipped_groups
 from slowpath.report.studies import VIEWS, answers_of, views_of
-from slowpath.report.text import render_brief, render_text
+from slowpath.report.terminal import render_brief, render_text
 from slowpath.report.trace import KINDS
 from slowpath.report.write import write_all
 from support.blocks import every, titled
@@ -68,7 +68,7 @@ def test_a_long_table_stands_behind_full_where_a_study_answers(
 ) -> None:
     unasked = replace(cannon, verdict=replace(cannon.verdict, state="nothing asked"))
     assert "speed-up over sendrecv_replace" in render_brief(unasked)
-    monkeypatch.setattr("slowpath.report.text.SCREEN", 5)
+    monkeypatch.setattr("slowpath.report.terminal.SCREEN", 5)
     shown = render_brief(unasked)
     assert "The tables: --full." in shown
     assert len(shown.splitlines()) <= 12

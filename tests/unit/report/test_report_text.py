@@ -27,7 +27,7 @@ from slowpath.report.cells import libraries_answer
 from slowpath.report.csv import cells_csv, contrasts_csv
 from slowpath.report.osu import as_text, cell_lines, missing_kinds, missing_words, tables_of
 from slowpath.report.run_page import render_html, summary
-from slowpath.report.text import render_brief, render_text
+from slowpath.report.terminal import render_brief, render_text
 from slowpath.report.write import write_all
 from support.results import a_cell, a_metric, a_run, an_estimate, an_mpi, results
 from support.results import results as a_document

@@ -11,7 +11,7 @@ from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
 from slowpath.core.results import Results
 from slowpath.report.cards import counted
 from slowpath.report.run_page import render_html
-from slowpath.report.text import render_text
+from slowpath.report.terminal import render_text
 from support.change import change
 from support.results import a_cell, a_finding, a_witness
 from support.results import witnessed as of_phase

@@ -10,7 +10,7 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.record.imports.choose import import_files
 from slowpath.report.run_page import render_html
-from slowpath.report.text import render_text
+from slowpath.report.terminal import render_text
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -16,8 +16,8 @@ from slowpath.diagnose.own_settings import first_by_cost
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps import alternatives, trial
 from slowpath.diagnose.steps.alternatives import ALTERNATIVES
+from slowpath.diagnose.steps.deviations import OUTSIDE, outside, propose_outside
 from slowpath.diagnose.steps.kind import WITNESS, StepConclusion, StepHistory, StepKind, propose_witness
-from slowpath.diagnose.steps.outside import OUTSIDE, outside, propose_outside
 from slowpath.diagnose.steps.settings import PATH, SETTINGS, STATE, propose_own_state, propose_path, propose_settings
 from slowpath.diagnose.steps.survey import SURVEY, propose_survey
 from slowpath.diagnose.steps.trial import TRIAL

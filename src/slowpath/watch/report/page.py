@@ -42,7 +42,7 @@ from slowpath.watch.accounts import WAITS, waiting_s
 from slowpath.watch.findings import place_words
 from slowpath.watch.prices import length_words
 from slowpath.watch.proof import Proof, proof_lines
-from slowpath.watch.report import words
+from slowpath.watch.report import quantities as words
 from slowpath.watch.results import (
     AccountName,
     CallSite,
