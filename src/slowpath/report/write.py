@@ -12,7 +12,7 @@ from slowpath.analyse.build import build_results
 from slowpath.core import guard
 from slowpath.core.files import write_atomically
 from slowpath.core.results import Results
-from slowpath.report import csv, text
+from slowpath.report import csv, terminal
 from slowpath.report.run_page import render_html
 from slowpath.report.studies import views_of
 
@@ -29,7 +29,7 @@ def write_all(folder: Path, results: Results) -> list[Path]:
         guard.text(json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)) + "\n",
         csv.cells_csv(results),
         csv.contrasts_csv(results),
-        text.render_text(results),
+        terminal.render_text(results),
         render_html(results),
     )
     named = dict(zip(FILES, contents, strict=True))
