@@ -108,10 +108,11 @@ def estimate(plan: Plan, nodes: int = 1, launch_s: float | None = None, pace: Pa
 
 
 class TimeLeft:
-    """Time left, from the launches measured so far; kinds not yet measured are scaled like those."""
+    """Time left, from the launches measured so far; kinds not yet measured are estimated by the pace of those."""
 
     def __init__(self, plan: Plan, nodes: int = 1) -> None:
-        self._estimate = launch_seconds(plan, nodes)
+        parts_s = launch_parts_s(plan, nodes)
+        self._parts_s = {kind: (start_s, sum(cells_s)) for kind, (start_s, cells_s) in parts_s.items()}
         self._shares = shares_of_time(plan)
         self._left = {launch.launch: kind_of(launch) for launch in plan.launches}
         self._measured: dict[Kind, list[float]] = {}
@@ -145,10 +146,10 @@ class TimeLeft:
     def _expected_s(self, kind: Kind) -> float:
         if kind in self._measured:
             return sum(self._measured[kind]) / len(self._measured[kind])
-        known = {k: times for k, times in self._measured.items() if k in self._estimate}
-        expected = sum(self._estimate[k] * len(times) for k, times in known.items())
-        scale = sum(map(sum, known.values())) / expected if expected > 0 else 1.0
-        return self._estimate[kind] * scale
+        start_s, cells_s = self._parts_s[kind]
+        known = {k: times for k, times in self._measured.items() if k in self._parts_s}
+        pace = pace_of([LaunchTime(*self._parts_s[k], median(times)) for k, times in known.items()])
+        return start_s * pace.start_ratio + cells_s * pace.cells_ratio
 
 
 def fitting_rounds(plan: Plan, budget_s: float, nodes: int = 1, pace: Pace = AS_ESTIMATED) -> tuple[int, str | None]:

@@ -15,7 +15,7 @@ from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Environm
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.plan import Placement, Plan
 from slowpath.plan.campaign import Nodes, decode, load, require_sound, resolve_placements, shipped
-from slowpath.plan.cost import TimeLeft, estimate, fitting_rounds, kind_of, launch_seconds, of_rounds
+from slowpath.plan.cost import TimeLeft, estimate, fitting_rounds, kind_of, launch_parts_s, launch_seconds, of_rounds
 from slowpath.plan.expand import MpiInUse, expand
 from slowpath.record.plan_files import engine_plan_text, read_plan, write_plan
 
@@ -329,6 +329,21 @@ def test_progress_learns_from_finished_launches(plan: Plan) -> None:
     progress.skipped(plan.launches[-1])
     assert progress.launches_left == 0
     assert progress.remaining_s() == 0
+
+
+def test_slow_starts_do_not_make_long_launches_seem_too_long(plan_of: Callable[..., Plan]) -> None:
+    """After two starts of 1.5 s instead of 0.3 s a launch of 10 s counted as 28 s, and 26 s of 30 s went unused."""
+    text = ""
+    for name, allocations in (("tiny", 2), ("small", 20), ("long", 2000)):
+        text += f'[[environment]]\nname = "{name}"\n[[cells]]\nname = "{name}"\nexperiment = "p2p"\n'
+        text += f'environment = "{name}"\n[cells.parameters]\nallocations = {allocations}\n'
+    plan = plan_of(text, rounds=1)
+    parts_s, left = launch_parts_s(plan), TimeLeft(plan)
+    real_s = {launch.environment: 1.5 + sum(parts_s[kind_of(launch)][1]) for launch in plan.launches}
+    for launch in plan.launches:
+        if launch.environment != "long":
+            left.finished(launch, real_s[launch.environment])
+    assert left.remaining_s() == pytest.approx(real_s["long"], rel=0.1)
 
 
 def test_a_plan_that_a_budget_leaves_undecided_says_so_before_it_starts(plan: Plan) -> None:
