@@ -17,9 +17,9 @@ CAP_SYS_ADMIN = 21  # its number in linux/capability.h
 
 @dataclass(frozen=True)
 class Need:
-    """what: where it comes from, for the reason of a skip.  is_met: whether it is here."""
+    """source: where it comes from, for the reason of a skip.  is_met: whether it is here."""
 
-    what: str
+    source: str
     is_met: Callable[[], bool]
 
 
@@ -60,5 +60,5 @@ def why_skipped(names: tuple[str, ...]) -> str | None:
     """Return what the first of these needs that is not met asks for, or None if all are met."""
     for name in names:
         if not NEEDS[name].is_met():
-            return f"needs {name}: {NEEDS[name].what}"
+            return f"needs {name}: {NEEDS[name].source}"
     return None

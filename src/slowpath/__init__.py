@@ -34,8 +34,8 @@ def open(path: str | PathLike[str]) -> Run | Watch:
 
     folder = Path(path)
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise RecordError(f"{folder}: {what}; name a run folder")
+        problem = "is not a folder" if folder.exists() else "does not exist"
+        raise RecordError(f"{folder}: {problem}; name a run folder")
     if is_watch(folder):
         return Watch(folder)
     if is_diagnosis(folder):

@@ -23,7 +23,7 @@ def test_a_need_that_is_not_met_is_named_with_what_supplies_it(monkeypatch: pyte
 def test_ci_installs_every_debian_package_that_a_need_names() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     installed = set(re.findall(r"for package in (.+); do", script)[0].split())
-    named = {name for need in NEEDS.values() if need.what.startswith("Debian: ") for name in need.what.split()[1:]}
+    named = {name for need in NEEDS.values() if need.source.startswith("Debian: ") for name in need.source.split()[1:]}
     assert named <= installed
 
 

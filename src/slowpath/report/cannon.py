@@ -474,7 +474,10 @@ def clock_lines(group: CannonGroup) -> list[str]:
     largest = max(computation.n for computation in group.computation)
     ordered = sorted((c for c in group.computation if c.n == largest), key=lambda c: c.spread_ratio)
     least, most = ordered[0], ordered[-1]
-    ends = [f"{fmt.percent(one.spread_ratio)} ({one.variant})" for one in ([least] if least is most else [least, most])]
+    ends = [
+        f"{fmt.percent(clock.spread_ratio)} ({clock.variant})"
+        for clock in ([least] if least is most else [least, most])
+    ]
     varies = f"Computation at n = {largest} varies by {' to '.join(ends)} between repetitions"
     return [f"  {varies}; {_clock_words([c for c in group.computation if c.n == largest])}."]
 

@@ -509,8 +509,8 @@ def cell_rows(results: Results, without: Collection[str] = ()) -> dict[str, list
     for cell in results.cells:
         if cell.experiment in without or cell.copy != 1:
             continue
-        if (found := _main_metric(cell)) is not None:
-            name, phase, estimate, unit = found
+        if (main := _main_metric(cell)) is not None:
+            name, phase, estimate, unit = main
             heading = f"{cell.group}: {fmt.metric_name(name)}{', first' if phase == 'first' else ''}"
             groups.setdefault(heading, []).append(_cell_row(cell, estimate, unit))
     return groups

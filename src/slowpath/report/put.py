@@ -95,7 +95,7 @@ def is_checked(parameters: Mapping[str, str]) -> bool:
 class DesignRow:
     """A design in the launches of one MPI. `mpi` is the MPI's short name, or "" in a run of a single unnamed MPI."""
 
-    found: PutRow
+    put: PutRow
     cell: CellResult
     kind: Kind
     words: str
@@ -212,9 +212,9 @@ def study_rows(results: Results) -> list[StudyRow]:
     four = [_four(variant, layers, first) for variant in STUDY]
     derived = _derived(results)
     four[1:1] = [row for row in derived if row.variant.startswith("complex") and row.mpi == first]
-    libraries = [_measured(row, row.found.design, row.name, None) for row in rows if row.kind == "library"]
+    libraries = [_measured(row, row.put.design, row.name, None) for row in rows if row.kind == "library"]
     libraries += [row for row in derived if row.variant.startswith("mpi")]
-    measured = {row.found.design for row in rows}
+    measured = {row.put.design for row in rows}
     return [*four, *libraries, *([] if _SHMEM in measured else _no_openshmem(results))]
 
 
@@ -224,7 +224,7 @@ def _four(variant: ReportedVariant, layers: Sequence[DesignRow], mpi: str) -> St
     def fits(row: DesignRow) -> tuple[bool, bool]:
         return is_called(row.cell.parameters), is_checked(row.cell.parameters) == variant.checked
 
-    mine = [row for row in layers if row.found.design == variant.layer]
+    mine = [row for row in layers if row.put.design == variant.layer]
     if not mine:
         return StudyRow(variant.variant, variant.design, variant.layer, mpi, None, None, None, variant, NOT_MEASURED)
     best = max(mine, key=fits)
@@ -244,7 +244,7 @@ def _derived(results: Results) -> list[StudyRow]:
             continue
         kind = "vector" if target in ("same", origin) else f"{origin} to {target}"
         for row in rows_of(condition, results):
-            design = row.found.design
+            design = row.put.design
             given = row.cell.parameters
             if design == "mpi" or (design == "complex" and is_called(given) and is_checked(given)):
                 words = row.name if design == "mpi" else "complex datatype"
@@ -484,7 +484,7 @@ def _dash(shown: str) -> str:
 
 
 def _row(row: DesignRow) -> tuple[str, ...]:
-    estimate, whole, of_empty = row.estimate, row.found.instructions_with_loop, row.found.of_empty
+    estimate, whole, of_empty = row.estimate, row.put.instructions_with_loop, row.put.of_empty
     return (
         row.name,
         f"{row.inside.median:g}" if row.inside else "-",
@@ -519,8 +519,8 @@ def put_section(results: Results) -> Section | None:
     tables = [(where(condition), rows_of(condition, results)) for condition in results.put.conditions]
     first = tables[0][1] if tables else []
     kinds = list(dict.fromkeys(row.estimate.interval_kind for row in first if row.estimate))
-    of_ratios = sorted({row.found.of_empty.interval_kind for row in first
-                        if row.found.of_empty and row.found.of_empty.interval})  # fmt: skip
+    of_ratios = sorted({row.put.of_empty.interval_kind for row in first
+                        if row.put.of_empty and row.put.of_empty.interval})  # fmt: skip
     blocks: list[Block] = [*_study_blocks(results)]
     if first:
         shown = [_numbers(row, len(kinds) > 1, len(of_ratios) > 1) for row in first]
@@ -572,13 +572,13 @@ def _study_blocks(results: Results) -> list[Block]:
 
 def _numbers(row: DesignRow, with_kind: bool, with_kind_of_ratio: bool) -> list[Shown]:
     launches = "" if row.kind == "library" or not row.mpi else f"in launches of {row.mpi}"
-    whole, share = row.found.instructions_with_loop, row.found.of_empty
+    whole, share = row.put.instructions_with_loop, row.put.of_empty
     counted = f"{fmt.MISSING} not reported" if whole is None else f"{whole:.1f}"
     rate = Shown(fmt.MISSING, "no empty call was measured")
     if share is not None:
         ratio = Quantity(share.ratio, "×", share.interval, share.interval_kind)
         rate = Shown(ratio.text, ratio.ends if ratio.ends and not with_kind_of_ratio else ratio.note)
-    elif row.found.design.startswith("empty_call"):
+    elif row.put.design.startswith("empty_call"):
         rate = Shown(fmt.MISSING, "it is the empty call")
     return [
         Shown(row.name, launches),
@@ -633,7 +633,7 @@ def _charts(
     counted = [row for row in rows if row.calls]
     if counted:
         values = [v for row in counted for v in (row.inside.median if row.inside else None,
-                                                 row.found.instructions_with_loop) if v]  # fmt: skip
+                                                 row.put.instructions_with_loop) if v]  # fmt: skip
         values += [float(known.instructions) for known in STUDY] if history else []
         low = min(values, default=1.0) / 1.8  # where bars begin, so that the shortest one is visible
         bars = [_bar_row(row, _count_marks(row, low, _style(row, mpis)), _count_words(row)) for row in counted]
@@ -670,7 +670,7 @@ def _bar_row(row: DesignRow, marks: Sequence[Mark], words: str) -> Row:
 
 def _count_marks(row: DesignRow, low: float, style: str) -> list[Mark]:
     """Return instructions inside the call, lighter those with the loop, and the range over calls."""
-    whole, distribution = row.found.instructions_with_loop, row.inside
+    whole, distribution = row.put.instructions_with_loop, row.inside
     marks = [Mark("bar", f"{style} faint", (low, whole))] if whole else []
     if distribution:
         marks.append(Mark("bar", style, (low, distribution.median)))
@@ -681,7 +681,7 @@ def _count_marks(row: DesignRow, low: float, style: str) -> list[Mark]:
 
 def _count_words(row: DesignRow) -> str:
     """Return the chart's text: instructions inside the call, and in total."""
-    known, distribution = row.found.instructions_with_loop, row.inside
+    known, distribution = row.put.instructions_with_loop, row.inside
     whole = "its loop was not counted" if known is None else f"{known:.1f} with its loop"
     if distribution is None:
         return f"all inlined; {whole}"

@@ -61,15 +61,15 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_newest_engine_that_starts_is_kept_with_the_librarys_folder(
     wheel: Path, mpi: Mpi, environ: dict[str, str]
 ) -> None:
-    told: list[str] = []
-    engine = engine_for(mpi, environ, told.append)
+    lines: list[str] = []
+    engine = engine_for(mpi, environ, lines.append)
     assert engine.program.parent.name.startswith("mpich-4-wheel-")
     read = dynamic(engine.program)
     assert read is not None
     assert read.runpath == (str(engine.program.parent), str(mpi.prefix / "lib"))
     assert subprocess.run([str(engine.program)], env=environ, check=False).returncode == 0
     assert kept_engine(mpi, environ) == engine
-    assert told == []
+    assert lines == []
 
 
 def test_a_library_that_lacks_a_function_gets_no_engine_and_the_functions_name(
@@ -77,9 +77,9 @@ def test_a_library_that_lacks_a_function_gets_no_engine_and_the_functions_name(
 ) -> None:
     for path in (wheel / "mpich-4").iterdir():
         path.unlink()
-    told: list[str] = []
-    assert engine_of_wheel(mpi, environ, told.append) is None
-    assert "MPI_Session_init" in told[0]
+    lines: list[str] = []
+    assert engine_of_wheel(mpi, environ, lines.append) is None
+    assert "MPI_Session_init" in lines[0]
 
 
 def test_debians_mpich_has_the_library_by_another_name(wheel: Path, mpi: Mpi, environ: dict[str, str]) -> None:

@@ -227,7 +227,7 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
         clearest = max(inside, key=lambda time: time.ratio)
         length = clearest.item.length
         lengths = [length + _STEP] if length % GRANULES[0] == 0 else []  # of no granule
-        lengths = [near for near in lengths if all(one.item.length != near for one in telling)]
+        lengths = [near for near in lengths if all(time.item.length != near for time in telling)]
         for low, high in itertools.pairwise(telling):
             if (low in inside) != (high in inside) and high.item.length > _CLOSE * low.item.length:
                 lengths += _spread(low.item.length, high.item.length)

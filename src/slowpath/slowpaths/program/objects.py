@@ -20,7 +20,7 @@ MOST_USUAL = 3.0  # times the median of the runs: longer is a rank without a cor
 def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each function of a binding: rows of its calls with nothing but pickling and a loop's step between."""
     for name in sorted(name for name in {*calls.within} if name.endswith(_COLLECTIVES)):
-        within = np.array([one == name for one in (*calls.within, "")], dtype=bool)
+        within = np.array([caller == name for caller in (*calls.within, "")], dtype=bool)
         here = within[calls.site] & (calls.bytes <= SHORT_BYTES)  # a site that is not known is NONE, the last
         goes_on = np.zeros(len(calls), dtype=bool)
         goes_on[1:] = here[1:] & here[:-1] & (calls.gap_s[1:] <= MOST_PICKLING_S)
