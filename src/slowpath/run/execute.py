@@ -495,8 +495,9 @@ class Execution:
         if spent_s < self._limits.budget_s and spent_s + expected_s <= self._limits.budget_s:
             return False
         if self._limits.whole_rounds:
-            self._rounds = self._round
-        left = sum(launch.round <= self._rounds for launch in self._schedule.launches_left())
+            done = [launch.round for launch in self._plan.launches if launch.launch not in self._todo]
+            self._rounds = max(done, default=1)
+        left = len(self._schedule.launches_left())
         self._notes.append(f"the budget of {self._limits.budget_s:g} s ended the run with {left} launches not started")
         self._progress.note(self._notes[-1])
         return True

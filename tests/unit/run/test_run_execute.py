@@ -228,6 +228,8 @@ def test_a_budget_takes_as_many_rounds_as_really_fit(
     assert max(info.round for info in infos) == result.rounds
     assert f"{result.rounds} of 500 rounds fit in 1.5 s" in result.notes[0]
     assert sum(info.wall_s or 0 for info in infos) < 1.5
+    slow, _ = execute(run_folder, make_plan(["slow"], rounds=50), fake_commands, replace(limits, budget_s=0.3))
+    assert (slow.status, slow.rounds) == ("partial", 1)  # the second round has no launch, and is none
     unhurried = replace(limits, budget_s=60.0)
     again = Execution(run_folder, make_plan(["ok"], rounds=3), fake_commands, unhurried, Quiet(io.StringIO())).execute()
     assert (again.status, again.rounds, again.notes) == ("complete", 3, ())
