@@ -56,20 +56,20 @@ def grid_of(ranks: int, shape: str) -> RankGrid:
 
 
 # The BLAS, and the plain loop under each set of compiler options.
-FLOPS_PER_S = {"blas": 45e9, "loop_O0": 0.4e9, "loop_O2": 1.5e9, "loop_O3": 2e9, "loop_native": 3e9}
+FLOPS_PER_S = {"blas": 60e9, "loop_O0": 0.4e9, "loop_O2": 1.5e9, "loop_O3": 2e9, "loop_native": 3e9}
 
 
 @dataclass(frozen=True)
 class CannonCost:
     """Assumed speeds of a slow machine, as in `P2pCost`."""
 
-    cell_s: float = 0.03  # windows, requests, the record
+    cell_s: float = 0.01  # windows, requests, the record
     flops_per_s: Mapping[str, float] = field(default_factory=lambda: dict(FLOPS_PER_S))  # of one core, by kernel
     element_s: float = 4e-9  # of an n x n matrix: inputs made, buffers poisoned
     moved_element_s: float = 30e-9  # through rank 0 or a file
     checked_element_s: float = 20e-9  # Freivalds' check of one repetition, inputs made anew
     repetition_s: float = 0.5e-3  # barriers, readings of the load
-    waited_ratio: float = 0.2  # of the time that a repetition may wait for quiet
+    waited_ratio: float = 0.05  # of the time that a repetition may wait for quiet
 
 
 def cannon_seconds(parameters: Parameters, ranks: int) -> float:
