@@ -137,8 +137,8 @@ def _to_one(
         count=total,
         text=f"{total:,} {kind} of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
         f"{mine.each:.0f} in a row to one rank without an answer in between{what.removeprefix(kind)}",
-        change=f"send them as one of {format_bytes(round(size * mine.each))}: collect them in one buffer, pass all "
-        "elements to one call, or describe their places by a datatype",
+        change=f"join them to one {kind[:-1]} of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
+        "pass all elements to one call, or describe their places by a datatype",
         basis="the calls' own time, less one call and 0.25 ns a byte for the longer one, and half of the time between "
         "those of a row, on the rank with most; low: none of it; high: all",
         rows=rows,
@@ -249,7 +249,7 @@ def _sections(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=total,
             text=f"{total:,} MPI_Bcast of {format_bytes(round(float(size)))} in {{place}}, {runs.each:.0f} in a row, "
             "each of memory allocated since the last one: in Fortran, a section with gaps is copied there and back",
-            change=f"call MPI_Bcast once for the whole contiguous array, {format_bytes(round(runs.each * size))}",
+            change="call MPI_Bcast once for the whole contiguous array",
             basis="the time outside MPI between these calls; low: half",
             sooner=rows[inside],
             sooner_s=gap_s[inside, None] * np.array([1.0, 0.5, 1.0]),

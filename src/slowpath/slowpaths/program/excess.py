@@ -169,8 +169,8 @@ def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
         words = (
             "receives search a long queue",
             f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, {search.past}",
-            "receive in the order of sending, post the receives before the messages arrive (MPI_Irecv), or let the "
-            "sender wait for the receiver at times",
+            "receive in the order of arrival (MPI_ANY_SOURCE where sources differ), post the receives before the "
+            "messages arrive (MPI_Irecv), or let the sender wait for the receiver at times",
             "these receives' time beyond that of receives that pass over few messages",
         )
         if search.posts:

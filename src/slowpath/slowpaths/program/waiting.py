@@ -455,7 +455,7 @@ _HELD = _Kind(
     "lock held while computing",
     "{count} {call} in {{place}} waited {median} each (median) for a lock that {who} held while computing, and gave "
     "back in {{other}}",
-    "compute outside the epoch: unlock when what the work needs is there, compute, and lock again to put the result",
+    "compute outside the epoch: unlock when what the work needs is there, compute, and lock again for the result",
     least_share=LEAST_PIPELINE,
 )
 _PUT_LATE = _Kind(
