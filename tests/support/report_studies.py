@@ -66,7 +66,7 @@ def _region(inside: int | None, shares: list[FunctionShare], most: int | None = 
         per_call=_counts(inside, most) if inside else PerCall(stepped=None, retired=None),
         total=InstructionTotal(stepped=41.0, retired=41.0),
         identical_over_launches=True,
-        reason=None if inside else "no call leaves the program: all of it is in loop_per_put",
+        reason=None if inside else "no call leaves the program: its instructions are in loop_per_put",
     )
 
 

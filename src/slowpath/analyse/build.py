@@ -114,12 +114,12 @@ def _nodes(placement: Placement, ranks: Sequence[Rank]) -> list[str]:
         by_host[rank.host] = by_host.get(rank.host, 0) + 1
     differences, where = [], ", ".join(by_host)
     if placement.nodes is not None and len(by_host) != placement.nodes:
-        differences.append(f"{placement.nodes} nodes were asked for, and the ranks are on {len(by_host)} ({where})")
+        differences.append(f"{placement.nodes} nodes were asked for, but the ranks are on {len(by_host)} ({where})")
     elif placement.ranks_per_node is not None and set(by_host.values()) != {placement.ranks_per_node}:
         counts = ", ".join(f"{count} on {host}" for host, count in by_host.items())
-        differences.append(f"{placement.ranks_per_node} ranks on each node were asked for, and there are {counts}")
+        differences.append(f"{placement.ranks_per_node} ranks on each node were asked for, but there are {counts}")
     if placement.hosts and {_short(host) for host in placement.hosts} != {_short(host) for host in by_host}:
-        differences.append(f"the nodes {', '.join(placement.hosts)} were asked for, and the ranks are on {where}")
+        differences.append(f"the nodes {', '.join(placement.hosts)} were asked for, but the ranks are on {where}")
     return differences
 
 
@@ -136,9 +136,9 @@ def _binding(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> lis
             continue
         if placement.bind == "none":
             if mine != known:
-                differences.append(f"no binding was asked for, and rank {rank.rank} may only use {rank.cpus_allowed}")
+                differences.append(f"no binding was asked for, but rank {rank.rank} may only use {rank.cpus_allowed}")
         elif placement.bind in groups and not any(mine <= group for group in groups[placement.bind]):
-            differences.append(f"a {placement.bind} was asked for, and rank {rank.rank} may use {rank.cpus_allowed}")
+            differences.append(f"a {placement.bind} was asked for, but rank {rank.rank} may use {rank.cpus_allowed}")
     return [*differences, *_shared_cores(placement, ranks, groups)]
 
 
@@ -154,7 +154,7 @@ def _shared_cores(placement: Placement, ranks: Sequence[Rank], groups: Groups) -
         places = [_place(rank, groups, "core") for rank in there]
         reported = [place for place in places if place is not None]
         if len(reported) == len(there) <= len(groups["core"]) and len(set(reported)) < len(reported):
-            differences.append(f"a core for each rank was asked for, and ranks of {host} share one")
+            differences.append(f"a core for each rank was asked for, but ranks of {host} share one")
     return differences
 
 
@@ -167,9 +167,9 @@ def _spread(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list
         return []
     words, distinct = level.replace("_", " "), len(set(places))
     if placement.spread == "core" and distinct > 1 and any(len(ranks) <= len(group) for group in groups[level]):
-        return [f"neighbouring cores were asked for, and the ranks are in {distinct} {words}s"]
+        return [f"neighbouring cores were asked for, but the ranks are in {distinct} {words}s"]
     if placement.spread != "core" and distinct < min(len(ranks), len(groups[level])):
-        return [f"each rank in another {words} was asked for, and the ranks are in {distinct}"]
+        return [f"each rank in another {words} was asked for, but the ranks are in {distinct}"]
     return []
 
 
@@ -599,7 +599,7 @@ def _named(numbers: Sequence[int]) -> str:
 
 def library_lines(mpis: Sequence[MpiResult]) -> list[Line]:
     """Lines of the verdict: a library that is not the one that the run was planned for."""
-    texts = [f"{_planned(mpi)} was asked for, and the ranks loaded {mpi.library}." for mpi in mpis if _differs(mpi)]
+    texts = [f"{_planned(mpi)} was asked for, but the ranks loaded {mpi.library}." for mpi in mpis if _differs(mpi)]
     return [Line(level="warning", text=text, contrast=None) for text in texts]
 
 
@@ -703,7 +703,7 @@ def _sampled(launches: Sequence[LaunchRecord]) -> list[str]:
     if all(map(tells_processor_time_apart, launches)):
         return []
     return [
-        "user and system times are not used: this kernel samples them at timer ticks, and booked known work wrongly"
+        "user and system times are not used: this kernel samples them at timer ticks, which misattributed known work"
     ]
 
 

@@ -214,7 +214,7 @@ def _region(counted: Counted) -> InstructionRegion:
             )
             for launch, e in counted
         ],
-        reason=None if stepped else "no call leaves the program: all of it is in loop_per_put",
+        reason=None if stepped else "no call leaves the program: its instructions are in loop_per_put",
     )
 
 

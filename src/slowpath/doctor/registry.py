@@ -222,7 +222,7 @@ def cores() -> Check:
     model = first_value("/proc/cpuinfo", "model name") or "unknown model"
     value = f"{count} cores, processors {format_cpu_list(allowed)} of {os.cpu_count()}; {model}"
     if count >= 2:
-        return Check("cores", value, "ok", f"up to {count} ranks have a core of their own")
+        return Check("cores", value, "ok", f"up to {count} ranks have their own core")
     return Check(
         "cores",
         value,
@@ -273,7 +273,7 @@ def governor() -> Check:
     if name is None:
         return Check("frequency governor", None, "ok", "not visible here (virtual machine, or fixed by the firmware)")
     if name == "performance":
-        return Check("frequency governor", name, "ok", "the clock rate doesn't wait for load")
+        return Check("frequency governor", name, "ok", "the clock rate does not depend on the load")
     return Check(
         "frequency governor",
         name,

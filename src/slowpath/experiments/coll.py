@@ -391,7 +391,7 @@ class LateStarts:
             launches_of_clean=sum(launch.enough for launch in known),
             launches=len(known),
         )
-        return counts, "of a collective late starts are counted, and nothing else that disturbs it"
+        return counts, "of collectives only late starts are counted, no other disturbance"
 
 
 EXPERIMENT = "coll"

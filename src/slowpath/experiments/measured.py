@@ -372,7 +372,7 @@ def first_good_launches(launches: Sequence[LaunchRecord]) -> dict[int, list[int]
 
 
 HIDDEN = Absent(
-    "in no launch did both at once take longer than computing alone: the communication is hidden; see overlapped_s"
+    "the communication is hidden: in no launch was the overlap slower than computing alone; see overlapped_s"
 )
 _NO_MATCH = Absent("the blocks of the ranks do not match")
 
@@ -634,5 +634,5 @@ class Measurements:
         """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""
         observer = self.observers.get(cell.experiment)
         if observer is None:
-            return None, f"experiment {cell.experiment} does not tell disturbed repetitions apart"
+            return None, f"experiment {cell.experiment} does not report which repetitions were disturbed"
         return observer.repetitions(cell.cell)

@@ -70,7 +70,7 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     slow, fast = facts.stated(top.slow), facts.stated(top.fast)
     wording = _WORDING if (written := _is_written(top.fast)) else _UNWRITTEN
     if unknown := _unknown(facts, top):  # each of these logs may be a condition of its own
-        doubt = f"the logs do not state their {', '.join(unknown)}: this may cause the difference"
+        doubt = f"the logs do not state the {', '.join(unknown)}: this may cause the difference"
         seen = slowdown_observed(facts, [top], wording)
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]

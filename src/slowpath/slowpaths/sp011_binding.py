@@ -49,7 +49,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     more, fewer = (total(cell, seen.phase, _SWITCHES) for cell in (slow, fast))
     if allowed.movable and not other.movable and more is not None and fewer is not None and more > 2 * fewer:
         switches = f"{more:.0f} involuntary switches where it is slow, {fewer:.0f} where it is not"
-        return Support("shown", "unbound ranks are taken off their processors", (line, switches))
+        return Support("shown", "the kernel moves unbound ranks off their processors", (line, switches))
     return Support(
         "missing", "the allowed processors do not explain it: ranks do not share one on the slow side only", (line,)
     )

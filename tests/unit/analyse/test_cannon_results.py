@@ -137,7 +137,7 @@ def test_no_exposed_share_where_ranks_share_a_core(tmp_path: Path) -> None:
     assert not any("Take" in line.text for line in results.verdict.lines)
     assert any("(90 by other load on the node)" in line.text for line in results.verdict.lines)
     assert (cell.repetitions.switched, cell.repetitions.loaded) == (None, truth.ROUNDS)
-    assert "switches between them are no disturbance" in cell.repetitions_reason
+    assert "switches between them do not count as disturbances" in cell.repetitions_reason
     assert follows_the_schema(results)
 
 

@@ -123,7 +123,7 @@ CRAY_9 = "MPI VERSION    : CRAY MPICH version 9.0.0.113 (ANL base 4.1.2)"
 
 def test_another_version_is_a_warning() -> None:
     (line,) = library_lines([MpiResult(name="craympich", version="8.1.32", library=CRAY_9)])
-    assert (line.level, line.text) == ("warning", f"Cray MPICH 8.1.32 was asked for, and the ranks loaded {CRAY_9}.")
+    assert (line.level, line.text) == ("warning", f"Cray MPICH 8.1.32 was asked for, but the ranks loaded {CRAY_9}.")
 
 
 def test_another_library_is_a_warning() -> None:
@@ -190,10 +190,10 @@ def test_as_asked(placement: Placement, there: list[Rank]) -> None:
 @pytest.mark.parametrize(
     ("placement", "there", "text"),
     [
-        (Placement("p"), ranks("n1:0-7", "n1:0"), "a core was asked for, and rank 0 may use 0-7"),
+        (Placement("p"), ranks("n1:0-7", "n1:0"), "a core was asked for, but rank 0 may use 0-7"),
         (Placement("p"), ranks("n1:0", "n1:0"), "ranks of n1 share one"),
-        (Placement("p", "socket"), ranks("n1:0-4", "n1:4-7"), "a socket was asked for, and rank 0 may use 0-4"),
-        (Placement("p", "none"), ranks("n1:0-7", "n1:3"), "no binding was asked for, and rank 1 may only use 3"),
+        (Placement("p", "socket"), ranks("n1:0-4", "n1:4-7"), "a socket was asked for, but rank 0 may use 0-4"),
+        (Placement("p", "none"), ranks("n1:0-7", "n1:3"), "no binding was asked for, but rank 1 may only use 3"),
         (Placement("p", nodes=2, ranks_per_node=1), ranks("n1:0", "n1:1"), "2 nodes were asked for"),
         (Placement("p", nodes=2, ranks_per_node=2), ranks("n1:0", "n1:1", "n1:2", "n2:0"), "3 on n1, 1 on n2"),
         (Placement("p", nodes=2, hosts=["n1", "n2"]), ranks("n1:0", "n3:0"), "the nodes n1, n2 were asked for"),

@@ -216,7 +216,7 @@ def _disturbed(cells: Sequence[CellResult]) -> list[Line]:
     causes = ", ".join(f"{sum(each)} {cause}" for cause, each in known.items() if each)
     text = f"{EXPERIMENT}: {every - clean} of {every} repetitions were disturbed ({causes})"
     if by_clean == launches:
-        return [_line("ok", f"{text}; every value is of clean ones alone.")]
+        return [_line("ok", f"{text}; values use only clean repetitions.")]
     rest = launches - by_clean
     return [
         _line(
@@ -235,7 +235,7 @@ _METRICS = (
     Metric("multiply_s", "s", "lower", "one multiplication: from the first rank's start to the last rank's end"),
     *(Metric(f"{part}_s", "s", "lower", meaning) for part, meaning in MEANINGS.items()),
     EXPOSED,
-    Metric("exposed_ratio", "1", "lower", "the part of all ranks' time that is no local multiplication"),
+    Metric("exposed_ratio", "1", "lower", "the part of all ranks' time outside of local multiplication"),
 )
 
 

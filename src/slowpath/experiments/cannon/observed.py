@@ -203,7 +203,7 @@ def _steps(said: Sequence[Intervals]) -> dict[tuple[int, int], tuple[int, ...]]:
 
 
 EXPERIMENT = "cannon"
-_TURNS = "ranks share processors, so switches between them are no disturbance"
+_TURNS = "ranks share processors, so switches between them do not count as disturbances"
 _NO_LOAD = "what other processes used was not reported"
 
 

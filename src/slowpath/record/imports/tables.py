@@ -784,7 +784,7 @@ def _group(cells: Sequence[Planned], lengths: list[str]) -> CellsTable:
 
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
-_MEAN = "a mean over all repetitions, in which a few interrupted ones weigh more than all others; no spread is known"
+_MEAN = "a mean over all repetitions, which a few interrupted ones can dominate; no spread is known"
 _CONDITIONS = (
     "Imported from tables of other benchmarks, which do not state how they were launched: each condition is called "
     "by its file's name."

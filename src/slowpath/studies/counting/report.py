@@ -150,7 +150,7 @@ def _notes(old: Sequence[ProcessCount], new: Sequence[ProcessCount]) -> tuple[st
     if (hosts := _sets(old, new, "host")) is not None:
         notes.append(f"counted on {hosts}: the C library chooses its memcpy by the processor")
     if (skipped := _sets(old, new, "skip")) is not None:
-        notes.append(f"calls let through before: {skipped}; warm caches of a library need fewer instructions")
+        notes.append(f"calls skipped before: {skipped}; warm caches of a library need fewer instructions")
     if (programs := _sets(old, new, "program")) is not None:
         notes.append(f"programs: {programs}")
     return tuple(notes)
@@ -267,7 +267,7 @@ def _block(count: ProcessCount) -> str:
     stepped, retired = (spread(values) for values in _values(count))
     if stepped is None or retired is None:
         return f"{count.function} in {who(count)}: nothing counted: {_reason(count)}\n"
-    before = f", after {count.skip} that were let through" if count.skip else ""
+    before = f", after {count.skip} skipped calls" if count.skip else ""
     lines = [
         f"{count.function} in {who(count)}: {stepped.calls} calls counted{before}",
         f"  in {', '.join(count.libraries)}",
@@ -316,7 +316,7 @@ def _remarks(count: ProcessCount) -> list[str]:
     remarks += [f"{times} calls not counted: {reason}" for reason, times in reasons.items()]
     remarks += _nameless(count)
     if count.calls_met is None:
-        remarks.append("the process did not end in good order; what it had counted is shown")
+        remarks.append("the process ended early; calls until then are shown")
     return [f"  note: {remark}" for remark in remarks]
 
 
