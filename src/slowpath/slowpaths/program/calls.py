@@ -126,17 +126,17 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 
 def _to_one(
-    calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float, what: str
+    calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float, transfers: str
 ) -> SeenPattern:
-    """What a row of transfers to one rank would save as one.  Args: size: of each.  what: messages or puts."""
-    total, kind = calls.stood_for(mine.rows), what.partition(" ")[0]
+    """What a row of transfers to one rank would save as one.  Args: size: of each.  transfers: messages or puts."""
+    total, kind = calls.stood_for(mine.rows), transfers.partition(" ")[0]
     others = most(calls.site[rows], calls.weight[rows] * calls.own_s[rows])
     return SeenPattern(
         name=f"many small {kind}",
         sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
         count=total,
         text=f"{total:,} {kind} of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
-        f"{mine.each:.0f} in a row to one rank without an answer in between{what.removeprefix(kind)}",
+        f"{mine.each:.0f} in a row to one rank without an answer in between{transfers.removeprefix(kind)}",
         change=f"join them to one {kind[:-1]} of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
         "pass all elements to one call, or describe their places by a datatype",
         basis="the calls' own time, less one call and 0.25 ns a byte for the longer one, and half of the time between "
