@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowpath.cli.options import (
+    EFFECT,
     format_option,
     full_option,
     json_option,
@@ -93,7 +94,15 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
 @click.command("gate", epilog="Example: slowpath gate new --baseline old --junit gate.xml")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--baseline", required=True, type=click.Path(path_type=Path), help="Run folder or results.json.")
-@minimum_effect_option("5%", "Smallest slowdown that counts.")
+@minimum_effect_option("10%", "Smallest slowdown that counts.")
+@click.option(
+    "--exclude",
+    "excluded",
+    type=EFFECT,
+    default="50%",
+    show_default=True,
+    help="Slowdown that a pass excludes in each cell.",
+)
 @metric_option()
 @phase_option("steady")
 @click.option(
@@ -108,7 +117,7 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
     multiple=True,
     metavar="KINDS",
     help="Judge although the runs differ in these, with commas: hardware, mpi, engine, placement, settings, "
-    "incomplete.",
+    "shared, incomplete.",
 )
 @format_option("text", "json")
 @json_option()
@@ -117,6 +126,7 @@ def gate_command(
     run: Path,
     baseline: Path,
     minimum_effect: float,
+    excluded: float,
     metrics: tuple[str, ...],
     phase: str,
     undecided: Undecided,
@@ -127,11 +137,13 @@ def gate_command(
 ) -> int:
     """Pass or fail a run against a baseline, or watches of a program against earlier ones.
 
-    A regression is a cell that is slower beyond the minimum effect, corrected for the number of cells. A pass means
-    that such a slowdown is excluded for every cell; both runs need 8 launches a cell for it.
+    What all cells share is divided out and said. A regression is a cell that is slower than the others by more than the
+    minimum effect, beyond what cells differ by among themselves, corrected for their number. A pass excludes a slowdown
+    of --exclude in each cell; both runs need 8 launches a cell for it, and noisy cells 16.
 
-    First the two runs have to be comparable: the same kind of machine, MPI, engine, placement and settings, and each
-    cell of both measured and compared. What is not so is named, and the gate is undecided; --accept judges anyway.
+    The two runs must be comparable: the same kind of machine, MPI, engine, placement and settings, each cell of both
+    measured and compared, and no more than 10 % that all cells share: a machine that is slower as a whole says nothing
+    about single cells. What differs is named, and the gate is undecided; --accept judges anyway.
 
     Watches are compared by the whole program's time: three or more of it in RUN and three in the baseline.
 
@@ -150,7 +162,8 @@ def gate_command(
 
     format = "json" if as_json else format
     accepted = _kinds(accept)
-    judged = gate(read_source(run), read_source(baseline), minimum_effect, metrics, phases_of(phase), accepted)
+    chosen = minimum_effect, metrics, phases_of(phase), accepted, excluded
+    judged = gate(read_source(run), read_source(baseline), *chosen)
     if junit is not None:
         write_atomically(junit, render_junit(judged, undecided))
     if format == "json":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of two runs cell by cell: A is the reference of B. Unpaired, over launches, corrected for all rows. Pure.
 
-A slower or faster machine changes all cells alike. Where work without MPI changed by the same factor, rows are relative
-to it. Source: Welch 1947, doi 10.1093/biomet/34.1-2.28; Benjamini and Hochberg 1995, doi
+A slower machine changes all cells alike. Where work without MPI changed as well, or the runs should be equal, rows are
+relative to it. Source: Welch 1947, doi 10.1093/biomet/34.1-2.28; Benjamini and Hochberg 1995, doi
 10.1111/j.2517-6161.1995.tb02031.x.
 """
 
@@ -25,17 +25,20 @@ from slowpath.core.errors import UsageError
 from slowpath.core.machine import count_cpus, gpus, is_stated, memory, unlike
 from slowpath.core.plan import is_effort
 from slowpath.core.results import EnvironmentResult, PlacementResult, Results, RunResult
+from slowpath.core.units import format_ratio
 from slowpath.experiments.registry import ROLES, experiment_named
 from slowpath.run.machine import stated_variables
-from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, unpaired
+from slowpath.stats.contrast import NO_SPREAD, ContrastEstimate, benjamini_hochberg, judge, unpaired
+from slowpath.stats.estimate import MeanWithT, welch
 
-SCHEMA = 2
+SCHEMA = 3
 FEWEST_LAUNCHES = 3  # on each side: two values show their spread too badly to decide (docs/internals/statistics.md)
 FEWEST_CELLS = 5  # that show what all cells share
 PHASES = ("first", "steady")
 ALL = "all"
 INCOMPLETE = "incomplete"
-ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", INCOMPLETE)
+SHARED = "shared"
+ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", SHARED, INCOMPLETE)
 MOST_NAMED = 3
 _LEAST, _MOST = 1e-60, 1e60  # a ratio of values beyond is none of measurements, and may have no floating-point number
 Side = Literal["a", "b"]
@@ -70,13 +73,37 @@ class Doubt(msgspec.Struct, frozen=True):
 class SharedFactor(msgspec.Struct, frozen=True):
     """The median of B over A of all short or all long cells, and that of the same work without MPI.
 
-    is_removed: both changed alike, so rows are relative to it.
+    is_removed: rows are relative to it, as both changed alike, or as the runs should be equal.  spread_ratio: by which
+    cells differ among themselves beyond the spread of their launches; 1: not looked at.  cells: that show it.
     """
 
     size: Literal["short", "long"]
     ratio: float
     yardstick_ratio: float | None
     is_removed: bool
+    spread_ratio: float = 1.0
+    cells: int = 0
+
+    def differs(self, least: float) -> bool:
+        """Return whether it lies beyond 1 + `least`, in either direction."""
+        return abs(math.log(self.ratio)) > math.log1p(least)
+
+    @property
+    def sentence(self) -> str:
+        """`all short calls are 1.48x slower as a whole (flags without MPI: 1.40x slower)`."""
+        what, work = ("messages of 16 KiB and more", "copies") if self.size == "long" else ("all short calls", "flags")
+        yardstick = _changed(self.yardstick_ratio) if self.yardstick_ratio else "not measured"
+        return f"{what} are {_changed(self.ratio)} as a whole ({work} without MPI: {yardstick})"
+
+    @property
+    def is_alike(self) -> bool:
+        """Return whether work without MPI changed by half as much at least, and half as much again at most."""
+        changes = math.log(self.yardstick_ratio or 1), math.log(self.ratio)
+        return changes[1] != 0 and 0.5 <= changes[0] / changes[1] <= 1.5
+
+
+def _changed(ratio: float) -> str:
+    return f"{format_ratio(max(ratio, 1 / ratio))}x {'slower' if ratio > 1 else 'faster'}"
 
 
 class ComparisonRow(msgspec.Struct, frozen=True):
@@ -141,12 +168,15 @@ def compare(
     metrics: Collection[str] = (),
     phases: Sequence[str] = PHASES,
     by_parts: bool = False,
+    expects_equal: bool = False,
 ) -> Comparison:
     """Compare run B with run A.
 
     Args:   minimum_effect: smallest relative difference that counts, 0 < x < 1.  metrics: names, or "all"; () takes
             each cell's first metric in seconds that both runs have.  phases: some of PHASES.  by_parts: where no metric
             is named, take all that an experiment names as its parts (Experiment.compared), as Cannon's computation.
+            expects_equal: rows are relative to what all cells share, and one counts where it lies beyond what cells
+            differ by among themselves: other work on the machine slows down most of them, each by another factor.
     Raises: UsageError: a and b are the same run or copies, have no cell in common, or no cell has such a metric.
             RecordError: a run holds no measurement.
     """
@@ -163,7 +193,7 @@ def compare(
             f"the runs share no cell with {' or '.join(metrics)} in phase {' or '.join(phases)}; they have: "
             f"{', '.join(known) or 'nothing'}"
         )
-    factors = _factors(pairs, series, minimum_effect)
+    factors = _factors(pairs, series, minimum_effect, expects_equal)
     rows = _judged(series, factors, minimum_effect)
     uncompared, set_aside = _coverage(pairs, alone, metrics, phases)
     compared = [pair for pair in pairs if any(row.b_cell == pair.b.cell for row in rows)]
@@ -359,22 +389,29 @@ def _series(pair: CellPair, metrics: Collection[str], phases: Sequence[str], by_
                 yield _Series(pair, metric, phase, a, b, None)
 
 
+_NORMAL_QUARTILE = 0.6745
 _YARDSTICKS: Mapping[str, str] = {"short": "flag", "long": "copy_across"}
 
 
-def _factors(pairs: Sequence[CellPair], series: Sequence[_Series], minimum_effect: float) -> list[SharedFactor]:
-    """Return by what factor the steady times of all short and all long cells changed, if by the minimum effect.
+def _factors(
+    pairs: Sequence[CellPair], series: Sequence[_Series], minimum_effect: float, expects_equal: bool
+) -> list[SharedFactor]:
+    """Return by what factor the steady times of all short and all long cells changed.
 
-    It is removed where work without MPI changed by at least half as much and at most half as much again, in logarithms.
+    Unless the runs should be equal, only factors beyond the minimum effect are returned, and they are removed where
+    work without MPI changed alike.
     """
     factors = list[SharedFactor]()
+    steady = [each for each in series if (each.phase, each.problem) == ("steady", None)]
     sizes: tuple[Literal["short", "long"], ...] = ("short", "long")
     for size in sizes:
-        here = [one for one in series if (one.size, one.phase, one.problem) == (size, "steady", None)]
+        here = [each for each in steady if each.size == size]
+        here = steady if expects_equal and 0 < len(here) < FEWEST_CELLS else here
         if len(here) < FEWEST_CELLS:
             continue
-        ratio = statistics.median(statistics.median(one.b) / statistics.median(one.a) for one in here)
-        same = {(one.pair.a.cell, one.pair.b.cell) for one in here}
+        changes = [welch([math.log(a) for a in each.a], [math.log(b) for b in each.b]) for each in here]
+        shift = statistics.median(change.value for change in changes)
+        same = {(each.pair.a.cell, each.pair.b.cell) for each in here}
         without_mpi = [
             floor_b.time_s / floor_a.time_s
             for a, b in pairs
@@ -384,18 +421,35 @@ def _factors(pairs: Sequence[CellPair], series: Sequence[_Series], minimum_effec
             if floor_a.name == floor_b.name == _YARDSTICKS[size] and floor_a.time_s and floor_b.time_s
         ]
         yardstick = statistics.median(without_mpi) if without_mpi else None
-        if abs(math.log(ratio)) > math.log1p(minimum_effect):
-            is_removed = yardstick is not None and 0.5 <= math.log(yardstick) / math.log(ratio) <= 1.5
-            factors.append(SharedFactor(size, ratio, yardstick, is_removed))
+        spread = _spread([(change.value - shift, change.se) for change in changes if change.se]) if expects_equal else 0
+        factor = SharedFactor(size, math.exp(shift), yardstick, True, math.exp(spread), len(here))
+        if expects_equal or factor.differs(minimum_effect):
+            factors.append(msgspec.structs.replace(factor, is_removed=expects_equal or factor.is_alike))
     return factors
+
+
+def _spread(changes: Sequence[tuple[float, float]]) -> float:
+    """Return the standard deviation of changes beyond their own errors.  Args: changes: each with its standard error.
+
+    With it half of the changes lie within the quartiles of the normal law, so cells that a regression slows down don't
+    count. Source: Efron 2004, doi 10.1198/016214504000000089.
+    """
+    least, most = 0.0, 10.0
+    for _ in range(40):
+        middle = (least + most) / 2
+        typical = statistics.median(abs(change) / math.hypot(error, middle) for change, error in changes or [(0, 1)])
+        least, most = (middle, most) if typical > _NORMAL_QUARTILE else (least, middle)
+    return least
 
 
 def _judged(series: Sequence[_Series], factors: Sequence[SharedFactor], minimum_effect: float) -> list[ComparisonRow]:
     removed = {factor.size: factor.ratio for factor in factors if factor.is_removed}
+    spreads = {factor.size: MeanWithT(0.0, None, math.log(factor.spread_ratio), factor.cells - 1) for factor in factors}
     estimates = [
-        None if one.problem else unpaired(one.a, [b / removed.get(one.size, 1.0) for b in one.b], minimum_effect)
-        for one in series
-    ]
+        None if each.problem else unpaired(each.a, [b / removed.get(each.size, 1.0) for b in each.b], minimum_effect,
+                                           spread=spreads.get(each.size, NO_SPREAD))
+        for each in series
+    ]  # fmt: skip
     # Rows of too few launches for a verdict don't make the others' corrections larger.
     p_values = {n: e.p for n, e in enumerate(estimates) if e and e.p is not None and e.n >= FEWEST_LAUNCHES}
     adjusted = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True)) if p_values else {}

@@ -11,12 +11,16 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.compare.comparison import INCOMPLETE, Comparison, ComparisonRow, Doubt, Uncompared, compare
+from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, Doubt, Uncompared, compare
 from slowpath.compare.read import RunSource
 
-SCHEMA = 4
-MINIMUM_EFFECT = 0.05
+SCHEMA = 5
+MINIMUM_EFFECT = 0.1
+EXCLUDED = 0.5  # slowdown that a pass excludes in each cell
 LAUNCHES = 8
+# By which all cells of equal runs may differ. Beyond, the machine is in another state, which slows down cells by unlike
+# factors: of 43 pairs of equal runs 34 lay within 1.05 and 9 beyond 1.13, with single cells between 1.0 and 3.3.
+MOST_SHARED = 0.1
 Undecided = Literal["undecided", "pass", "fail"]  # what the user takes an undecided gate for: --undecided
 EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES
@@ -49,6 +53,11 @@ class Gate(msgspec.Struct, frozen=True):
         return list(dict.fromkeys(doubt.kind for doubt in self.doubts if not doubt.accepted))
 
     @property
+    def spread_ratio(self) -> float:
+        """Return by which cells differ among themselves beyond the spread of their launches."""
+        return max((factor.spread_ratio for factor in self.comparison.factors), default=1.0)
+
+    @property
     def judges(self) -> bool:
         """Return whether rows were judged at all."""
         return set(self.open_kinds) <= {INCOMPLETE}
@@ -61,14 +70,18 @@ def gate(
     metrics: Collection[str] = (),
     phases: Sequence[str] = ("steady",),
     accept: Collection[str] = (),
+    excluded: float = EXCLUDED,
 ) -> Gate:
     """Judge a run against a baseline. Other arguments and errors are those of `compare`, with the baseline as A.
 
-    Args: accept: kinds of doubts, of ACCEPTABLE, that don't prevent a judgement.
+    Args: accept: kinds of doubts, of ACCEPTABLE, that don't prevent a judgement.  excluded: slowdown that a pass
+          excludes in each cell.
     """
-    comparison = compare(baseline, run, minimum_effect, metrics, phases)
-    doubts = [msgspec.structs.replace(doubt, accepted=doubt.kind in accept) for doubt in comparison.doubts]
-    rows = [judge_row(row, minimum_effect) for row in comparison.rows]
+    comparison = compare(baseline, run, minimum_effect, metrics, phases, expects_equal=True)
+    moved = [Doubt(SHARED, factor.sentence) for factor in comparison.factors if factor.differs(MOST_SHARED)]
+    doubts = [*comparison.doubts, *moved]
+    doubts = [msgspec.structs.replace(doubt, accepted=doubt.kind in accept) for doubt in doubts]
+    rows = [judge_row(row, max(excluded, minimum_effect)) for row in comparison.rows]
     if unlike := list(dict.fromkeys(d.kind for d in doubts if not d.accepted and d.kind != INCOMPLETE)):
         why = f"not judged: {', '.join(unlike)} differ"
         rows = [JudgedRow(row, "undecided", why) for row in comparison.rows]
@@ -95,8 +108,8 @@ def final_exit_code(outcome: Outcome, undecided: Undecided) -> int:
     return EXIT_CODES[taken[undecided] if outcome == "undecided" else outcome]
 
 
-def judge_row(row: ComparisonRow, minimum_effect: float) -> JudgedRow:
-    """Judge a row by its own launches."""
+def judge_row(row: ComparisonRow, excluded: float) -> JudgedRow:
+    """Judge a row.  Args: excluded: slowdown that a pass excludes."""
     launches = min(row.a_launches, row.b_launches)
     if row.verdict == "slower":
         return JudgedRow(row, "regression", row.reason)
@@ -108,6 +121,6 @@ def judge_row(row: ComparisonRow, minimum_effect: float) -> JudgedRow:
     if row.interval_90 is None:
         return JudgedRow(row, "undecided", "no interval")
     most_percent = 100 * (row.interval_90[1] - 1)
-    if most_percent < 100 * minimum_effect:
+    if most_percent < 100 * excluded:
         return JudgedRow(row, "pass", f"slower by at most {most_percent:+.1f} % with 95 % confidence")
     return JudgedRow(row, "undecided", f"it may be slower by up to {most_percent:.1f} %")

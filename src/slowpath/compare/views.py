@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 from xml.etree import ElementTree
 
-from slowpath.compare.comparison import INCOMPLETE, Comparison, ComparisonRow, RunDifference
-from slowpath.compare.gate import Gate, Undecided
+from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, RunDifference
+from slowpath.compare.gate import LAUNCHES, MOST_SHARED, Gate, Undecided
 from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief
 from slowpath.experiments.registry import experiment_named
@@ -19,7 +19,6 @@ from slowpath.report import format as fmt
 from slowpath.report.figure import grouped, heading
 
 WIDTH = 100
-MOST_UNCOMPARED = 10
 ORDER = ("slower", "faster", "undecided", "same")
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
 _UNLIKE = "The runs differ in more than the code, and the ratios include it"
@@ -41,21 +40,9 @@ def answer(found: Comparison) -> str:
 
 def factor_sentences(found: Comparison) -> list[str]:
     """Return what all cells of a size share, a sentence each."""
-    sentences = []
-    for factor in found.factors:
-        what = "Messages of 16 KiB and more" if factor.size == "long" else "All other calls"
-        work = "copies without MPI" if factor.size == "long" else "flags that are passed without MPI"
-        ratio = f"{what} share a factor of {fmt.ratio(factor.ratio)} (median of B over A)"
-        if factor.yardstick_ratio is None:
-            sentences.append(f"{ratio}. Work without MPI was not measured, so the machine may be the cause.")
-        elif factor.is_removed:
-            sentences.append(
-                f"{ratio}, and so do {work} ({fmt.ratio(factor.yardstick_ratio)}): the machine changed. Rows are "
-                "relative to it."
-            )
-        else:
-            sentences.append(f"{ratio}, but not {work} ({fmt.ratio(factor.yardstick_ratio)}).")
-    return sentences
+    factors = [factor for factor in found.factors if factor.differs(found.minimum_effect)]
+    words = [f"{factor.sentence}{'; rows are relative to it' * factor.is_removed}." for factor in factors]
+    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in words]
 
 
 def part_lines(found: Comparison) -> list[str]:
@@ -101,53 +88,62 @@ def render_comparison(found: Comparison) -> str:
         _sides(found),
         "\n".join([*doubts, *(wrap(doubt.reason, f"  {doubt.kind:<11}") for doubt in found.doubts)]),
         "\n".join(wrap(row_words(row), f"  {row.verdict:<11}") for row in rows),
-        "\n".join(wrap(words, "  uncompared ") for words in uncompared_words(found)),
+        "\n".join(
+            wrap(f"{cell.side.upper()}, {cell.label}: {cell.reason}", "  uncompared ") for cell in found.uncompared
+        ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 @cleaned
 def render_gate(found: Gate) -> str:
-    """Return the text that `slowpath gate` prints, with a newline at the end."""
+    """Return the text that `slowpath gate` prints: the verdict in at most 12 lines, with a newline at the end."""
     both = found.comparison
     bad = [judged for judged in found.rows if judged.outcome != "pass"] if found.judges else []
-    lines = [wrap(words, "  ") for words in [*(both.shared if found.judges else []), *factor_sentences(both)]]
-    lines += [wrap(f"{d.reason}{'; accepted' * d.accepted}", f"  {d.kind:<11}") for d in found.doubts]
-    lines += [wrap(words, "  uncompared ") for words in uncompared_words(both)]
-    lines += [wrap(f"{row_words(judged.row)}: {judged.reason}", f"  {judged.outcome:<11}") for judged in bad]
-    lines += [wrap(f"{cell.label}: {cell.reason}", "  wrong      ") for cell in found.wrong]
-    lines += [wrap(note, "  note       ") for note in found.notes]
-    passed = f"{len(found.rows) - len(bad)} of {len(found.rows)} passed"
-    lines.append(f"  {passed if found.judges else f'none of {len(found.rows)} judged'}")
-    if found.open_kinds:
-        kinds = ",".join(dict.fromkeys(doubt.kind for doubt in found.doubts))
-        lines.append(wrap(f"Measure both runs completely and alike, or judge anyway: --accept {kinds}", "  "))
-    return "\n".join([wrap(f"{found.outcome.upper()}: {headline(found)}"), *lines, "", _sides(both)]) + "\n"
+    bad.sort(key=lambda judged: (judged.outcome != "regression", -(judged.row.interval_90 or (0, 0))[1]))
+    wrong = [f"{cell.label}: {cell.reason}" for cell in found.wrong]
+    listed = "; ".join(f"{doubt.reason}{' (accepted)' * doubt.accepted}" for doubt in found.doubts)
+    differing = [difference(each) for each in both.differences if each.what != "began"]
+    notes = [*both.shared[: found.judges], *found.notes]
+    notes += [f"Differences: {'; '.join(differing)}."] if differing else []
+    brief = Brief(
+        answer=plain(f"{found.outcome.upper()}: {headline(found)}."),
+        measured=(plain(f"{listed[:1].upper()}{listed[1:]}."),) if listed else (),
+        actions=tuple(plain(f"{words}.") for words in [*wrong, *(f"{row_words(each.row)}" for each in bad)]),
+        undecided=plain(_what_to_do(found)) if found.outcome == "undecided" else None,
+        notes=(*(plain(note) for note in notes), "All rows: --json."),
+    )
+    return "\n".join(brief.lines(WIDTH)) + "\n"
+
+
+def _what_to_do(found: Gate) -> str:
+    """Return what would decide an undecided gate."""
+    if kinds := found.open_kinds:
+        again = "Measure the baseline again" if SHARED in kinds else "Measure both runs completely and alike"
+        return f"{again}, or judge anyway: --accept {','.join(kinds)}"
+    launches = min((min(each.row.a_launches, each.row.b_launches) for each in found.rows), default=0)
+    if found.spread_ratio > 1 + MOST_SHARED:
+        spread = fmt.ratio(found.spread_ratio)
+        return f"Cells differ by {spread} among themselves: measure both runs on a quiet machine."
+    return f"Measure both runs again with --rounds {max(LAUNCHES, 2 * launches)}."
 
 
 def headline(found: Gate) -> str:
-    """Return one sentence: the number of comparisons by outcome, and the minimum effect."""
-    rows, lacking = len(found.rows), len(found.comparison.uncompared)
+    """Return one clause: the number of comparisons by outcome, and what a pass excludes."""
+    rows, lacking = fmt.plural(len(found.rows), "comparison"), len(found.comparison.uncompared)
     slower, undecided = (sum(judged.outcome == word for judged in found.rows) for word in ("regression", "undecided"))
-    what = [f"{slower} of {rows} comparisons slower"] if slower else []
+    what = [f"{slower} of {rows} slower"] if slower else []
     what += [f"{len(found.wrong)} cells with wrong bytes"] if found.wrong else []
-    what += [f"{undecided} undecided"] if undecided and found.judges else []
-    what += [f"not comparable ({', '.join(found.open_kinds)})"] if found.open_kinds else []
+    what += [f"{undecided} of {rows} undecided"] if undecided and found.judges else []
+    unlike = [kind for kind in found.open_kinds if kind != SHARED]
+    what += ["the machine or all of MPI changed"] if SHARED in found.open_kinds else []
+    what += [f"not comparable ({', '.join(unlike)})"] if unlike else []
+    what += [f"none of {len(found.rows)} judged"] if not found.judges else []
     what += [f"{fmt.plural(lacking, 'cell')} not compared"] if lacking else []
-    effect = f"smallest difference that counts: {100 * found.comparison.minimum_effect:g} %"
-    return f"{', '.join(what) or f'none of {rows} comparisons is slower'} ({effect})"
-
-
-def uncompared_words(found: Comparison) -> list[str]:
-    """Return a line for each of the first cells that were not compared, and the number of the others."""
-    more = len(found.uncompared) - MOST_UNCOMPARED
-    shown = [f"{cell.side.upper()}, {cell.label}: {cell.reason}" for cell in found.uncompared[:MOST_UNCOMPARED]]
-    return shown + ([f"{more} more; --json names all"] if more > 0 else [])
-
-
-def row_label(row: ComparisonRow) -> str:
-    """Return cell, metric and phase of a row as text."""
-    return f"{row.label}: {fmt.metric_name(row.metric)}, {row.phase}"
+    if what:
+        return ", ".join(what)
+    most = max((judged.row.interval_90 or (0.0, 0.0))[1] for judged in found.rows)
+    return f"none of {rows} is slower; each takes less than {fmt.ratio(most)} the baseline's time (95 % confidence)"
 
 
 def row_words(row: ComparisonRow) -> str:
@@ -155,7 +151,7 @@ def row_words(row: ComparisonRow) -> str:
     shown = f"{fmt.ratio(row.ratio, row.interval)} {fmt.ratio_interval(row.ratio, row.interval) or ''}".rstrip()
     relative = f" relative to {fmt.ratio(row.factor)}" if row.factor != 1.0 else ""
     values = f"{fmt.quantity(row.b_value, row.unit)} against {fmt.quantity(row.a_value, row.unit)}"
-    return f"{row_label(row)}: {values}, {shown}{relative}"
+    return f"{row.label}: {fmt.metric_name(row.metric)}, {row.phase}: {values}, {shown}{relative}"
 
 
 def plain(words: str) -> str:

@@ -120,6 +120,7 @@ def rank_sum_shift(a: Values, b: Values, level: float = 0.95) -> LocationShift:
 # table of `estimate`; p is the paired t test, because the smallest p of a signed-rank test with 8 pairs
 # (0.0078) cannot survive the correction for some tens of contrasts.
 
+NO_SPREAD = MeanWithT(0.0, None, None, None)
 EQUIVALENCE_LEVEL = 0.90  # two one-sided tests at 5 % each: Schuirmann 1987, doi 10.1007/BF01068419
 
 
@@ -163,20 +164,24 @@ def paired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95) 
     return _contrast(lambda level: estimate_of(logs, level, ("pair", "pairs")), level, minimum_effect)
 
 
-def unpaired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95) -> ContrastEstimate:
+def unpaired(
+    a: Values, b: Values, minimum_effect: float, *, level: float = 0.95, spread: MeanWithT = NO_SPREAD
+) -> ContrastEstimate:
     """Contrast of launches that were not interleaved, such as two runs: Welch's t on log launch medians.
 
     Args:    a: shape (launches_a,).  b: shape (launches_b,). Launch medians, > 0, one unit.
-    Returns: what separates the runs, drift between their dates included. No interval with fewer than 2
-             launches on a side.
+             spread: what else moves the logarithm of a ratio between two runs, as its standard error with its df.
+    Returns: what separates the runs, drift included. No interval with fewer than 2 launches on a side.
     """
     first, second = positive(a, "a"), positive(b, "b")
-    n = min(first.size, second.size)
-    centre = welch(np.log(first), np.log(second))
-    if centre.sd is None:
+    centre, n = welch(np.log(first), np.log(second)), min(first.size, second.size)
+    if (sd := centre.sd) is None:
         alone = Estimate(centre.value, None, None, "one launch on a side, no interval", None, n)
         return _contrast(lambda _: alone, level, minimum_effect)
-    scaled = MeanWithT(centre.value, centre.sd * math.sqrt(2.0), centre.se, centre.df)
+    if centre.se and centre.df and spread.se and spread.df:
+        se = math.hypot(centre.se, spread.se)
+        centre = replace(centre, se=se, df=se**4 / (centre.se**4 / centre.df + spread.se**4 / spread.df))
+    scaled = MeanWithT(centre.value, sd * math.sqrt(2.0), centre.se, centre.df)
     return _contrast(lambda level: by_t(scaled, n, level, "launches that are not interleaved"), level, minimum_effect)
 
 

@@ -158,7 +158,7 @@ def test_a_factor_of_the_machine_is_no_regression(yardstick: float | None, remov
     words = verdicts(found)
     assert words.pop(5) == "slower"
     assert set(words.values()) == {word}
-    assert "share a factor of 1.3" in render_comparison_brief(found)
+    assert "All short calls are 1.3" in render_comparison_brief(found)
 
 
 def test_what_differs_between_the_runs_is_listed() -> None:
