@@ -27,8 +27,7 @@ from slowpath.cli.main import slowpath  # noqa: E402
 from slowpath.core.plan import LIBRARIES  # noqa: E402
 from slowpath.experiments.experiment import RATES, Metric  # noqa: E402
 from slowpath.experiments.registry import EXPERIMENTS, METRICS  # noqa: E402
-from slowpath.findings.page import markdown_page  # noqa: E402
-from slowpath.findings.slow_path import ProgramRemedy, Remedy  # noqa: E402
+from slowpath.findings.slow_path import ProgramRemedy, Remedy, SlowPath  # noqa: E402
 from slowpath.mpi.launchers import (  # noqa: E402
     LAUNCHERS,
     NOT_RUN,
@@ -316,9 +315,29 @@ def filled(page: str) -> str:
     return MARK.sub(lambda mark: BLOCKS[mark[1]](), page)
 
 
+def rules_page(paths: Sequence[SlowPath]) -> str:
+    """All rules, docs/reference/rules.md."""
+    lines = [
+        "# Rules",
+        "",
+        "The slow paths that Slowpath can name. `slowpath explain CODE` prints one. [Findings](findings.md) says what "
+        "observed, explained and proven mean. [Remedies](remedies.md) lists each library's variables.",
+        "",
+    ]
+    for path in paths:
+        lines += [f"## {path.code}", "", f"**{path.title}.** {path.summary}", ""]
+        lines += [f"*Fix:* {path.remedy}", "", f"*Found:* {path.needs}", ""]
+    return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", _link, "\n".join(lines))
+
+
+def _link(page: re.Match[str]) -> str:
+    folder = "" if page[1] == "reference" else f"../{page[1]}/"
+    return f"[{page[2]}]({folder}{page[2]}.md)"
+
+
 def whole_pages() -> dict[str, str]:
     """Return the pages that are generated whole, by their paths below docs/."""
-    return {"reference/cli.md": cli_page(), "reference/rules.md": markdown_page(SLOW_PATHS)}
+    return {"reference/cli.md": cli_page(), "reference/rules.md": rules_page(SLOW_PATHS)}
 
 
 def built_pages() -> dict[str, str]:

@@ -98,12 +98,6 @@ std::optional<Touch> touch_from(std::string_view word) {
     return std::nullopt;
 }
 
-std::vector<std::string_view> touch_words() {
-    std::vector<std::string_view> words;
-    for (const Way& way : ways) words.emplace_back(way.word);
-    return words;
-}
-
 namespace {
 
 void check_request(const Request& request) {

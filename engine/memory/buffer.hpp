@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "memory/error.hpp"
 
@@ -21,8 +20,6 @@ void touch_pages(Touch how, std::byte* begin, std::size_t bytes);
 
 const char* name(Touch how);
 std::optional<Touch> touch_from(std::string_view word);
-/// All words that touch_from() takes.
-std::vector<std::string_view> touch_words();
 
 class Allocation;
 

@@ -35,9 +35,6 @@ namespace {
 constexpr std::array rank_variables{"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
 constexpr std::array size_variables{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS",
                                     "SLURM_NTASKS"};
-/// Hydra, Open MPI and PRRTE, PALS, Slurm.
-constexpr std::array node_rank_variables{"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID",
-                                         "SLURM_LOCALID"};
 
 template <std::size_t N>
 std::optional<int> first_number(const std::array<const char*, N>& variables) {
@@ -93,10 +90,6 @@ RankValues rank_values(const Calibration& calibration) {
 
 std::optional<int> rank_from_environment() {
     return first_number(rank_variables);
-}
-
-std::optional<int> node_rank_from_environment() {
-    return first_number(node_rank_variables);
 }
 
 std::optional<int> size_from_environment() {

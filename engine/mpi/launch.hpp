@@ -27,9 +27,6 @@ std::optional<int> rank_from_environment();
 /// The number of processes that the launcher says it started; nullopt without launcher.
 std::optional<int> size_from_environment();
 
-/// This process's position among those of its node, as the launcher says it; nullopt where it does not.
-std::optional<int> node_rank_from_environment();
-
 // When a process passed the stations of its start: CLOCK_MONOTONIC, ns.
 
 struct InitTimes {

@@ -154,6 +154,7 @@ void map(int file, const char* path) {
     all_sections.text = add_section<layout::Text>(layout::Is::text, rooms.text);
     all_sections.current = add_section<layout::Current>(layout::Is::current, rooms.current);
     all_sections.samples = add_section<layout::Sample>(layout::Is::samples, rooms.samples);
+    all_sections.addresses = add_section<layout::Address>(layout::Is::addresses, rooms.addresses);
     if (!has_fork_handler) has_fork_handler = pthread_atfork(nullptr, nullptr, leave_to_parent) == 0;
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t window_ns = 20'000'000;
 inline constexpr std::uint32_t most_room_lanes = 8;
 
 /// Of what the thread that started MPI does (sampler.hpp).
-inline constexpr std::uint32_t most_samples = 3072;
+inline constexpr std::uint32_t most_samples = 3072, most_addresses = 3072;
 
 struct Room {
     std::uint64_t offset = 0;
@@ -29,7 +29,8 @@ struct Room {
 
 struct Rooms {
     std::uint64_t file_bytes = 0;
-    Room lanes, calls, sites, communicators, members, datatypes, allocations, text, current, samples;
+    Room lanes, calls, sites, communicators, members, datatypes, allocations, text, current, samples,
+        addresses;
     std::uint32_t lane_count = 0;
     Room profiles[most_room_lanes];
     Room events[most_room_lanes];
@@ -42,7 +43,7 @@ constexpr Rooms share_rooms(std::uint32_t call_total, bool is_single) {
         std::uint32_t count, first_profiles, first_events, more_profiles, more_events;
     };
     const Lanes lanes =
-        is_single ? Lanes{2, 4096, 76 * 1024, 256, 1024} : Lanes{most_room_lanes, 2048, 20 * 1024, 768, 6144};
+        is_single ? Lanes{2, 4096, 74 * 1024, 256, 1024} : Lanes{most_room_lanes, 2048, 20 * 1024, 768, 6144};
     Rooms rooms;
     std::uint64_t end = layout::header_bytes;
     const auto take = [&end](std::uint32_t capacity, std::uint64_t element_bytes) {
@@ -61,6 +62,7 @@ constexpr Rooms share_rooms(std::uint32_t call_total, bool is_single) {
     rooms.text = take(256 * 1024, sizeof(layout::Text));
     rooms.current = take(lanes.count, sizeof(layout::Current));
     rooms.samples = take(most_samples, sizeof(layout::Sample));
+    rooms.addresses = take(most_addresses, sizeof(layout::Address));
     rooms.lane_count = lanes.count;
     for (std::uint32_t lane = 0; lane < lanes.count; ++lane) {
         rooms.profiles[lane] =
@@ -128,6 +130,7 @@ struct Sections {
     Section<layout::Text> text;
     Section<layout::Current> current;
     Section<layout::Sample> samples;
+    Section<layout::Address> addresses;
 };
 
 Sections& sections();

@@ -2,9 +2,13 @@
 #include "watch/sampler.hpp"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -12,12 +16,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "watch/clock.hpp"
 #include "watch/file.hpp"
 #include "watch/lock.hpp"
+#include "watch/sites.hpp"
 #include "watch/ticks.hpp"
 
 namespace slowpath::watch {
@@ -27,42 +33,94 @@ namespace {
 /// there, so that it makes its system calls itself, without errno.
 #if defined(__x86_64__)
 constexpr bool can_sample = true;
-long ask(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
+long ask(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
     long result;
     register long fourth asm("r10") = d;
+    register long fifth asm("r8") = e;
+    register long sixth asm("r9") = 0;
     asm volatile("syscall"
                  : "=a"(result)
-                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
                  : "rcx", "r11", "memory");
     return result;
 }
 #elif defined(__aarch64__)
 constexpr bool can_sample = true;
-long ask(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
+long ask(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
     register long which asm("x8") = number;
     register long first asm("x0") = a;
     register long second asm("x1") = b;
     register long third asm("x2") = c;
     register long fourth asm("x3") = d;
-    asm volatile("svc #0" : "+r"(first) : "r"(which), "r"(second), "r"(third), "r"(fourth) : "memory");
+    register long fifth asm("x4") = e;
+    register long sixth asm("x5") = 0;
+    asm volatile("svc #0"
+                 : "+r"(first)
+                 : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                 : "memory");
     return first;
 }
 #else
 constexpr bool can_sample = false;
-long ask(long, long = 0, long = 0, long = 0, long = 0) {
+long ask(long, long = 0, long = 0, long = 0, long = 0, long = 0) {
     return -1;
 }
 #endif
 
-constexpr std::uint32_t room = most_samples;
-layout::Sample samples[room];
-constinit std::uint32_t used = 0, level = 0;  ///< of samples; how often every second one was dropped
-/// Held while samples are added, dropped or copied; who finds it held goes on without.
-constinit std::atomic<bool> is_held{false};
+/// Rows until a thread of the program takes them into the record. When the room is full every second one
+/// goes.
+template <typename Row, std::uint32_t room>
+class Kept {
+  public:
+    /// How often every second one went.
+    std::uint32_t level() const { return level_; }
+
+    void add(const Row& row) {
+        if (is_held_.exchange(true, std::memory_order_acquire)) return;
+        if (used_ == room) {
+            for (std::uint32_t kept = 0; kept < room / 2; ++kept) rows_[kept] = rows_[2 * kept];
+            used_ = room / 2;
+            ++level_;
+        }
+        rows_[used_++] = row;
+        is_held_.store(false, std::memory_order_release);
+    }
+
+    void publish(Section<Row>& section) {
+        if (section.capacity() < room || is_held_.exchange(true, std::memory_order_acquire)) return;
+        if (level_ != copied_level_ || section.used() != copied_) {
+            section.shrink(copied_ = 0);
+            copied_level_ = level_;
+        }
+        if (used_ > copied_) {
+            std::memcpy(&section[copied_], &rows_[copied_], (used_ - copied_) * sizeof(Row));
+            section.shrink(copied_ = used_);
+        }
+        is_held_.store(false, std::memory_order_release);
+    }
+
+    void forget() {
+        is_held_ = false;
+        used_ = level_ = 0;
+    }
+    bool is_held() const { return is_held_; }
+
+  private:
+    Row rows_[room]{};
+    std::uint32_t used_ = 0, level_ = 0, copied_ = 0, copied_level_ = 0;
+    /// While rows are added, dropped or copied; who finds it held goes on without.
+    std::atomic<bool> is_held_{false};
+};
+
+constinit Kept<layout::Sample, most_samples> samples{};
+constinit Kept<layout::Address, most_addresses> addresses{};
 
 constinit std::atomic<bool> is_wanted{false};
 constinit pid_t looked_at = 0;
-constinit pid_t looks = 0;  ///< the kernel makes it 0 when the thread is gone
+constinit long page_bytes = 0;
+constinit int refused = 0;                              ///< error of what gives addresses
+constexpr std::uint32_t address_period_ns = 3'989'000;  // no beat of a program
+constinit pid_t looks = 0;                              ///< the kernel makes it 0 when the thread is gone
 alignas(64) char stack[32 * 1024];
 
 enum { of_state, of_system_call, of_schedule, of_bytes, file_count };
@@ -159,19 +217,91 @@ void look(Files& files, layout::Sample& sample) {
     }
 }
 
-/// What the kernel counts is a sum: whatever is dropped, the others tell how much there was.
-void drop_every_second() {
-    for (std::uint32_t kept = 0; kept < room / 2; ++kept) samples[kept] = samples[2 * kept];
-    used = room / 2;
-    ++level;
-}
+/// Where the thread computes: every few ms of its processor time the kernel notes address and stack in a
+/// ring, which this thread empties. The ring's file is in this thread's own table, where the program does not
+/// see it.
+class Computing {
+  public:
+    void begin() {
+        perf_event_attr wanted{};
+        wanted.size = sizeof wanted;
+        wanted.type = PERF_TYPE_SOFTWARE;
+        wanted.config = PERF_COUNT_SW_TASK_CLOCK;
+        wanted.sample_period = address_period_ns;
+        wanted.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME | PERF_SAMPLE_STACK_USER;
+        wanted.exclude_kernel = wanted.exclude_hv = wanted.use_clockid = 1;
+        wanted.clockid = CLOCK_MONOTONIC;
+        wanted.sample_stack_user = stack_bytes;
+#if defined(__aarch64__)
+        constexpr std::uint64_t link_register = 30;
+        wanted.sample_type |= PERF_SAMPLE_REGS_USER;
+        wanted.sample_regs_user = std::uint64_t{1} << link_register;
+#endif
+        // A filter that knows no such call may end the program because of it.
+        constexpr long filtered = 2;
+        file_ = ask(SYS_prctl, PR_GET_SECCOMP) == filtered
+                    ? -EPERM
+                    : ask(SYS_perf_event_open, reinterpret_cast<long>(&wanted), looked_at, -1, -1,
+                          PERF_FLAG_FD_CLOEXEC);
+        const long made =
+            file_ < 0 ? file_
+                      : ask(SYS_mmap, 0, page_bytes + ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_);
+        if (made < 0 && made > -most_errno) {
+            __atomic_store_n(&refused, static_cast<int>(-made), __ATOMIC_RELAXED);
+            if (file_ >= 0) ask(SYS_close, file_);
+        } else {
+            page_ = reinterpret_cast<perf_event_mmap_page*>(made);
+        }
+    }
 
-void add(const layout::Sample& sample) {
-    if (is_held.exchange(true, std::memory_order_acquire)) return;
-    if (used == room) drop_every_second();
-    samples[used++] = sample;
-    is_held.store(false, std::memory_order_release);
-}
+    void take() {
+        if (page_ == nullptr) return;
+        const std::uint64_t end = __atomic_load_n(&page_->data_head, __ATOMIC_ACQUIRE);
+        while (at_ < end) {  // perf_event_header: type, misc, size
+            const std::uint64_t head = word(0), next = at_ + (head >> 48);
+            if (static_cast<std::uint32_t>(head) == PERF_RECORD_SAMPLE) add();
+            at_ = next > at_ ? next : end;
+        }
+        __atomic_store_n(&page_->data_tail, at_, __ATOMIC_RELEASE);
+    }
+
+  private:
+    static constexpr long ring_bytes = 128 * 1024, stack_bytes = 6144, most_errno = 4096;
+
+    /// Of the entry at at_.
+    std::uint64_t word(std::uint64_t number) const {
+        const auto* const ring = reinterpret_cast<const char*>(page_) + page_bytes;
+        return *reinterpret_cast<const std::uint64_t*>(ring + (at_ + number * 8) % ring_bytes);
+    }
+
+    void add() {
+        layout::Address row{word(2), word(1), {}};
+        if (is_mpi(row.address)) return;
+        std::uint64_t next = 3;
+        std::uint32_t count = 0;
+        const auto note = [&](std::uint64_t caller) {
+            constexpr std::uint32_t most = sizeof row.callers / sizeof row.callers[0];
+            if (count < most && is_own(caller)) row.callers[count++] = caller;
+        };
+        if (!is_own(row.address)) {
+#if defined(__aarch64__)
+            if (word(next++) != 0) note(word(next++));
+#endif
+            const std::uint64_t words = word(next++) / 8, used = words == 0 ? 0 : word(next + words) / 8;
+            for (std::uint64_t i = 0; i < std::min(used, words); ++i) note(word(next + i));
+        }
+        addresses.add(row);
+        if (level_ == addresses.level()) return;
+        level_ = addresses.level();
+        const std::uint64_t period_ns = std::uint64_t{address_period_ns} << level_;
+        ask(SYS_ioctl, file_, PERF_EVENT_IOC_PERIOD, reinterpret_cast<long>(&period_ns));
+    }
+
+    perf_event_mmap_page* page_ = nullptr;
+    long file_ = -1;
+    std::uint64_t at_ = 0;
+    std::uint32_t level_ = 0;
+};
 
 /// Until the next look: so that all looks take at most a thousandth of the time and 2 ms, which a short run
 /// needs to be seen at all. Not evenly, for what the program does may have the same beat.
@@ -189,7 +319,7 @@ struct Pace {
         const std::uint64_t passed_ns = duration_ns(now_ticks() - begun_ticks);
         const std::uint64_t due_ns = cost_ns > free_ns ? (cost_ns - free_ns) * least_share : 0;
         std::uint64_t ns = (passed_ns < second_ns ? often_ns : 2 * often_ns)
-                           << std::min<std::uint64_t>(level, most_level);
+                           << std::min<std::uint64_t>(samples.level(), most_level);
         if (due_ns > passed_ns + ns) ns = due_ns - passed_ns;
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         return ns * 3 / 4 + random % (ns / 2);
@@ -218,11 +348,14 @@ int run(void*) {
     if (!close_files()) return 0;
     Files files;
     open_files(files);
+    Computing computing;
+    computing.begin();
     for (Pace pace; is_wanted.load(std::memory_order_relaxed);) {
         layout::Sample sample{};
         look(files, sample);
         if (sample.state == 0) break;  // the thread is gone
-        add(sample);
+        samples.add(sample);
+        computing.take();
         const std::uint64_t rest_ns = pace.next_ns();
         const timespec rest{static_cast<time_t>(rest_ns / 1'000'000'000),
                             static_cast<long>(rest_ns % 1'000'000'000)};
@@ -232,9 +365,10 @@ int run(void*) {
 }
 
 void forget_in_child() {
-    is_wanted = is_held = false;
+    is_wanted = false;
     looks = 0;
-    used = level = 0;
+    samples.forget();
+    addresses.forget();
 }
 
 }  // namespace
@@ -244,7 +378,7 @@ pid_t sampling_thread() {
 }
 
 void begin_samples() {
-    if (!can_sample || sections().samples.capacity() < room) return;
+    if (!can_sample || sections().samples.capacity() < most_samples) return;
     static constinit bool has_fork_handler = false;
     if (!has_fork_handler) has_fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
     is_wanted = true;
@@ -252,6 +386,7 @@ void begin_samples() {
     utsname machine{};
     if (uname(&machine) == 0) write_text("machine", machine.machine);
     looked_at = static_cast<pid_t>(syscall(SYS_gettid));
+    page_bytes = sysconf(_SC_PAGESIZE);
     sigset_t every, before;
     sigfillset(&every);
     if (pthread_sigmask(SIG_SETMASK, &every, &before) != 0) return;
@@ -264,24 +399,17 @@ void begin_samples() {
 
 void end_samples() {
     is_wanted = false;
-    for (int attempt = 0; attempt < 100 && is_held; ++attempt) sched_yield();
+    for (int attempt = 0; attempt < 100 && (samples.is_held() || addresses.is_held()); ++attempt)
+        sched_yield();
     publish_samples();
 }
 
 void publish_samples() {
-    static constinit std::uint32_t copied = 0, copied_level = 0;
-    Section<layout::Sample>& rows = sections().samples;
-    if (rows.capacity() < room || is_held.exchange(true, std::memory_order_acquire)) return;
-    if (level != copied_level || rows.used() != copied) {
-        rows.shrink(0);
-        copied = 0;
-        copied_level = level;
-    }
-    if (used > copied) {
-        std::memcpy(&rows[copied], &samples[copied], (used - copied) * sizeof(layout::Sample));
-        rows.shrink(copied = used);
-    }
-    is_held.store(false, std::memory_order_release);
+    if (sections().samples.capacity() < most_samples) return;
+    samples.publish(sections().samples);
+    addresses.publish(sections().addresses);
+    header().address_period_ns = address_period_ns << addresses.level();
+    header().address_errno = __atomic_load_n(&refused, __ATOMIC_RELAXED);
 }
 
 }  // namespace slowpath::watch

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -186,6 +187,8 @@ struct Module {
 
 constinit Module modules[4096]{};
 constinit std::uint32_t module_count = 0;
+constinit Module own[64]{};
+constinit std::uint32_t own_count = 0;
 constinit SpinLock module_lock{};
 
 bool is_mpi_path(const char* path) {
@@ -193,6 +196,17 @@ bool is_mpi_path(const char* path) {
     const char* name = slash == nullptr ? path : slash + 1;
     return std::strncmp(name, "libmpi", 6) == 0 || std::strncmp(name, "libslowpath-watch", 17) == 0 ||
            (library().path[0] != '\0' && std::strcmp(path, library().path) == 0);
+}
+
+/// Libraries of C, C++ and Fortran.
+bool is_of_language(const char* path) {
+    static constexpr const char* names[] = {
+        "libc.",    "libc-",       "libm.",       "libm-",        "ld-",          "libstdc++.", "libgcc_s.",
+        "libmvec.", "libpthread.", "libpthread-", "libgfortran.", "libquadmath.", "libgomp."};
+    const char* const name = std::strrchr(path, '/') + 1;
+    for (const char* const known : names)
+        if (std::strncmp(name, known, std::strlen(known)) == 0) return true;
+    return false;
 }
 
 /// A line of /proc/self/maps: BEGIN-END rwxp OFFSET DEVICE INODE PATH.
@@ -205,7 +219,12 @@ void note_line(const char* line) {
     for (std::uint32_t at = 0; at < module_count; ++at)
         if (modules[at].begin == begin && modules[at].end == end) return;
     const char* path = std::strchr(rest, '/');
-    modules[module_count++] = {begin, end, path != nullptr && is_mpi_path(path)};
+    const bool is_of_mpi = path != nullptr && is_mpi_path(path);
+    modules[module_count++] = {begin, end, is_of_mpi};
+    if (!is_of_mpi && path != nullptr && !is_of_language(path) && own_count < sizeof own / sizeof own[0]) {
+        own[own_count] = {begin, end, false};
+        std::atomic_ref(own_count).store(own_count + 1, std::memory_order_release);
+    }
     write_text("map", line);
 }
 
@@ -247,8 +266,15 @@ bool is_mpi(std::uintptr_t address) {
     return module != nullptr && module->is_mpi;
 }
 
+bool is_own(std::uintptr_t address) {
+    const std::uint32_t count = std::atomic_ref(own_count).load(std::memory_order_acquire);
+    for (std::uint32_t at = 0; at < count; ++at)
+        if (address >= own[at].begin && address < own[at].end) return true;
+    return false;
+}
+
 void begin_modules() {
-    module_count = 0;
+    module_count = own_count = 0;
     note_modules();
 }
 

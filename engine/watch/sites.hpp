@@ -37,6 +37,9 @@ bool is_noted(std::uintptr_t address);
 /// Whether an address is in a library of MPI or in this one: no frame of the program.
 bool is_mpi(std::uintptr_t address);
 
+/// Whether an address is in the program or a library of its own: not in the languages' libraries, nor MPI's.
+bool is_own(std::uintptr_t address);
+
 void begin_modules();
 
 }  // namespace slowpath::watch

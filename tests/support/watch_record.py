@@ -271,6 +271,11 @@ class Rank:
         row = {"ticks": self._ticks(round(at_s * 1e9)), "state": ord(state), "system_call": system_call}
         self._append("samples", row | fields)
 
+    def address(self, at_s: float, address: int, *callers: int) -> None:
+        """Where the thread that started MPI ran."""
+        row = {"monotonic_ns": self.base_ns + round(at_s * 1e9), "address": address}
+        self._append("addresses", row | {"callers": [*callers, 0, 0, 0][:3]})
+
     # The file
 
     def _scaled(self, ns: int) -> int:
@@ -360,7 +365,17 @@ class Rank:
         self._count_calls()
         lanes = sorted({0} | {event["lane"] for event in self.rows["events"]})
         parts: list[tuple[str, int, np.ndarray[Any, Any]]] = []
-        for name in ("calls", "sites", "communicators", "members", "datatypes", "allocations", "current", "samples"):
+        for name in (
+            "calls",
+            "sites",
+            "communicators",
+            "members",
+            "datatypes",
+            "allocations",
+            "current",
+            "samples",
+            "addresses",
+        ):
             parts.append((name, 0, array_of(name, self.rows[name])))
         parts.append(("lanes", 0, array_of("lanes", [self._lane(lane) for lane in range(lanes[-1] + 1)])))
         for lane in lanes:

@@ -28,6 +28,21 @@ void compute(std::uint64_t for_ns) {
     }
 }
 
+/// For so long on a processor.
+void work(std::uint64_t for_ns) {
+    timespec now{}, begin{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    for (std::uint64_t took_ns = 0; took_ns < for_ns;) {
+        for (volatile int step = 0; step < 100'000;) {
+            const int next = step + 1;
+            step = next;
+        }
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        took_ns = static_cast<std::uint64_t>((now.tv_sec - begin.tv_sec) * 1'000'000'000 + now.tv_nsec -
+                                             begin.tv_nsec);
+    }
+}
+
 bool ends_soon() {
     for (int turn = 0; turn < 500 && sampling_thread() != 0; ++turn) usleep(10'000);
     return sampling_thread() == 0;
@@ -61,6 +76,29 @@ TEST(Sampler, SeesWhatAThreadDoesBetweenItsCalls) {
     EXPECT_GE(samples.back().ran_ns, samples.front().ran_ns);
     EXPECT_GE(samples.back().minor_faults, samples.front().minor_faults + 250) << "1 MiB was touched";
     EXPECT_TRUE(samples.back().writes == 0 || samples.back().written_bytes >= 1U << 20);
+}
+
+TEST(Sampler, SeesWhereAThreadComputes) {
+    const Record record = record_of([] {
+        begin_record();
+        work(300 * ms);
+        end_record();
+    });
+    const auto& head = record.header();
+    const auto addresses = record.rows<layout::Address>(layout::Is::addresses);
+    if (head.address_errno != 0) {
+        EXPECT_TRUE(addresses.empty());
+        GTEST_SKIP() << "perf_event_open is refused: " << head.address_errno;
+    }
+    ASSERT_GT(addresses.size(), 20U);
+    EXPECT_LE(addresses.size() * head.address_period_ns, 2000 * ms);
+    EXPECT_TRUE(std::is_sorted(addresses.begin(), addresses.end(),
+                               [](const auto& a, const auto& b) { return a.monotonic_ns < b.monotonic_ns; }));
+    const auto from = reinterpret_cast<std::uintptr_t>(work);
+    const auto seen = std::count_if(addresses.begin(), addresses.end(), [&](const layout::Address& one) {
+        return one.address >= from && one.address < from + 1024;
+    });
+    EXPECT_GT(2 * seen, static_cast<std::ptrdiff_t>(addresses.size()));
 }
 
 TEST(Sampler, TheProgramsThreadsAndFilesAreItsOwn) {

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule's page: one screen of text; and all rules as Markdown, docs/reference/rules.md. Pure."""
+"""A rule's page: one screen of text. Pure."""
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 
@@ -43,23 +42,3 @@ def text_page(path: SlowPath) -> str:
 def table(paths: Sequence[SlowPath]) -> str:
     """One line a rule: its code and title."""
     return "\n".join(f"{path.code}  {path.title}" for path in paths)
-
-
-def markdown_page(paths: Sequence[SlowPath]) -> str:
-    """All rules, docs/reference/rules.md."""
-    lines = [
-        "# Rules",
-        "",
-        "The slow paths that Slowpath can name. `slowpath explain CODE` prints one. [Findings](findings.md) says what "
-        "observed, explained and proven mean. [Remedies](remedies.md) lists each library's variables.",
-        "",
-    ]
-    for path in paths:
-        lines += [f"## {path.code}", "", f"**{path.title}.** {path.summary}", ""]
-        lines += [f"*Fix:* {path.remedy}", "", f"*Found:* {path.needs}", ""]
-    return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", _link, "\n".join(lines))
-
-
-def _link(page: re.Match[str]) -> str:
-    folder = "" if page[1] == "reference" else f"../{page[1]}/"
-    return f"[{page[2]}]({folder}{page[2]}.md)"

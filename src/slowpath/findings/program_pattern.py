@@ -119,6 +119,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 NONE = -1
+_NO_ROWS = np.zeros(0, dtype=np.int64)
 S_PER_BYTE = 0.25e-9  # what each byte of a longer message is taken to cost more: 4 GB/s, in and out of shared memory
 # A length up to which a message's time is that of its call, and not that of its bytes.
 SHORT_BYTES = 1024
@@ -143,6 +144,13 @@ class Messages:
 
     def __len__(self) -> int:
         return int(self.sent.size)
+
+
+# System calls in which a thread waits for time or for others; in the rest it waits for what it asked for.
+PAUSES = frozenset({
+    "nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "epoll_wait", "epoll_pwait",
+    "futex", "wait4", "waitid", "sched_yield", "semop", "not known", "stopped",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -197,6 +205,51 @@ class Waits:
 
 
 @dataclass(frozen=True)
+class Code:
+    """Code of the program. called: function of a library that it calls; empty: none.  function: empty: not known."""
+
+    called: str
+    function: str
+    object: str
+    file: str | None
+    line: int | None
+
+    @property
+    def at(self) -> str:
+        """`x.c:12`; the object where no line is known."""
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else self.object
+
+    @property
+    def words(self) -> str:
+        """`memcpy, called in pack (x.c:12)`."""
+        own = f"{self.function} ({self.at})" if self.function else self.at
+        return f"{self.called}, called in {own}" if self.called else own
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Where ranks computed outside MPI, by samples, shape (s,).
+
+    row: call that ends the stretch.  code: index in codes.  seconds: of the run that the sample stands for.
+    """
+
+    row: Ints
+    code: Ints
+    seconds: Floats
+    codes: tuple[Code, ...] = ()
+
+    def longest(self, chosen: Bools) -> list[tuple[Code, float]]:
+        """Functions of these samples with their seconds, the longest first; the line is the one with most of them."""
+        lines: dict[tuple[str, str, str], dict[Code, float]] = {}
+        of_code = np.bincount(self.code[chosen], weights=self.seconds[chosen], minlength=len(self.codes))
+        for code, seconds in zip(self.codes, of_code.tolist(), strict=True):
+            if seconds > 0:
+                lines.setdefault((code.called, code.function, code.object), {})[code] = seconds
+        found = [(max(part, key=lambda code: part[code]), sum(part.values())) for part in lines.values()]
+        return sorted(found, key=lambda entry: -entry[1])
+
+
+@dataclass(frozen=True)
 class ProgramCalls:
     """Kept calls of a program, by rank, thread and time; shape (n,) each.
 
@@ -228,6 +281,7 @@ class ProgramCalls:
     (`object_call` in slowpath.watch.analysis), empty: none.
     activity: what a rank did between begins and ends of stretches, seconds; None: there are too few samples of it.
     faults: when a rank was looked at, and its page faults without a disk by then.
+    sampled: where ranks computed.  moved_bytes: of each rank, by all of its calls.
     waits: what they waited for; None: not known.  meets: shape (n,), number of the collective that waits for all of its
     ranks, NONE: it is none.
     """
@@ -272,6 +326,8 @@ class ProgramCalls:
     block_bytes: Floats | None = None
     activity: Callable[[int, Floats, Floats], Activity | None] = lambda rank, start_s, end_s: None
     faults: Callable[[int], tuple[Floats, Ints]] = lambda rank: (np.zeros(0), np.zeros(0, dtype=np.int64))
+    sampled: Sampled = field(default_factory=lambda: Sampled(_NO_ROWS, _NO_ROWS, np.zeros(0)))
+    moved_bytes: Mapping[int, float] = field(default_factory=dict)
     waits: Waits | None = None
     meets: Ints | None = None
 
@@ -341,6 +397,7 @@ class SeenPattern:
     sooner: rows that would be entered sooner, since less is done before them; sooner_s: shape (sooner, 3), by how much.
     freed: shape (k, 2), calls, and calls for which they would no longer wait; it saves what a replay finds, and
     `least_share` of that at least.  waited_s: what they wait, seconds a rank.
+    at: where `change` is to be made, in words; empty: at the first site.
     is_measured: by cells of this machine.  remedies, prove: of results.json; empty: a change of the code alone.
     """
 
@@ -360,6 +417,7 @@ class SeenPattern:
     least_share: float = 1.0
     waited_s: float = 0.0
     name: str = ""
+    at: str = ""
     is_measured: bool = False
     remedies: tuple[RemedyResult, ...] = ()
     prove: str | None = None

@@ -10,9 +10,7 @@ Outside MPI the kernel says how long the thread ran, slept and stood in the queu
 samples of these stretches, else by what it counted in the whole run. A library polls while it waits, so that a thread
 then sleeps outside, except in calls on files.
 
-MPI-IO and the start of MPI in a watch: how long they take. Pure.
-
-No rule judges either; a line says how much time it is.
+The start of MPI in a watch: how long it takes. Pure.
 """
 
 from __future__ import annotations
@@ -22,8 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.core.units import format_ratio, seconds
-from slowpath.findings.program_pattern import Activity
+from slowpath.findings.program_pattern import PAUSES, Activity
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT
@@ -33,7 +30,6 @@ from slowpath.watch.results import (
     BEFORE_THE_RUN,
     Account,
     AccountName,
-    FileTime,
     RankResources,
     RankTime,
     WatchResults,
@@ -112,13 +108,6 @@ def accounts_of(
     )
 
 
-# Names of system calls in which a thread waits for time or for others; in the rest it waits for what it asked for.
-_SLEEPS: Final = frozenset({
-    "nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "epoll_wait", "epoll_pwait",
-    "futex", "wait4", "waitid", "sched_yield", "semop", "not known", "stopped",
-})  # fmt: skip
-
-
 def _seen_outside(found: Attributed, i: int) -> Activity | None:
     """Return what samples saw of a record's rank outside MPI; None: too few of them lie there."""
     record, clock, presence = found.world.records[i], found.world.clocks[i], found.presence
@@ -146,7 +135,7 @@ def outside_parts(
     outside_s = max(rank.span_s - rank.mpi_s, 0.0)
     fault_s = min((had.fault_s if had else None) or (0.0,))
     if seen is not None and seen.length_s > 0:
-        in_calls_s = sum(value_s for name, value_s in seen.sleeping_s.items() if name not in _SLEEPS)
+        in_calls_s = sum(value_s for name, value_s in seen.sleeping_s.items() if name not in PAUSES)
         faults_s = seen.minor_faults * fault_s
         asked: dict[AccountName, float] = {
             "asleep": seen.slept_s - in_calls_s,
@@ -285,22 +274,6 @@ def waiting_s(accounts: Sequence[Account], ranks: int) -> list[float]:
     """For others, of each rank."""
     waits = [account.by_rank for account in accounts if account.name in WAITS]
     return [sum(by_rank[i] for by_rank in waits if i < len(by_rank)) for i in range(ranks)]
-
-
-def file_time(results: WatchResults) -> FileTime | None:
-    """What MPI-IO takes in a program; None: it makes no such call."""
-    calls = [call for call in results.calls if call.family == "files" and call.calls]
-    if not calls or not results.ranks:
-        return None
-    whole_s, most = sum(call.time_s for call in calls), max(calls, key=lambda call: call.time_s)
-    run_s = results.program.span_s or 0.0
-    share = min(whole_s / run_s, 1.0) if run_s > 0 else 0.0
-    count = sum(call.calls for call in calls)
-    text = (
-        f"MPI-IO takes {seconds(whole_s)} a rank, {format_ratio(100 * share)} % of the run: {count} calls, most of the "
-        f"time in {most.name}"
-    )
-    return FileTime(seconds=whole_s, share=share, calls=count, call=most.name, text=text)
 
 
 def start_seconds(results: WatchResults) -> float | None:

@@ -17,7 +17,7 @@ from slowpath.core.machine import PlaceFault
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls, grouped
 from slowpath.mpi.libraries import named_in
-from slowpath.watch.accounts import accounts_of, file_time, start_seconds
+from slowpath.watch.accounts import accounts_of, start_seconds
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
 from slowpath.watch.conclude import Watched, concluded
@@ -25,7 +25,7 @@ from slowpath.watch.critical_path import critical_path, on_slices, parts_of
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
-from slowpath.watch.patterns import in_calls, kept_calls, one_place, program_calls
+from slowpath.watch.patterns import in_calls, kept_calls, one_place, outside_words, program_calls
 from slowpath.watch.place import wrong_place
 from slowpath.watch.prices import read_sources
 from slowpath.watch.reasons import Why
@@ -143,7 +143,6 @@ def watched(folder: Path) -> AttributedWatch:
         place=_wrong_place(info, results),
         start_s=start_seconds(results),
         start_reason=start_reason(found.world.records, found.world.clocks),
-        files=file_time(results),
     )
     return AttributedWatch(results, found, weight, keys, site_of)
 
@@ -287,8 +286,13 @@ def read_watched(folder: Path) -> Watched:
     pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
     kept = kept_of(found.attributed, pairs)
     calls, path = calls_of_program(found, kept), critical_path(possible(kept.order))
+    results = found.results
+    share = 1.0 - sum(rank.mpi_s for rank in results.ranks) / max(sum(rank.span_s for rank in results.ranks), 1e-12)
     results = replace(
-        found.results, path=parts_of(path, calls), slices=on_slices(found.results.slices, path, calls.rank)
+        results,
+        path=parts_of(path, calls),
+        slices=on_slices(results.slices, path, calls.rank),
+        outside=outside_words(calls, results.sites, share),
     )
     return Watched(results, kept, calls, read_watch(folder).variables)
 

@@ -18,7 +18,15 @@ from msgspec.structs import replace as changed
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
-from slowpath.findings.program_pattern import NONE, Activity, Messages, ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import (
+    NONE,
+    Activity,
+    Messages,
+    ProgramCalls,
+    Sampled,
+    SeenPattern,
+    grouped,
+)
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
@@ -31,6 +39,8 @@ from slowpath.watch.match import NO_EVENT
 from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.record.activity import activity
 from slowpath.watch.record.layout import NONE_32, EventKind
+from slowpath.watch.record.reader import RankRecord
+from slowpath.watch.record.sites import OF_MPI, sampled_code
 from slowpath.watch.results import CallSite, WatchFinding
 from slowpath.watch.totals import is_coarse, stands_for, time_weights
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, Change, Replayed, only, possible, replay, sampled, transfers
@@ -89,6 +99,8 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         own_s=transfers(whole),
         activity=partial(_activity, found),
         faults=partial(_faults, found),
+        sampled=_sampled_code(found, calls, order.chain, by_time),
+        moved_bytes={record.rank: _moved_bytes(record) for record in world.records},
         waits=waits_in(whole),
         meets=whole.meets,
         call=events.call[calls],
@@ -163,6 +175,33 @@ def _faults(found: Attributed, rank: int) -> tuple[Floats, Ints]:
         return np.zeros(0), np.zeros(0, dtype=np.int64)
     samples = found.world.records[i].samples
     return found.world.clocks[i].seconds(samples["ticks"], origin_s), samples["minor_faults"].astype(np.int64)
+
+
+def _sampled_code(found: Attributed, calls: Ints, thread: Ints, weight: Floats) -> Sampled:
+    """By the addresses of each record, as far as they lie between two kept calls of its leading thread."""
+    events, world = found.events, found.world
+    rows, chosen, seconds = [np.zeros(0, dtype=np.int64)], [], [np.zeros(0)]
+    for i, record in enumerate(world.records):
+        mine = np.flatnonzero((events.record[calls] == i) & (events.lane[calls] == 0))
+        at_s = record.addresses["monotonic_ns"] * 1e-9 - _sampled_record(found, record.rank)[1]
+        after = np.searchsorted(events.start_s[calls[mine]], at_s)
+        inside = np.flatnonzero((after > 0) & (after < mine.size))
+        row = mine[after[inside]]
+        between = (thread[row - 1] == thread[row]) & (at_s[inside] >= events.end_s[calls[row - 1]])
+        rows.append(row[between])
+        chosen.append(inside[between])
+        seconds.append(weight[row[between]] * int(record.header["address_period_ns"]) * 1e-9)
+    codes, code = sampled_code(world.records, chosen)
+    in_files = np.array([bool(OF_MPI.match(one.called)) for one in codes], dtype=bool)  # no such call is kept
+    outside = ~in_files[code]
+    return Sampled(np.concatenate(rows)[outside], code[outside], np.concatenate(seconds)[outside], codes)
+
+
+def _moved_bytes(record: RankRecord) -> float:
+    """By calls that are kept, and by system calls, as those of calls on files."""
+    ends = record.samples[[0, -1]] if record.samples.size else record.samples
+    by_system = sum(float(np.diff(ends[name].astype(float)).sum()) for name in ("read_bytes", "written_bytes"))
+    return float(record.profile["bytes"].sum(dtype=float)) + by_system
 
 
 def _brings(found: Attributed, calls: Ints, place: Ints) -> Bools:
@@ -255,6 +294,31 @@ def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int
         key = (place.object, place.offset, place.file, place.line)
         found[site] = first.setdefault(key, index) if place.object else index
     return found
+
+
+LEAST_OUTSIDE, LEAST_IN_CODE, FEWEST_SAMPLES = 0.4, 0.1, 20  # of the run, from which outside MPI is worth a line
+
+
+def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) -> str | None:
+    """`81 % of the time passes outside MPI: 61 % in f (x.c:3) between MPI_Recv (x.c:70) and MPI_Send (x.c:44)`.
+
+    Args: share: of the ranks' time, outside MPI.  None: it is little, or not known in which code.
+    """
+    sampled, parts = calls.sampled, list[str]()
+    if share < LEAST_OUTSIDE or sampled.row.size < FEWEST_SAMPLES:
+        return None
+    for code, seconds in sampled.longest(np.ones(sampled.row.size, dtype=bool))[:2]:
+        part = share * seconds / float(sampled.seconds.sum())
+        if part < LEAST_IN_CODE:
+            break
+        mine = np.array([replace(code, line=other.line) == other for other in sampled.codes], dtype=bool)[sampled.code]
+        pair, first = grouped(calls.site[sampled.row[mine] - 1], calls.site[sampled.row[mine]])
+        after = int(sampled.row[mine][first[np.bincount(pair, weights=sampled.seconds[mine]).argmax()]])
+        placed = [(calls.names[calls.call[row]], int(calls.site[row])) for row in (after - 1, after)]
+        ends = [name if site == NONE else f"{name} in {place_words(sites[site])}" for name, site in placed]
+        where = f"before each {ends[1]}" if ends[0] == ends[1] else f"between {ends[0]} and {ends[1]}"
+        parts.append(f"{100 * part:.0f} % in {code.words} {where}")
+    return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}" if parts else None
 
 
 _LONG: Final = 1000  # characters: of a remedy's text
@@ -498,7 +562,7 @@ def _finding(
 
 def change_in(one: SeenPattern, places: Sequence[str]) -> str:
     """Return where and what to change, in words of the language.  Args: places: as file:line, the first one's first."""
-    head, change = "".join(f"{place}: " for place in places[:1] if place), one.change
+    head, change = "".join(f"{place}: " for place in (one.at, *places)[not one.at :][:1] if place), one.change
     if one.name == MAPPED_AGAIN and "between" in one.text and all(places[:2]) and len(places) > 1:
         head = f"Between {places[1]} and {places[0]}: "  # at neither of the two
     if one.name == MAPPED_AGAIN and _FORTRAN.search(head):

@@ -261,7 +261,7 @@ class WatchResults(Result, frozen=True, kw_only=True):
     standstill: WhyStill = optional()
     start_s: StartTime = optional()
     start_reason: Annotated[str | None, means("what takes half of start_s or more; null: not known")] = optional()
-    files: Files = optional()
+    outside: Annotated[Text | None, means("where time outside MPI passes; null: little, or not known")] = optional()
 
 
 def tried_remedy(finding: WatchFinding) -> str | None:
@@ -345,17 +345,6 @@ class PathPart(Result, frozen=True, kw_only=True):
     share: Annotated[Share, means("of the path")]
 
 
-class FileTime(Result, frozen=True, kw_only=True):
-    """MPI-IO: how long it takes. No rule judges it."""
-
-    seconds: Annotated[NotNegative, means("in MPI_File calls, a rank")]
-    share: Annotated[Share, means("of the run")]
-    calls: Annotated[Count, means("all ranks")]
-    call: Annotated[Name, means("that takes most of it")]
-    text: Annotated[Text, means("one line")]
-
-
-Files = Annotated[FileTime | None, means("MPI-IO; null: the program makes no such call")]
 StartTime = Annotated[NotNegative | None, means("in MPI_Init, a rank, before the run; null: not recorded")]
 
 

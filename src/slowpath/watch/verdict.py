@@ -69,6 +69,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
         *heads,
         *_numbered([*(one.action for one in wrong), *(change.text for change in changes)]),
         *accounts,
+        *((f"{results.outside}.",) if results.outside else ()),
         *((undecided,) if undecided else ()),
         *(f"Tried {proof_lines(proof)[0]}." for proof in proofs),
         *_apart(results),
@@ -259,10 +260,8 @@ USEFUL: Final = ("outside MPI", "computing")  # what a program is for
 
 
 def _apart(results: WatchResults) -> list[str]:
-    """Files, the start of MPI and the cost of the watch, which no rule judges, where they are worth a line."""
+    """The start of MPI and the cost of the watch, which no rule judges, where they are worth a line."""
     lines, run_s = [], run_seconds(results)
-    if results.files is not None and results.files.share >= LEAST_SHARE:
-        lines.append(f"{results.files.text}.")
     if results.start_s is not None and results.start_s >= LONG_START * run_s:
         lines.append(f"{start_words(results.start_s, results.start_reason)}.")
     if results.coverage.own_cost_s >= LEAST_SHARE * run_s > 0:

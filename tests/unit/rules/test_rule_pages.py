@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import docs_pages
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.page import LINES, WIDTH, markdown_page, text_page
+from slowpath.findings.page import LINES, WIDTH, text_page
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.registry import SLOW_PATHS, find
 
@@ -21,7 +22,7 @@ def test_a_rule_fits_one_screen(rule: SlowPath) -> None:
 
 
 def test_the_page_of_all_rules_is_short_and_links_other_pages() -> None:
-    page = markdown_page(SLOW_PATHS)
+    page = docs_pages.rules_page(SLOW_PATHS)
     assert max(len(part.split()) for part in page.split("\n## ")) <= 160
     assert "docs/" not in page
     assert "](remedies.md)" in page

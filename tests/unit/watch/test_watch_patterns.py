@@ -22,11 +22,13 @@ import numpy as np
 import pytest
 
 from slowpath.findings.program_pattern import (
+    Code,
     Floats,
     Messages,
     ProgramCalls,
     ProgramResources,
     RankShare,
+    Sampled,
     SeenPattern,
     grouped,
     unhindered,
@@ -42,7 +44,7 @@ from slowpath.watch.analysis import (
     pair_classes,
     watched,
 )
-from slowpath.watch.patterns import change_in
+from slowpath.watch.patterns import change_in, outside_words
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.program_plants import PLANTS, fences, one_sided
@@ -651,3 +653,66 @@ def test_a_verdict_needs_no_campaign() -> None:
     asked = "import sys, slowpath.watch.report.write; print('slowpath.experiments.registry' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout
     assert said == "False\n"
+
+
+def with_samples(calls: ProgramCalls, *codes: Code, every: int = 1) -> ProgramCalls:
+    """Samples that stand for all time outside MPI, of these codes in turn in each `every`-th stretch."""
+    rows = np.flatnonzero(np.isfinite(calls.gap_s) & (calls.gap_s > 0))[::every]
+    share = float(calls.gap_s[np.isfinite(calls.gap_s)].sum()) / rows.size
+    sampled = Sampled(rows, np.arange(rows.size) % len(codes), np.full(rows.size, share), codes)
+    return dataclasses.replace(calls, sampled=sampled)
+
+
+PACK = Code("memcpy", "pack", "app", "src/pack.c", 12)
+PRINT, PARSE = Code("snprintf", "save", "app", "io.c", 3), Code("strtod", "load", "app", "io.c", 9)
+OWN = Code("", "sweep", "app", "sweep.c", 40)
+
+
+def computing(tmp_path: Path) -> ProgramCalls:
+    """Ranks that compute 100 us before each of 40 reductions."""
+    program = Program(4)
+    for _ in range(40):
+        program.compute()
+        program.all(size=2048)
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return calls_of_program(found, kept_of(found.attributed, pairs))
+
+
+@pytest.mark.parametrize(
+    ("codes", "moved_bytes", "name"),
+    [
+        ((PACK,), 1e6, "copies by memcpy beyond what is sent"),
+        ((PACK,), 4e9 * 0.004, None),
+        ((PACK, *[OWN] * 60), 1e6, None),
+        ((OWN,), 1e6, None),
+        ((PRINT, PARSE), 1e6, "numbers converted by snprintf and strtod"),
+        ((PRINT, PARSE), 100.0, None),
+    ],
+    ids=["more than is sent", "what is sent", "little", "own work", "text", "text of its own"],
+)
+def test_library_work_that_serves_messages_is_named(
+    codes: tuple[Code, ...], moved_bytes: float, name: str | None, tmp_path: Path
+) -> None:
+    calls = with_samples(computing(tmp_path), *codes)
+    calls = dataclasses.replace(calls, moved_bytes=dict.fromkeys(range(4), moved_bytes))
+    seen = outside.see(calls)
+    assert [pattern.name for pattern in seen] == ([] if name is None else [name])
+    for pattern in seen:
+        value, low, high = (pattern.sooner_s * calls.weight[pattern.sooner, None]).sum(axis=0).tolist()
+        assert 0 < low <= value <= high
+        assert high == pytest.approx(float(calls.gap_s[pattern.sooner].sum()), rel=0.02)
+        assert change_in(pattern, ["x.c:5"]).startswith(f"{codes[0].at}")
+
+
+def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) -> None:
+    lines = [dataclasses.replace(OWN, line=line) for line in (40, 41, 42)]
+    calls = with_samples(computing(tmp_path), *lines, PACK)
+    sites = watched(tmp_path).results.sites
+    words = outside_words(calls, sites, 0.8)
+    assert words is not None
+    assert words.startswith("80 % of the time passes outside MPI: 60 % in sweep (sweep.c:40) before each MPI_Allreduce")
+    assert "20 % in memcpy, called in pack (pack.c:12)" in words
+    assert outside_words(calls, sites, 0.2) is None
+    assert outside_words(with_samples(calls, OWN, every=20), sites, 0.8) is None

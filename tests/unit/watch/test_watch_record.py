@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import struct
@@ -44,7 +45,7 @@ from slowpath.watch.record import sites as symbols
 from slowpath.watch.record.job import MOST_RANKS, read_job
 from slowpath.watch.record.layout import EventKind, Peer, RecordState, watch_layout
 from slowpath.watch.record.reader import read_rank
-from slowpath.watch.record.sites import Maps, Object, SourcePlace, demangled, named_sites
+from slowpath.watch.record.sites import Maps, Object, SourcePlace, demangled, named_sites, sampled_code
 from slowpath.watch.report.api import Watch
 from slowpath.watch.report.write import write_watch as write_derived
 from slowpath.watch.start.session import MAGIC
@@ -324,6 +325,52 @@ def test_sites_of_a_record_are_named(compiled: Path, tmp_path: Path) -> None:
     assert (named.path, named.place, named.callers) == (str(compiled / "pie"), FORWARD, ("main",))
     assert (nowhere.path, nowhere.offset, nowhere.place) == ("", 0x10, None)
     assert unnamed.path == named.path
+
+
+HOOK = """\
+#include <stdio.h>
+void copy_bytes(void) { printf("%p %p\\n", __builtin_return_address(0), (void *)copy_bytes); }
+"""
+COPIES = """\
+#include <stdio.h>
+void copy_bytes(void);
+static inline void pack(void) {
+    copy_bytes();
+}
+int main(void) {
+    pack();
+    FILE *maps = fopen("/proc/self/maps", "r");
+    for (int c; (c = fgetc(maps)) != EOF;) putchar(c);
+    return printf("%p\\n", (void *)main) < 0;
+}
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["-fno-plt"], ["-fcf-protection=full", "-Wl,-z,now"]], ids=["plt", "got", "cet"])
+def test_where_a_library_function_is_called_and_which_one_are_known(tmp_path: Path, words: list[str]) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("calls are read as x86-64 has them")
+    (tmp_path / "hook.c").write_text(HOOK)
+    (tmp_path / "copies.c").write_text(COPIES)
+    for name, argv in {"libhook.so": ["-shared", "-fPIC", "hook.c"],
+                       "copies": ["copies.c", "-L.", "-lhook", f"-Wl,-rpath,{tmp_path}"]}.items():  # fmt: skip
+        subprocess.run(["cc", "-g", "-O2", *words, *argv, "-o", name], cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "copies"], check=True, capture_output=True, text=True).stdout.splitlines()
+    caller, inside = (int(word, 16) for word in said[0].split())
+    main = int(said[-1], 16)
+    rank = Rank(0, 1)
+    for line in said[1:-1]:
+        rank.say("map", line)
+    rank.address(0.1, inside, main, caller)  # main's begin on the stack is no call
+    rank.address(0.2, caller - 1)
+    rank.address(0.3, 0x10)
+    path = tmp_path / "a.watch"
+    path.write_bytes(rank.content())
+    codes, number = sampled_code([read_rank(path)], [np.arange(3)])
+    called, own, nowhere = (codes[i] for i in number.tolist())
+    assert called.words == "copy_bytes, called in pack (copies.c:4)"
+    assert (own.called, own.function, own.at) == ("", "pack", "copies.c:4")
+    assert (nowhere.function, nowhere.object) == ("", "")
 
 
 def test_a_damaged_object_costs_its_names_alone(compiled: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from slowpath.cli.main import exit_code
 from slowpath.core.files import data_folder
 from slowpath.core.results import MOST_LINES
-from slowpath.watch.accounts import file_time, start_seconds
+from slowpath.watch.accounts import start_seconds
 from slowpath.watch.analysis import watched
 from slowpath.watch.attributed import attributed
 from slowpath.watch.folder import WatchInfo, write_watch
@@ -133,19 +133,14 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     assert len([line for line in lines(a_watch(findings=findings() * 3)) if line.startswith("  4. ")]) == 0
 
 
-WRITE = CallCount(name="MPI_File_write_at", family="files", calls=16_000, time_s=0.2 * SPAN_S, bytes=16_000 * 4096)
-OPEN = CallCount(name="MPI_File_open", family="files", calls=4, time_s=0.01, bytes=0)
 INIT = CallCount(name="MPI_Init", family="management", calls=4, time_s=0.5 * SPAN_S, bytes=0)
 
 
-def test_the_time_in_files_is_named() -> None:
-    found = results(calls=(WRITE, OPEN, INIT))
-    found = replace(found, files=file_time(found), start_s=start_seconds(found))
-    assert found.files is not None
-    assert (found.files.call, found.files.calls) == ("MPI_File_write_at", 16_004)
-    assert found.files.seconds == pytest.approx(0.2 * SPAN_S + 0.01)
-    (line,) = [line for line in verdict_of(found) if line.startswith("MPI-IO takes 8.25 s a rank, 20")]
-    assert line.endswith("16004 calls, most of the time in MPI_File_write_at.")
+def test_a_long_start_is_named_and_where_time_outside_mpi_passes() -> None:
+    found = results(calls=(INIT,))
+    found = replace(found, start_s=start_seconds(found), outside="81 % of the time passes outside MPI: in f (x.c:3)")
+    assert any(line.startswith("MPI_Init takes 20.6 s a rank before the run") for line in verdict_of(found))
+    assert "81 % of the time passes outside MPI: in f (x.c:3)." in verdict_of(found)
 
 
 LATE_S = 0.005

@@ -12,11 +12,13 @@ import pytest
 
 from slowpath.findings.program_pattern import (
     Activity,
+    Code,
     Floats,
     Messages,
     ProgramCalls,
     ProgramResources,
     RankShare,
+    Sampled,
     SeenPattern,
 )
 from slowpath.slowpaths.program import waiting
@@ -76,6 +78,21 @@ def test_what_a_late_rank_does_is_in_its_name(
     assert change in pattern.change
     value, low, high = (pattern.sooner_s.sum(axis=0) / pattern.sooner.size).tolist()
     assert 0 < low <= value <= high == pytest.approx(100e-6, rel=1e-3)
+
+
+def test_a_late_rank_computes_in_the_function_that_most_of_its_samples_are_in(tmp_path: Path) -> None:
+    calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
+    codes = (Code("", "relax", "x", "x.c", 7), Code("", "relax", "x", "x.c", 8), Code("memcpy", "pack", "x", "x.c", 9))
+    mine = np.flatnonzero((calls.rank == 1) & np.isfinite(calls.gap_s))
+    code = np.where(np.arange(mine.size) % 4 == 3, 2, np.arange(mine.size) % 4 // 2)
+    late = "rank 1 is late: it computes"
+    for kept, words in (
+        (mine.size, f"{late} in relax (x.c:7)"),
+        (5, late),
+    ):
+        sampled = Sampled(mine[:kept], code[:kept], np.full(kept, 1e-3), codes)
+        told = dataclasses.replace(calls, activity=does({}, ran=1.0), sampled=sampled)
+        assert seen(told).name == words
 
 
 @pytest.mark.parametrize(

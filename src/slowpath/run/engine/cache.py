@@ -74,6 +74,7 @@ VARIABLE = "SLOWPATH_CACHE_DIR"
 CHOICE = "SLOWPATH_ENGINE"  # an engine's path, or `abi`; without it each MPI gets an engine of its own
 PROGRAM = "slowpath-engine"
 NOTE = "engine.json"
+RECORD_LAYOUT = Path("..", "schema", "watch.json")  # beside the engine's source, of which it is a part
 STANDARD_ABI = "mpi-5"  # EngineNote.abi of an engine that runs under every library with the ABI of MPI-5
 # What the engine is not made of.
 LEFT_OUT = ("tests", "fuzz", "printed", "build", "__pycache__")
@@ -142,7 +143,7 @@ def source_hash(source: Path) -> str:
     files = [path for path in sorted(source.rglob("*")) if path.is_file() and not _left_out(path, source)]
     if not (source / "CMakeLists.txt").is_file():
         raise EnvironmentFailure(f"the engine's source is missing ({source}); reinstall slowpath")
-    for path in files:
+    for path in [*files, *filter(Path.is_file, [source / RECORD_LAYOUT])]:
         digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from slowpath.findings.program_pattern import (
     NONE,
-    Bools,
     Floats,
     Ints,
     ProgramCalls,
@@ -210,17 +209,11 @@ def _rounds(calls: ProgramCalls, kind: _Kind, place: int, made: int) -> int:
     rows = np.flatnonzero(calls.named(*kind.makes) & (calls.site == place))
     if not rows.size:
         return 0 if kind.is_timed else made
-    traffic = np.cumsum(_traffic(calls))
+    managing = calls.named(*(name for kind in KINDS for name in kind.calls))
+    traffic = np.cumsum((calls.is_message | calls.is_collective | calls.is_one_sided) & ~managing)
     first = np.ones(rows.size, dtype=bool)
     first[1:] = (calls.rank[rows][1:] != calls.rank[rows][:-1]) | (traffic[rows[1:] - 1] > traffic[rows[:-1]])
     return int(np.bincount(calls.rank[rows[first]]).max())
-
-
-def _traffic(calls: ProgramCalls) -> Bools:
-    """Calls that communicate: no management."""
-    managing = calls.named(*(name for kind in KINDS for name in kind.calls))
-    communicates: Bools = (calls.is_message | calls.is_collective | calls.is_one_sided) & ~managing
-    return communicates
 
 
 def _requests(calls: ProgramCalls) -> Iterator[SeenPattern]:

@@ -10,9 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.core.units import format_bytes
+from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.program_pattern import (
     NONE,
+    PAUSES,
+    S_PER_BYTE,
     SHORT_BYTES,
     Floats,
     Ints,
@@ -46,7 +48,8 @@ COPY_S_PER_BYTE = 0.2e-9  # of pickling or unpickling, three copies in memory th
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Pickled arrays, page faults that those do not explain, and system calls."""
     pickled = list(_pickled(calls))
-    return [*pickled, *_mapped_again(calls, sum(one.count for one in pickled)), *_system_calls(calls)]
+    copied = [] if pickled else [one for work in _WORK for one in _library_work(calls, *work)]
+    return [*pickled, *_mapped_again(calls, sum(one.count for one in pickled)), *_system_calls(calls), *copied]
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         return
     places = {rank: _places(calls, again) for rank, again in ranks.items()}
     faults = sum(again.faults for again in ranks.values())
-    if _making_s(calls) >= OWN * sum(again.faults * again.each_s[1] for again in ranks.values()):
+    made = np.setdiff1d(np.flatnonzero(calls.name_is(*(name for kind in KINDS for name in kind.calls))), calls.call)
+    making_s = float(calls.counted_s[np.isin(calls.counted[:, 0], made)].sum())
+    if making_s >= OWN * sum(again.faults * again.each_s[1] for again in ranks.values()):
         return  # these calls have no times of their own: the memory may be what they take and give back
     new = calls.first_uses[(calls.first_uses[:, 3] >= LEAST_BYTES) & np.isin(calls.first_uses[:, 1], list(ranks))]
     new = _repeated(new)
@@ -113,12 +118,6 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         more_s=(float(left[0]), float(left[1]), float(left[2])),
         outside=True,
     )
-
-
-def _making_s(calls: ProgramCalls) -> float:
-    """In calls that make and free objects and are only counted, of all ranks."""
-    alone = np.setdiff1d(np.flatnonzero(calls.name_is(*(name for kind in KINDS for name in kind.calls))), calls.call)
-    return float(calls.counted_s[np.isin(calls.counted[:, 0], alone)].sum())
 
 
 def _repeated(rows: Ints) -> Ints:
@@ -302,11 +301,6 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     )
 
 
-# In these a thread waits for time, for others, or for memory.
-_PAUSES: Final = frozenset({
-    "nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "epoll_wait", "epoll_pwait",
-    "futex", "wait4", "waitid", "sched_yield", "semop", "not known", "stopped", "a page",
-})  # fmt: skip
 MOST_KINDS = 5  # of stretches that are looked at
 LEAST_SHARE = 0.2  # of a stretch in system calls, without what a rank had no processor for
 LEAST_CALLS = 100  # reads and writes a second
@@ -406,7 +400,7 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
     seen = calls.activity(rank, calls.end_s[mine - 1], calls.start_s[mine])
     if seen is None:
         return None
-    asleep = {name: value_s for name, value_s in seen.sleeping_s.items() if name not in _PAUSES}
+    asleep = {name: value_s for name, value_s in seen.sleeping_s.items() if name not in {*PAUSES, "a page"}}
     shares = calls.resources.ranks if calls.resources else ()
     fault_s = min((at_s for share in shares if share.rank == rank for at_s in share.fault_s), default=0.0)
     pieces = seen.reads + seen.writes
@@ -418,6 +412,66 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
     seconds = min(seconds * seen.length_s / max(seen.length_s - seen.queued_s, 1e-9), seen.length_s)
     longest = max(asleep, key=lambda name: asleep[name], default="")
     return _Asked(mine, seconds, longest, pieces if is_often else 0.0, seen.read_bytes + seen.written_bytes)
+
+
+LEAST_COPYING, LEAST_SAMPLES = 0.03, 10  # of the run
+LEAST_TEXT_BYTES = 4e6  # that MPI moves for each second of conversions, which have 4 bytes each and take no microsecond
+# Functions that move or convert bytes; what such work may take of each byte that MPI moves; a name; and what to change.
+_WORK: Final = (
+    (
+        re.compile(r"_*(w?mem(cpy|move|pcpy)(_chk)?|gfortran_(internal_(un)?pack|reshape|transpose|pack).*)"),
+        S_PER_BYTE,
+        "copies by {called} beyond what is sent",
+        "if these copies are for MPI, copy only what is sent, received or written, or give MPI the memory itself",
+    ),
+    (
+        re.compile(r"_*(isoc\d\d_)?(vs?n?printf|sn?printf|strto[a-z]+|ato[fil]+|sscanf)(_chk)?"),
+        0.0,
+        "numbers converted by {called}",
+        "if this text goes through MPI, send, write and read the numbers as they are (MPI_DOUBLE and the like)",
+    ),
+)
+
+
+def _library_work(
+    calls: ProgramCalls, functions: re.Pattern[str], s_per_byte: float, name: str, change: str
+) -> Iterator[SeenPattern]:
+    """More bytes copied than all that MPI moves; numbers as text, where MPI moves as much as that."""
+    sampled, moved_bytes = calls.sampled, sum(calls.moved_bytes.values())
+    chosen = np.array([bool(functions.fullmatch(code.called)) for code in sampled.codes], dtype=bool)[sampled.code]
+    longest = sampled.longest(chosen)
+    took_s = np.bincount(calls.rank[sampled.row[chosen]], weights=sampled.seconds[chosen]).astype(float)
+    needed_s = s_per_byte * np.array([calls.moved_bytes.get(rank, 0.0) for rank in range(took_s.size)])
+    spare_s = np.maximum(took_s - needed_s, 0.0)
+    if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < LEAST_COPYING * calls.span_s * calls.ranks:
+        return
+    if not s_per_byte and moved_bytes < LEAST_TEXT_BYTES * took_s.sum():
+        return
+    kind, _ = grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1]))
+    in_kind_s = np.bincount(kind[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=kind.max() + 1)
+    is_stretch = np.isfinite(calls.gap_s)
+    each_s = (in_kind_s / np.maximum(np.bincount(kind, weights=calls.weight * is_stretch), 1e-9))[kind]
+    rows = np.flatnonzero((each_s > 0) & is_stretch)
+    part = (spare_s / np.maximum(took_s, 1e-12))[calls.rank[rows]]
+    here = rows[kind[rows] == in_kind_s.argmax()]
+    sites = tuple(dict.fromkeys(int(calls.site[here[0] + step]) for step in (0, -1)))
+    called = " and ".join(dict.fromkeys(code.called for code, _ in longest[:2]))
+    places = ", ".join(f"{format_time(seconds / calls.ranks)} in {code.words}" for code, seconds in longest[:2])
+    yield SeenPattern(
+        name=name.format(called=called),
+        sites=tuple(site for site in sites if site != NONE),
+        count=calls.stood_for(rows),
+        text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
+        f"{_between(calls, here, len(sites) == 1)}; MPI moves {format_bytes(round(moved_bytes / calls.ranks))} a rank",
+        change=change,
+        basis=f"their time by samples, less {s_per_byte * 1e9:g} ns a byte that MPI moves; low: half; high: all of it",
+        at=", ".join(dict.fromkeys(code.at for code, _ in longest[:2])),
+        sooner=rows,
+        sooner_s=np.minimum(
+            each_s[rows, None] * np.stack([part, part / 2, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
+        ),
+        outside=True,
+    )
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(

@@ -181,19 +181,14 @@ def _last_met(calls: ProgramCalls, rows: Ints) -> Floats:
     order = np.argsort(key)
     at = order[np.maximum(np.searchsorted(key[order], wanted) - 1, 0)]
     met_s = np.where((pair[at] == pair) & (until_s[at] <= start_s), until_s[at], -np.inf)
-    all_s = np.sort(_met_s(calls))
+    group = _of_all(calls)
+    inside = np.flatnonzero(group != NONE)
+    all_s = np.full(int(group.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(all_s, group[inside], calls.start_s[inside])
+    all_s.sort()
     place = np.searchsorted(all_s, start_s, side="right")
     of_all = np.append(-np.inf, all_s)[place]
     found: Floats = np.maximum.reduce([met_s, of_all, first_s[one], first_s[two]])
-    return found
-
-
-def _met_s(calls: ProgramCalls) -> Floats:
-    """When all ranks met, in the order of the collectives' numbers."""
-    group = _of_all(calls)
-    inside = np.flatnonzero(group != NONE)
-    found = np.full(int(group.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(found, group[inside], calls.start_s[inside])
     return found
 
 
@@ -321,13 +316,22 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
             return _Doing(words, _WRITE if kind == "writes" else _READ, in_system)
         if seen.queued_s >= OWN * late_s:
             return _Doing(_NO_CORE, _CORE, moves=True)
-        return _Doing("computes", _GIVEN, moves=True)
+        return _Doing(f"computes{_in_functions(calls, rank, rows)}", _GIVEN, moves=True)
     share = _share(calls, rank)
     if share is None or share.ran_s is None or share.waited_s is None:
         return _Doing("is outside MPI", "give rank {rank} less to do there: it computes, sleeps, or is in system calls")
     if _asleep_s(share) >= max(OWN * late_s, LEAST_ASLEEP_S):
         return _Doing("sleeps", _SLEEP)
     return _Doing(*((_NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
+
+
+def _in_functions(calls: ProgramCalls, rank: int, rows: Ints) -> str:
+    """` in pack (x.c:12)`, where most samples of it are; empty: there are too few."""
+    chosen = np.isin(calls.sampled.row, rows)
+    longest = calls.sampled.longest(chosen)
+    if chosen.sum() < LEAST or longest[0][1] < OWN * calls.sampled.seconds[chosen].sum():
+        return ""
+    return f" in {longest[0][0].words}"
 
 
 def _activity(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
@@ -508,7 +512,9 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
         is_busy = not is_passed_on and no_core_s >= OWN * float((wait_s[here] * calls.seconds_weight[here]).sum())
         if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum()):
             continue
-        if what is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[_reverse(calls, rows, here)]):
+        there = rows[np.isin(calls.site[rows], calls.site[waits.other[here]])]
+        reverse = there[np.isin(calls.site[waits.other[there]], calls.site[here])]
+        if what is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[reverse]):
             continue  # on busy processors either is late now and then
         if in_mpi and not is_passed_on and what is not _SYNCHRONOUS:
             continue
@@ -521,13 +527,6 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
         pattern = _reordered(calls, what, here, waits.other[here], wait_s[here], in_mpi=in_mpi)
         yield replace(pattern, freed=np.stack([here, waits.other[here]], axis=1),
                       waited_s=float((wait_s[here] * calls.seconds_weight[here]).sum()) / calls.ranks)  # fmt: skip
-
-
-def _reverse(calls: ProgramCalls, rows: Ints, here: Ints) -> Ints:
-    """Of these rows those that wait at the places for which these here wait."""
-    assert calls.waits is not None
-    found: Ints = rows[np.isin(calls.site[rows], calls.site[calls.waits.other[here]])]
-    return found[np.isin(calls.site[calls.waits.other[found]], calls.site[here])]
 
 
 def _usual_s(wait_s: Floats) -> float:

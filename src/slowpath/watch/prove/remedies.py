@@ -18,7 +18,7 @@ from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import version_tuple
 from slowpath.slowpaths.registry import codes_helped_by, find_program_remedy, program_remedies_for
 from slowpath.watch.results import WatchFinding, tried_remedy
-from slowpath.watch.start.environment import PRELOAD, with_preloaded, with_variables
+from slowpath.watch.start.environment import PRELOAD, handed_on
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _RESERVED = Path("/proc/sys/vm/nr_hugepages")
@@ -75,7 +75,7 @@ def candidate(
         library = next((folder / remedy.preload for folder in libraries if (folder / remedy.preload).is_file()), None)
         if library is None:
             return f"{remedy.preload} is missing; slowpath mpi build makes it"
-        preloaded = with_preloaded(argv, mpi.launcher, str(library), environ)
+        preloaded = handed_on(argv, mpi.launcher, {}, environ, str(library))
         argv, variables = preloaded.argv, {**variables, **preloaded.variables}
     if remedy.bind is not None:
         bound = _bound(argv, remedy.bind, mpi.launcher)
@@ -83,7 +83,7 @@ def candidate(
             return bound
         argv, more = bound
         variables = {**variables, **more}
-    handed = with_variables(argv, mpi.launcher, {k: v for k, v in variables.items() if k != PRELOAD}, environ)
+    handed = handed_on(argv, mpi.launcher, {k: v for k, v in variables.items() if k != PRELOAD}, environ)
     variables = {**variables, **handed.variables}
     if all(environ.get(name) == value for name, value in variables.items()) and handed.argv == tuple(command):
         return "it is set already"
@@ -101,7 +101,7 @@ def of_user(
         if not sign or not name:
             raise UsageError(f"--try '{setting}': write NAME=VALUE; to remove a variable: --unset NAME")
         variables[name] = value
-    handed = with_variables(command, mpi.launcher, variables, environ)
+    handed = handed_on(command, mpi.launcher, variables, environ)
     words = " ".join([*settings, *(f"-{name}" for name in unset)])
     text = " and ".join([*(f"set {setting}" for setting in settings), *(f"unset {name}" for name in unset)])
     absent = next((name for name in unset if name not in environ), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ class RankRecord:
     events: NDArray[Any]
     event_lane: NDArray[np.int64]
     samples: NDArray[Any]  # what the thread that started MPI did, in the order of time; empty: not recorded
+    addresses: NDArray[Any]  # where it ran outside MPI, in the order of time; empty: not known
     current: NDArray[Any]  # what each thread does now, by lane; empty: not recorded
     lost: Mapping[str, int]  # elements that found no room, by section
     text: Mapping[str, tuple[str, ...]]
@@ -118,27 +119,6 @@ def clean_text(raw: bytes) -> str:
     return bytes(raw).split(b"\0", 1)[0].decode("utf-8", "replace")[:LONGEST_LINE]
 
 
-def read_parts(path: Path, names: Sequence[str]) -> tuple[np.void, dict[str, NDArray[Any]]]:
-    """Read the header of a record and these sections only, which takes microseconds of a record that grows.
-
-    Raises: RecordError: as read_rank.
-    """
-    known = watch_layout()
-    descriptor = open_regular(path, known.most_bytes, within=path.parent)
-    try:
-        file = _RecordFile(path, descriptor, os.fstat(descriptor).st_size)
-        header = _header(file, known)
-        numbers = [known.sections[name].number for name in names]
-        for row in _table(file, header, known):
-            if int(row["kind"]) in numbers:
-                file.take(row, known)
-        return header, {name: _joined(file.parts[name], known.sections[name]) for name in names}
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from error
-    finally:
-        os.close(descriptor)
-
-
 def read_rank(path: Path) -> RankRecord:
     """Read one record.
 
@@ -190,7 +170,8 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
         profile_lane=profile_lane[profile_ok],
         events=events,
         event_lane=event_lane[events_ok],
-        samples=_in_order(parts["samples"]),
+        samples=_in_order(parts["samples"], "ticks"),
+        addresses=_in_order(parts["addresses"], "monotonic_ns"),
         current=parts["current"],
         lost=dict(file.lost),
         text=_text(parts["text"]),
@@ -311,9 +292,9 @@ def _hold_indices(rows: NDArray[Any], bounds: Mapping[str, int]) -> None:
         rows["allocation"][rows["allocation"] >= bounds["allocations"]] = NONE_32
 
 
-def _in_order(samples: NDArray[Any]) -> NDArray[Any]:
+def _in_order(samples: NDArray[Any], when: str) -> NDArray[Any]:
     """Without those that come before an earlier one: a rank that died while it made room leaves some twice."""
-    ticks = samples["ticks"]
+    ticks = samples[when]
     latest = np.maximum.accumulate(np.concatenate([[np.uint64(0)], ticks]))[:-1]
     found: NDArray[Any] = samples[(ticks > latest) & (ticks < np.uint64(2**63))]
     return found

@@ -16,11 +16,11 @@ import os
 import re
 import time
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
+from slowpath.findings.program_pattern import Code
 from slowpath.watch.record.reader import RankRecord
 
 LONGEST_NAME = 4096  # characters; a made-up name must not keep the demangler busy
@@ -94,11 +95,11 @@ def _functions() -> tuple[Any, Any]:
     return None, None
 
 
-Line = tuple[str, int]
+Line = tuple[str, int, str]  # file, line, and the source's function that it is in, which may be inlined
 
 
 def lines_of(dwarf: Any, addresses: Sequence[int | None], is_over: Callable[[], bool]) -> list[Line | None]:
-    """File and line of each address; None: not known.
+    """File, line and function of each address; None: not known.
 
     Args: dwarf: pyelftools' DWARFInfo.  is_over: whether the time for looking is up.
     """
@@ -188,12 +189,30 @@ def _in_unit(dwarf: Any, unit: Any, wanted: Sequence[tuple[int, int]]) -> list[t
     # The end of a sequence may be the beginning of the next one.
     rows.sort(key=lambda row: (row[0], row[2] != 0))
     starts = [row[0] for row in rows]
+    functions = sorted(_functions_in(unit.get_top_DIE()))
     found = []
     for address, i in wanted:
         at = bisect_right(starts, address) - 1
         if at >= 0 and rows[at][2]:
-            found.append((i, (_file_name(program, rows[at][1]), rows[at][2])))
+            _, file, line = rows[at]
+            of = bisect_right(functions, (file, line, "\x7f")) - 1
+            name = functions[of][2] if of >= 0 and functions[of][0] == file else ""
+            found.append((i, (_file_name(program, file), line, name)))
     return found
+
+
+def _functions_in(scope: Any) -> Iterable[tuple[int, int, str]]:
+    """Number of the file, first line and name of each function of a unit; empty: its symbol has to do.
+
+    Fortran's main program has procedures of its own.
+    """
+    for child in scope.iter_children():
+        of = {name: entry.value for name, entry in child.attributes.items()}
+        is_function = child.tag == "DW_TAG_subprogram"
+        if is_function and {"DW_AT_decl_file", "DW_AT_decl_line"} <= of.keys():
+            yield of["DW_AT_decl_file"], of["DW_AT_decl_line"], of.get("DW_AT_name", b"").decode("utf-8", "replace")
+        if child.tag in _SCOPES or "DW_AT_main_subprogram" in of:
+            yield from _functions_in(child)
 
 
 def _file_name(program: Any, number: int) -> str:
@@ -211,15 +230,20 @@ _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+_SCOPES = ("DW_TAG_module", "DW_TAG_namespace", "DW_TAG_class_type", "DW_TAG_structure_type")
+_IMPORTED = (6, 7)  # R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT
 
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """Where a call stands. function: demangled; empty: no symbol. file and line: None: no line information."""
+    """Where a call stands. function: demangled; empty: no symbol. file and line: None: no line information.
+    within: function of the source that the line is in, where it is inlined into another one; empty: not known.
+    """
 
     function: str
     file: str | None
     line: int | None
+    within: str = field(default="", compare=False)
 
 
 class Object:
@@ -259,7 +283,7 @@ class Object:
         Args: until: time.monotonic() from which on lines are no longer looked up.
         """
         addresses = [self._address(offset - 1) for offset in offsets]
-        lines: list[tuple[str, int] | None] = [None] * len(addresses)
+        lines: list[Line | None] = [None] * len(addresses)
         with suppress(*_DAMAGE):
             lines = self._lines(addresses, until)
         found = []
@@ -267,7 +291,42 @@ class Object:
             name = ""
             with suppress(*_DAMAGE):
                 name = demangled(self._function(address)) if address is not None else ""
-            found.append(SourcePlace(name, line[0] if line else None, line[1] if line else None))
+            found.append(SourcePlace(name, *line) if line else SourcePlace(name, None, None))
+        return found
+
+    def imported(self, offset: int) -> str:
+        """The function of another object that the call before an offset in the file calls; empty: none (x86-64)."""
+        before, slot, at = self._bytes(offset - 6, 6), b"", offset
+        if before[:2] == b"\xff\x15":  # through its address in the table of imports
+            slot = before[2:]
+        elif before[1:2] == b"\xe8":  # to a stub that jumps there: [endbr64] [bnd] jmp *address
+            stub = offset + int.from_bytes(before[2:], "little", signed=True)
+            code = self._bytes(stub, 16)
+            jump = code.removeprefix(b"\xf3\x0f\x1e\xfa").removeprefix(b"\xf2")
+            slot, at = jump[2:6] if jump[:2] == b"\xff\x25" else b"", stub + len(code) - len(jump) + 6
+        address = self._address(at)
+        if address is None or len(slot) < 4:
+            return ""
+        with suppress(*_DAMAGE):
+            return self._imports.get(address + int.from_bytes(slot, "little", signed=True), "")
+        return ""
+
+    def _bytes(self, offset: int, length: int) -> bytes:
+        self._file.seek(max(offset, 0))
+        return self._file.read(length)
+
+    @cached_property
+    def _imports(self) -> dict[int, str]:
+        """Address of each entry of the table of imports -> name."""
+        symbols = self._elf.get_section_by_name(".dynsym")
+        found = {}
+        for name in (".rela.plt", ".rela.dyn"):
+            section = self._elf.get_section_by_name(name)
+            rows = (
+                np.frombuffer(section.data(), "<u8").reshape(-1, 3) if section is not None else np.zeros((0, 3), "<u8")
+            )
+            for slot, info in rows[np.isin(rows[:, 1] & 0xFFFFFFFF, _IMPORTED), :2].tolist():
+                found[slot] = str(symbols.get_symbol(info >> 32).name)
         return found
 
     def _address(self, offset: int) -> int | None:
@@ -307,7 +366,7 @@ class Object:
                 self._symbols = _symbols(self._elf, ".dynsym", ".dynstr") or self._symbols
         return self._symbols
 
-    def _lines(self, addresses: Sequence[int | None], until: float) -> list[tuple[str, int] | None]:
+    def _lines(self, addresses: Sequence[int | None], until: float) -> list[Line | None]:
         for source in (self, self._debug):
             if (
                 source is not None
@@ -479,6 +538,11 @@ def _frames(record: RankRecord, row: int, maps: Maps) -> list[tuple[str, int]]:
     """Object and offset of each frame, nearest first."""
     site = record.sites[row]
     addresses = np.asarray(site["frames"][: min(int(site["depth"]), FRAMES)], dtype=np.uint64)
+    return _in_objects(maps, addresses)
+
+
+def _in_objects(maps: Maps, addresses: NDArray[Any]) -> list[tuple[str, int]]:
+    """Path and offset of each; no path: in none."""
     index, offset = maps.places(addresses)
     return [
         (maps.paths[i] if i >= 0 else "", int(o) & (2**63 - 1))
@@ -486,7 +550,10 @@ def _frames(record: RankRecord, row: int, maps: Maps) -> list[tuple[str, int]]:
     ]
 
 
-def _looked_up(wanted: Mapping[str, set[int]]) -> dict[tuple[str, int], SourcePlace]:
+def _looked_up(
+    wanted: Mapping[str, set[int]], called: dict[tuple[str, int], str] | None = None
+) -> dict[tuple[str, int], SourcePlace]:
+    """Places by object and offset.  Args: called: gets what the call before each of its offsets calls elsewhere."""
     until = time.monotonic() + LOOK_S
     found = {}
     for path, offsets in wanted.items():
@@ -500,6 +567,47 @@ def _looked_up(wanted: Mapping[str, set[int]]) -> dict[tuple[str, int], SourcePl
         try:
             for offset, place in zip(ordered, held.places(ordered, until), strict=True):
                 found[path, offset] = place
+            for key in [key for key in called or () if key[0] == path]:
+                (called or {})[key] = held.imported(key[1])
         finally:
             held.close()
     return found
+
+
+def sampled_code(
+    records: Sequence[RankRecord], chosen: Sequence[NDArray[np.int64]]
+) -> tuple[tuple[Code, ...], NDArray[np.int64]]:
+    """All code in which ranks were, and which of it each address is in.  Args: chosen: addresses of each record."""
+    rows = []
+    for record, mine in zip(records, chosen, strict=True):
+        maps, addresses = Maps.of(record), record.addresses[mine]
+        parts = [addresses["address"] + np.uint64(1), *addresses["callers"].T]  # behind it, as a call's
+        rows += list(zip(*(_in_objects(maps, part) for part in parts), strict=True))
+    wanted, called = defaultdict[str, set[int]](set), dict[tuple[str, int], str]()
+    for row, _ in Counter(rows).most_common():  # what little time there is goes to the program's own objects
+        callers = [key for key in row[1:] if key[0]]
+        for path, offset in callers or row[:1]:
+            wanted[path].add(offset)
+        called.update(dict.fromkeys(callers, ""))
+    places = _looked_up(wanted, called)
+    codes: dict[Code, int] = {}
+    found = [codes.setdefault(_code(row, places, called), len(codes)) for row in rows]
+    return tuple(codes), np.array(found, dtype=np.int64)
+
+
+OF_MPI = re.compile(r"p?mpi_", re.IGNORECASE)
+
+
+def _code(
+    row: tuple[tuple[str, int], ...],
+    places: Mapping[tuple[str, int], SourcePlace],
+    called: Mapping[tuple[str, int], str],
+) -> Code:
+    """Args: row: where it is, and what may be its callers: what calls MPI is one only where nothing else is."""
+    callers = sorted((key for key in row[1:] if called.get(key) not in (None, "", *BEFORE_MAIN)),
+                     key=lambda key: bool(OF_MPI.match(called[key])))  # fmt: skip
+    caller = callers[0] if callers else None
+    key = caller or row[0]
+    at = places.get(key) or SourcePlace("", None, None)
+    object_name = key[0].rsplit("/", 1)[-1]
+    return Code(called[caller] if caller else "", at.within or at.function, object_name, at.file, at.line)

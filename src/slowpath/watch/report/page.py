@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 import statistics
@@ -21,17 +20,14 @@ from slowpath.report.figure import (
     Card,
     Copied,
     Facts,
-    Fold,
     Items,
     Lines,
     Mark,
-    Matrix,
     Page,
     Quantity,
     Row,
     Rows,
     Section,
-    Square,
     Table,
     Text,
     grouped,
@@ -52,7 +48,6 @@ from slowpath.watch.results import (
     WatchFinding,
     WatchResults,
 )
-from slowpath.watch.standstill import ranks_words, standing_groups
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _FEWER_RANKS = (64, 32, 16, 8)  # of the picture ranks x time, until the page is small enough
@@ -90,15 +85,12 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
     by_word = grouped(map(_named, results.verdict[1:]), lambda named: named[0] == "note")
     notes = [sentence for _, sentence in by_word.get(True, ())]
     sections: list[Section | None] = [
-        _standing_section(results),
         _proofs_section(proofs),
         _findings_section(results, folder),
         Section("notes", "Notes", "Notes", [Items(notes)]) if notes else None,
-        _unpriced_section(results),
         _time_section(results),
         _timeline_section(results),
         _messages_section(results),
-        _pairs_section(results),
         _calls_section(results),
         _coverage_section(results),
     ]
@@ -174,30 +166,6 @@ def _warnings(results: WatchResults) -> list[str]:
     return warnings
 
 
-# ---- A hang
-
-_MOST_STANDING = 40
-_STANDING_LEAD = "No rank began or ended an MPI call any more. Each rank wrote down the call that it was about to make."
-
-
-def _standing_section(results: WatchResults) -> Section | None:
-    """Return what ranks did when nothing moved, those that do the same in one row; None: the program did not hang."""
-    if results.standstill is None:
-        return None
-    rows = [
-        [
-            ranks_words(stand.rank for stand in stands),
-            stands[0].doing,
-            stands[0].text or stands[0].call or fmt.MISSING,
-            stands[0].place or fmt.MISSING,
-            words.time(min(stand.seconds for stand in stands)),
-        ]
-        for stands in standing_groups(results.standstill.ranks)[:_MOST_STANDING]
-    ]
-    table = Table("", ["Who", "Does", "In, or after", "At", "For"], rows)
-    return Section("standing", "Where the ranks stood when it was stopped", "Hang", [table], _STANDING_LEAD)
-
-
 # ---- Findings
 
 _STATUS = {
@@ -267,13 +235,6 @@ def _advice(finding: WatchFinding, first: RemedyResult | None) -> str:
 
 def _site(site: CallSite) -> tuple[str, str]:
     return place_words(site), " < ".join(site.callers)
-
-
-def _unpriced_section(results: WatchResults) -> Section | None:
-    """Return what has no price, unless the verdict says it."""
-    said = "\n".join(results.verdict)
-    lines = [line for line in results.unpriced if line not in said]
-    return Section("unpriced", "What could not be priced", "", [Items(lines)]) if lines else None
 
 
 # ---- Proofs
@@ -356,7 +317,7 @@ def _rank_bars(results: WatchResults) -> Rows:
         waits, half = _waits(results), _MOST_BARS // 2
         order = sorted(every, key=lambda one: waits[one[0]])
         which = f"of {words.count(len(every))} ranks, the {half} that wait least and the {half} that wait most"
-        which, every = f"{which}; accounts.csv has all", [*order[:half], *order[-half:]]
+        which, every = f"{which}; results.json has all", [*order[:half], *order[-half:]]
     rows = []
     for i, rank in every:
         at, marks = 0.0, []
@@ -528,47 +489,6 @@ def _messages_section(results: WatchResults) -> Section | None:
     return Section("messages", "Messages", "Messages", [Table("", head, rows, summary)])
 
 
-_MOST_SQUARES = 32  # along a side
-_MOST_PAIRS = 20
-_LIGHTEST = 0.12  # of the pair with the least bytes
-_LEAST_SPAN = 100.0  # from the lightest to the darkest, so that almost equal pairs look almost equal
-
-
-def _pairs_section(results: WatchResults) -> Section | None:
-    matrix = pairs_matrix(results)
-    return Section("pairs", "Messages between ranks", "Ranks", [matrix]) if matrix else None
-
-
-def pairs_matrix(results: WatchResults) -> Matrix | None:
-    """Return the bytes between ranks; None: none were sent from one to another."""
-    if not results.pairs:
-        return None
-    ranks = max([results.program.ranks, *(max(pair.source, pair.destination) + 1 for pair in results.pairs)])
-    each = max(1, math.ceil(ranks / _MOST_SQUARES))  # ranks that share a row
-    sent: dict[tuple[int, int], int] = {}
-    for pair in results.pairs:
-        if pair.bytes:
-            key = pair.source // each, pair.destination // each
-            sent[key] = sent.get(key, 0) + pair.bytes
-    most, least = max(sent.values(), default=1), max(1, min(sent.values(), default=1))
-    span = math.log(max(_LEAST_SPAN, most / least))
-    squares = {
-        key: Square(1.0 - (1 - _LIGHTEST) * math.log(most / max(1, count)) / span) for key, count in sent.items()
-    }
-    order = sorted(results.pairs, key=lambda pair: -pair.bytes)
-    rows = [
-        [f"{pair.source} to {pair.destination}", words.count(pair.messages), length_words(pair.bytes)]
-        for pair in order[:_MOST_PAIRS]
-    ]
-    caption = f"Rows send, columns receive; {fmt.plural(len(results.pairs), 'pair')}, point to point. The darker, the "
-    caption += "more bytes, on a logarithmic scale" + (f"; each square is {each} x {each} ranks" if each > 1 else "")
-    first = order[0]
-    said = f"Most from rank {first.source} to rank {first.destination}: {length_words(first.bytes)}."
-    names = [str(place * each) for place in range(math.ceil(ranks / each))]
-    table = Table("", ["Ranks", "Messages", "Bytes"], rows, "Pairs with the most bytes")
-    return Matrix("Bytes from rank to rank", f"{caption}.", names, squares, said, "s1", table)
-
-
 # ---- Calls, coverage
 
 _CALLS_SHOWN = 12
@@ -599,20 +519,9 @@ def _calls_section(results: WatchResults) -> Section:
 
 def _coverage_section(results: WatchResults) -> Section:
     """Return what was seen, and what was not."""
-    program, hosts = results.program, results.program.hosts
-    facts = [
-        ("library", f"{program.library} ({program.interface})"),
-        ("loaded from", program.library_path or "not known"),
-        ("thread level", program.thread_level or "not known"),
-        ("hosts", ", ".join(hosts[:64]) + (f" and {len(hosts) - 64} more" if len(hosts) > 64 else "")),
-        ("records", f"of {program.recorded_ranks} of {fmt.plural(program.ranks, 'rank')}"),
-        ("started", program.started),
-        ("ended", ", ".join(_ended(program)) or ("exit code 0" if program.exit_code == 0 else "not known")),
-    ]
     blocks: list[Block] = [Facts(_coverage(results.coverage))]
     blocks += [Items(results.coverage.notes)] if results.coverage.notes else []
-    blocks.append(Fold("The program and its MPI", [Facts(facts)]))
-    blocks.append(Copied(f"slowpath watch -- {shlex.join(program.command)}", "Watch it once more:"))
+    blocks.append(Copied(f"slowpath watch -- {shlex.join(results.program.command)}", "Watch it once more:"))
     return Section("coverage", "What was seen, and what was not", "Coverage", blocks)
 
 

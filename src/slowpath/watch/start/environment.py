@@ -82,24 +82,13 @@ def watched(
     mine = {VARIABLE: str(folder.absolute() / RANKS_FOLDER)}
     if any(needs_sanitizer_option(path) for path in programs_in(command, environ)):
         mine[SANITIZER] = ":".join(filter(None, [environ.get(SANITIZER, ""), _ANY_ORDER]))
-    return _handed_on(command, launcher, str(library), mine, environ)
+    return handed_on(command, launcher, mine, environ, str(library))
 
 
-def with_preloaded(command: Sequence[str], launcher: str, library: str, environ: Mapping[str, str]) -> WatchedCommand:
-    """The user's command with any other library preloaded."""
-    return _handed_on(command, launcher, library, {}, environ)
-
-
-def with_variables(
-    command: Sequence[str], launcher: str, variables: Mapping[str, str], environ: Mapping[str, str]
+def handed_on(
+    command: Sequence[str], launcher: str, variables: Mapping[str, str], environ: Mapping[str, str], library: str = ""
 ) -> WatchedCommand:
-    """The user's command with variables set, on other nodes as well."""
-    return _handed_on(command, launcher, "", variables, environ)
-
-
-def _handed_on(
-    command: Sequence[str], launcher: str, library: str, variables: Mapping[str, str], environ: Mapping[str, str]
-) -> WatchedCommand:
+    """The user's command with variables set, on other nodes as well.  Args: library: to preload; empty: none."""
     changed, notes = list(command), []
     names = [*variables]
     everything = dict(variables)

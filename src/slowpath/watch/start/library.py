@@ -16,7 +16,15 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.files import data_folder, make_place, require_place, shut, why_not_trusted
 from slowpath.mpi.probe import ask
 from slowpath.run.engine.build import BUILD_LIMIT_S, Compiler, Tell, find_cmake, find_compiler, workplace
-from slowpath.run.engine.cache import CHOICE, Engine, engine_at, engines_folder, source_hash, usable_engines
+from slowpath.run.engine.cache import (
+    CHOICE,
+    RECORD_LAYOUT,
+    Engine,
+    engine_at,
+    engines_folder,
+    source_hash,
+    usable_engines,
+)
 from slowpath.run.engine.cache import VARIABLE as CACHE
 
 LIBRARY = "libslowpath-watch.so"
@@ -115,7 +123,11 @@ def _hash(source: Path) -> str:
     """Of what the library is made of."""
     digest = hashlib.sha256()
     folders = ("cmake", "watch")
-    parts = [source / "CMakeLists.txt", *(path for name in folders for path in (source / name).rglob("*"))]
+    parts = [
+        source / "CMakeLists.txt",
+        source / RECORD_LAYOUT,
+        *(path for name in folders for path in (source / name).rglob("*")),
+    ]
     for path in sorted(parts):
         if path.is_file() and "tests" not in path.relative_to(source).parts:
             digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
