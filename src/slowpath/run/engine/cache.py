@@ -76,8 +76,7 @@ PROGRAM = "slowpath-engine"
 NOTE = "engine.json"
 RECORD_LAYOUT = Path("..", "schema", "watch.json")  # beside the engine's source, of which it is a part
 STANDARD_ABI = "mpi-5"  # EngineNote.abi of an engine that runs under every library with the ABI of MPI-5
-# What the engine is not made of.
-LEFT_OUT = ("tests", "fuzz", "printed", "build", "__pycache__")
+LEFT_OUT = ("tests", "fuzz", "printed", "build", "__pycache__")  # what the engine is not made of
 
 
 class EngineNote(msgspec.Struct, frozen=True):
