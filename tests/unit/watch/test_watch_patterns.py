@@ -499,8 +499,9 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
         assert pattern.saved_s[:, 0].sum() == pytest.approx(20 * (1e-7 * (times - 2.0)).clip(0).sum(), rel=0.05)
 
 
-@pytest.mark.parametrize(("fast_s", "is_named"), [(0.1e-6, True), (10e-6, False)])
-def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, is_named: bool) -> None:
+@pytest.mark.parametrize(("fast_s", "since_s", "is_named"), [(0.1e-6, 1e-3, True), (10e-6, 1e-3, False),
+                                                             (0.1e-6, 30e-6, False)])  # fmt: skip
+def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, since_s: float, is_named: bool) -> None:
     """Rank 0 receives what was there: from rank 1 in 20 us, from rank 2 at once, or in half of that."""
     calls = reductions_of_objects(1e-6, 64)
     rows, turn = np.flatnonzero(calls.rank == 0), np.arange(2560) % 2
@@ -510,7 +511,7 @@ def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, is_nam
     received = dataclasses.replace(
         calls, names=("MPI_Recv", "MPI_Isend"), call=calls.rank, site=calls.rank, bytes=0 * calls.bytes + 8,
         own_s=np.where(source == 1, 20e-6, fast_s), target=source, eager_bytes=64, messages=messages,
-        within=("", "", ""), ranks=3,
+        within=("", "", ""), ranks=3, start_s=calls.start_s + np.where(calls.rank == 0, since_s, 0.0),
     )  # fmt: skip
     patterns = [one for one in excess.see(received) if one.name == "receives search a long queue"]
     assert len(patterns) == is_named
@@ -532,7 +533,7 @@ def test_receives_that_stay_open_are_named_where_calls_take_the_longer(grows: fl
     assert [pattern.name for pattern in patterns] == ["receives that stay open"] * is_named
     for pattern in patterns:
         assert pattern.sites == (0, 1)
-        assert "up to 1,280 on rank" in pattern.text
+        assert "up to 1,280 on a rank" in pattern.text
         assert pattern.saved_s[:, 0].sum() == pytest.approx(1e-9 * posted.sum() / 2, rel=0.1)
 
 

@@ -25,6 +25,7 @@ from slowpath.findings.program_pattern import (
 
 LEAST = 100  # receives of a place
 FASTEST = 5.0  # percentile that stands for a short search
+THERE_S = 200e-6  # since a message was sent: no network takes so long for a short one
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def searching(calls: ProgramCalls) -> list[Search]:
     both = np.flatnonzero((messages.posted != NONE) & (messages.sent != NONE))
     posted, came_s = messages.posted[both], calls.end_s[messages.sent[both]]
     short = (messages.bytes[both] <= calls.eager_bytes) & calls.named("MPI_Recv")[posted]
-    there = np.flatnonzero(short & (messages.early[both] | (came_s < calls.start_s[posted])))
+    there = np.flatnonzero(short & (came_s + THERE_S < calls.start_s[posted]))
     there = there[np.argsort(posted[there], kind="stable")]
     searches = list(_by_source(calls, posted[there]))
     known = [int(calls.site[search.rows[0]]) for search in searches]
@@ -151,8 +152,7 @@ def _open(calls: ProgramCalls) -> Iterator[Search]:
         if rows.size >= LEAST and high >= DEEP and slow_s >= LONGER * fast_s:
             _, base_s = np.polyfit(depth[rows], usual(own_s, calls.call[rows]), 1)  # where a line through them begins
             fast_s = float(np.percentile(own_s, FASTEST))
-            worst = rows[depth[rows].argmax()]
-            past = f"up to {depth[worst]:,.0f} on rank {calls.rank[worst]}"
+            past = f"up to {depth[rows].max():,.0f} on a rank"
             base_s = float(np.clip(base_s, LEAST_BASE * fast_s, fast_s))
             yield Search(rows, base_s, past, tuple(dict.fromkeys(sites)))
 
