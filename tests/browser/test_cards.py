@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
-from test_report_page import comes, press, show
+from test_report_page import comes, press, show, unfold
 
 from support import diagnosed
 
@@ -43,6 +43,19 @@ def test_the_button_copies_the_lines_and_says_so(browser: Any, pages: dict[str, 
     comes(browser, lambda: browser.switch_to.active_element.text == "Copied")
     selected = browser.execute_script("return document.querySelector('article.finding pre').textContent")
     assert selected == diagnosed.CODE
+
+
+def test_each_table_is_copied_with_its_numbers(browser: Any, pages: dict[str, str]) -> None:
+    show(browser, pages["results"])
+    unfold(browser)
+    tables, labels = browser.execute_script(
+        "return [document.querySelectorAll('table').length,"
+        " [...document.querySelectorAll('.scroll + button')].map((button) => button.textContent)]"
+    )
+    assert labels == ["Copy table"] * tables
+    browser.execute_script("document.querySelector('#numbers .scroll + button').focus()")
+    press(browser, Keys.ENTER)
+    comes(browser, lambda: browser.switch_to.active_element.text == "Copied")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -311,7 +311,7 @@ def _trials_section(diagnosis: Diagnosis) -> list[Section]:
         return []
     axis = Axis("share of the gap that the remedy removed", "%", log=False, ends=(-0.3, 1.3), ticks=(0.0, 0.5, 1.0))
     figure = Rows("What each remedy removed", "", axis, rows, numbers(["Remedy", "Removed", "Interval", "Why"], table))
-    return [Section("trials", "Trials", "Trials", [figure], _TRIALS_LEAD)]
+    return [Section("trials", "Trials", "Trials", [figure], _TRIALS_LEAD, folded=True)]
 
 
 def _steps_section(diagnosis: Diagnosis) -> Section:
@@ -327,7 +327,7 @@ def _steps_section(diagnosis: Diagnosis) -> Section:
     blocks: list[Block] = [Rows("", "", axis, rows, narrow=True, height=20)]
     blocks.append(Fold("What each step asked and found", [Facts(asked)]))
     blocks += [Heading("What would be measured next"), Items(diagnosis.next)] if diagnosis.next else []
-    return Section("steps", "Steps", "Steps", blocks, "Each step is a run with its own report.")
+    return Section("steps", "Steps", "Steps", blocks, "Each step is a run with its own report.", True)
 
 
 _STEPS = {

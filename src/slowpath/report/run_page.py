@@ -337,7 +337,7 @@ def environment_section(results: Results | None, more: Iterable[Block] = (), bef
         blocks += _places(results.run)
         lists = [Facts(facts, title[:1].upper() + title[1:]) for title, facts in environment(results.run)]
         blocks.append(Fold("Everything recorded about machine, MPI and run", [Group("columns", lists)]))
-    return Section("environment", "Environment", "Environment", [*blocks, *more])
+    return Section("environment", "Environment", "Environment", [*blocks, *more], folded=True)
 
 
 def _places(run: RunResult) -> list[Table]:

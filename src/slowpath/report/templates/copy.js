@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// A button to copy each command, links that open what is folded, folds that are open in print. Every page is complete without it.
+// A button to copy each command and table, links that open what is folded, folds that are open in print. Every page is complete without it.
 (function () {
   "use strict";
 
-  for (const pre of document.querySelectorAll("pre.copy")) {
+  for (const source of document.querySelectorAll("pre.copy, .scroll > table")) {
     const box = document.createElement("div");
     const button = document.createElement("button");
+    const holder = source.rows ? source.parentElement : source;
     box.className = "copybox";
     button.type = "button";
-    button.textContent = "Copy";
-    pre.replaceWith(box);
-    box.append(pre, button);
-    button.addEventListener("click", () => copy(pre, button));
+    button.textContent = label(source);
+    holder.replaceWith(box);
+    box.append(holder, button);
+    button.addEventListener("click", () => copy(source, button));
   }
 
-  function copy(pre, button) {
-    const done = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500); };
+  function label(source) { return source.rows ? "Copy table" : "Copy"; }
+
+  // A table as lines with tabs, which a spreadsheet takes as they are.
+  function words(source) {
+    const cell = (td) => [...td.childNodes].map((node) => node.textContent.trim()).filter(Boolean).join(" ");
+    if (!source.rows) return source.textContent;
+    return [...source.rows].map((row) => [...row.cells].map(cell).join("\t")).join("\n");
+  }
+
+  function copy(source, button) {
+    const done = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = label(source); }, 1500); };
     const select = () => {
-      getSelection().selectAllChildren(pre);
+      getSelection().selectAllChildren(source);
       if (document.execCommand("copy")) done();
     };
-    if (navigator.clipboard) navigator.clipboard.writeText(pre.textContent).then(done, select);
+    if (navigator.clipboard) navigator.clipboard.writeText(words(source)).then(done, select);
     else select();
   }
 

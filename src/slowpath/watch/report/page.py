@@ -87,7 +87,7 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
     sections: list[Section | None] = [
         _proofs_section(proofs),
         _findings_section(results, folder),
-        Section("notes", "Notes", "Notes", [Items(notes)]) if notes else None,
+        Section("notes", "Notes", "Notes", [Items(notes)], folded=True) if notes else None,
         _time_section(results),
         _timeline_section(results),
         _messages_section(results),
@@ -409,7 +409,7 @@ def _timeline_section(results: WatchResults) -> Section | None:
         lead += " The critical path goes back from the last return: to the rank for which a call waited, else over the "
         lead += "calls and the computing before it. Only what lies on it makes the run longer."
     blocks: list[Block] = [figure, *([table] if table else [])]
-    return Section("timeline", "What each rank did when", "Time line", blocks, lead)
+    return Section("timeline", "What each rank did when", "Time line", blocks, lead, folded=True)
 
 
 _SHOWN_PARTS = 5
@@ -486,7 +486,7 @@ def _messages_section(results: WatchResults) -> Section | None:
     ]
     head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Buffer", "Place"]
     summary = "The classes with the most time; classes.csv has all" if len(classes) > _MOST_CLASSES else "The classes"
-    return Section("messages", "Messages", "Messages", [Table("", head, rows, summary)])
+    return Section("messages", "Messages", "Messages", [Table("", head, rows, summary)], folded=True)
 
 
 # ---- Calls, coverage
@@ -514,7 +514,7 @@ def _calls_section(results: WatchResults) -> Section:
     more = rows[_CALLS_SHOWN:]
     blocks: list[Block] = [Table("", head, rows[:_CALLS_SHOWN]) if rows else Text("No call was recorded.", "lead")]
     blocks += [Table("", head, more, f"The other {len(more)} calls")] if more else []
-    return Section("calls", "Calls", "Calls", blocks)
+    return Section("calls", "Calls", "Calls", blocks, folded=True)
 
 
 def _coverage_section(results: WatchResults) -> Section:
@@ -522,7 +522,7 @@ def _coverage_section(results: WatchResults) -> Section:
     blocks: list[Block] = [Facts(_coverage(results.coverage))]
     blocks += [Items(results.coverage.notes)] if results.coverage.notes else []
     blocks.append(Copied(f"slowpath watch -- {shlex.join(results.program.command)}", "Watch it once more:"))
-    return Section("coverage", "What was seen, and what was not", "Coverage", blocks)
+    return Section("coverage", "What was seen, and what was not", "Coverage", blocks, folded=True)
 
 
 def _coverage(seen: Coverage) -> list[tuple[str, str]]:
