@@ -2,6 +2,7 @@
 # make check     while you work: formatters, linters, types, and the tests that start no MPI
 # make test      make check, the engine's tests in C++, and tests with ranks of the embedded MPI
 # make test-rest every test that make test leaves out: two more MPIs, Slurm, Chromium, Fortran (tests/needs.py)
+# make wheel     a wheel in dist with engines inside, for machines without a compiler
 # make fuzz      the engine's readers under libFuzzer, MINUTES=1 each (needs clang); crashes stay in build/fuzz
 # Needs what README.md names: git, Python >= 3.11 with venv, a C++20 compiler, make; `make test` GoogleTest as well. No root.
 PYTHON ?= python3
@@ -16,7 +17,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 export CCACHE_SLOPPINESS ?= locale
 endif
 
-.PHONY: run check test test-rest lint types docs style format unit ranks engine-test fuzz transparency bench screenshot clean help
+.PHONY: run check wheel test test-rest lint types docs style format unit ranks engine-test fuzz transparency bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -30,6 +31,10 @@ $(VENV)/installed: pyproject.toml
 run: $(VENV)/installed
 	$(BIN)/slowpath run checkup
 	@echo 'The command is $(BIN)/slowpath; your own program next: $(BIN)/slowpath watch -- mpiexec -n 4 ./app'
+
+# The wheel that needs no compiler where it is installed, in dist.
+wheel: $(VENV)/installed-dev
+	$(BIN)/python tools/build-wheel
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas,dev]'

@@ -600,8 +600,7 @@ def engine_for(
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE) and source is None:
         return chosen_engine(mpi, environ)
-    from_wheel = source is None and not rebuild and data_folder(WHEEL).is_dir()
-    ready = kept_engine(mpi, environ, tell) if from_wheel else None
+    ready = kept_engine(mpi, environ, tell) if source is None and not rebuild and data_folder(WHEEL).is_dir() else None
     return ready or _kept_or_built(mpi, environ, tell, source or data_folder("engine"), rebuild)
 
 
@@ -717,7 +716,6 @@ def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None, tell: Tell =
 WHEEL = "engines"
 # The second folder in which a program of the wheel looks for libraries; x fill it up to the longest path that fits.
 ROOM = re.compile(rb"/slowpath-mpi-library/x+")
-START_LIMIT_S = 30.0
 
 
 def engine_of_wheel(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | None:
@@ -764,12 +762,14 @@ def _fitted(shipped: Engine, mpi: Mpi, environ: Mapping[str, str]) -> Engine | s
             if library.name != soname:  # Debian's MPICH: the same interface by another name
                 (staged / soname).symlink_to(library)
             # All functions are looked up at once, so that one that this library lacks is seen here.
-            started = ask([str(staged / PROGRAM), "describe"], {**environ, "LD_BIND_NOW": "1"}, START_LIMIT_S)
+            started = ask([str(staged / PROGRAM), "describe"], {**environ, "LD_BIND_NOW": "1"}, COMPILER_LIMIT_S)
             if started.return_code != 0 or b"different size" in started.stderr:
                 lines = started.stderr.decode("utf-8", "replace").strip().splitlines()
                 return f"it does not start with {library}: {lines[0] if lines else f'exit code {started.return_code}'}"
             if package and shipped.note.blas:
                 shutil.copy2(package / "lib" / PACKAGED, staged)
+            else:
+                (staged / PLUGIN).unlink(missing_ok=True)
             note = msgspec.structs.replace(
                 shipped.note,
                 key=key,
