@@ -55,14 +55,14 @@ from slowpath.report.figure import (
 HEADINGS: Mapping[Group, str] = {
     "fault": "Faults",
     "proven": "Proven opportunities",
-    "suspicion": "What may be a fault",
-    "untried": "Opportunities that no trial has proven",
+    "suspicion": "Possible faults",
+    "untried": "Untried opportunities",
     "property": "Properties of the library",
     "apart": "Slow only under settings that are not yours",
 }
 _LEAD = (
-    "Within each kind, sorted by cost. Observed: a difference beyond noise. Explained: a witness and a law "
-    "agree with the cause; other causes that look the same are named. Proven: a remedy removed it while a control did "
+    "Sorted by cost within each kind. Observed: a difference beyond noise. Explained: what was counted and a law "
+    "agree with the cause; other causes that look the same are listed. Proven: a remedy removed it while a control did "
     "not change."
 )
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
