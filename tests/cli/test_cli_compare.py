@@ -36,9 +36,9 @@ def test_compare_says_what_differs(slowpath: Slowpath, runs: Path) -> None:
     full = slowpath("compare", str(runs / "base"), str(runs / "slow"), "--full").stdout
     assert "Not interleaved" in full
     assert "began: 2026-01-02" in full
-    found = json.loads(slowpath("compare", str(runs / "base"), str(runs / "slow"), "--json").stdout)
-    assert found["caution"].startswith("Not interleaved")
-    assert {row["b_cell"]: row["verdict"] for row in found["rows"] if row["phase"] == "steady"}[1] == "slower"
+    document = json.loads(slowpath("compare", str(runs / "base"), str(runs / "slow"), "--json").stdout)
+    assert document["caution"].startswith("Not interleaved")
+    assert {row["b_cell"]: row["verdict"] for row in document["rows"] if row["phase"] == "steady"}[1] == "slower"
     steady = slowpath("compare", str(runs / "base"), str(runs / "slow"), "--json", "--phase", "steady").stdout
     assert {row["phase"] for row in json.loads(steady)["rows"]} == {"steady"}
 

@@ -48,13 +48,13 @@ def family_of(call: str) -> int:
     """Number of the family of MPI_CALL."""
     numbers = {meaning: number for number, meaning in watch_layout().families.items()}
     short = call.removeprefix("MPI_")
-    found = [
+    families = [
         (len(prefix), family)
         for family, prefixes in FAMILIES.items()
         for prefix in prefixes
         if short.startswith(prefix)
     ]
-    return numbers[max(found)[1] if found else "other"]
+    return numbers[max(families)[1] if families else "other"]
 
 
 def bucket_of(duration_ns: int) -> int:
@@ -302,7 +302,7 @@ class Rank:
 
     def _profile(self, lane: int) -> list[dict[str, Any]]:
         """Rows from the events of a lane: of a receive by a request, what completed it counts."""
-        found: dict[tuple[Any, ...], dict[str, Any]] = {}
+        rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         posts = {event["request"]: event for event in self.rows["events"] if event["kind"] & EventKind.POST}
         for event in self.rows["events"]:
             kind, ns = event["kind"], event["end_ns"] - event["start_ns"]
@@ -326,7 +326,7 @@ class Rank:
                 event["peer"], memory["buffer_class"], event["communicator"],
             )  # fmt: skip
             names = ("site", "call", "size_class", "flags", "peer", "buffer_class", "communicator")
-            row = found.setdefault(
+            row = rows.setdefault(
                 key,
                 dict(zip(names, key, strict=True))
                 | {"count": 0, "bytes": 0, "ticks": 0, "least_ticks": 2**62, "most_ticks": 0}
@@ -340,7 +340,7 @@ class Rank:
             row["most_ticks"] = max(row["most_ticks"], ticks)
             row["histogram"][bucket_of(ns)] += 1
         own = [row for row in self.rows["profile"] if row["lane"] == lane]
-        return [{name: value for name, value in row.items() if name != "lane"} for row in [*found.values(), *own]]
+        return [{name: value for name, value in row.items() if name != "lane"} for row in [*rows.values(), *own]]
 
     def _is_local(self, row: dict[str, Any]) -> bool:
         return bool(self.rows["calls"][row["call"]]["family"] == LOCAL_FAMILY)

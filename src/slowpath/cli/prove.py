@@ -169,9 +169,9 @@ def _candidates(
     chosen = ready(wanted, info.command, mpi, os.environ, folders)
     for key, reason in chosen.left_out:
         tell(f"left out: {key}: {reason}")
-    if not chosen.found:
+    if not chosen.candidates:
         raise UsageError("none of these remedies can be tried here (reasons above). Your own: --try NAME=VALUE")
-    return list(chosen.found)
+    return list(chosen.candidates)
 
 
 def _show_in_watch(watch: Path, tell: Callable[[str], None]) -> None:

@@ -91,9 +91,11 @@ class SharedFactor(msgspec.Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """`all short calls are 1.48x slower as a whole (flags without MPI: 1.40x slower)`."""
-        what, work = ("messages of 16 KiB and more", "copies") if self.size == "long" else ("all short calls", "flags")
+        subject, work = (
+            ("messages of 16 KiB and more", "copies") if self.size == "long" else ("all short calls", "flags")
+        )
         yardstick = _changed(self.yardstick_ratio) if self.yardstick_ratio else "not measured"
-        return f"{what} are {_changed(self.ratio)} as a whole ({work} without MPI: {yardstick})"
+        return f"{subject} are {_changed(self.ratio)} as a whole ({work} without MPI: {yardstick})"
 
     @property
     def is_alike(self) -> bool:
@@ -186,7 +188,7 @@ def compare(
     pairs, alone = match(a.results, b.results)
     if not pairs:
         raise UsageError(f"{a.path} and {b.path} have no cell in common; compare runs of one campaign")
-    series = [one for pair in pairs for one in _series(pair, metrics, phases, by_parts)]
+    series = [all_series for pair in pairs for all_series in _series(pair, metrics, phases, by_parts)]
     if not series and metrics:
         known = sorted({name for pair in pairs for name in pair.a.metrics.keys() & pair.b.metrics.keys()})
         raise UsageError(
@@ -207,9 +209,9 @@ def compare(
         "The ratios, but not their intervals, include everything else that changed between the runs, such as drift.",
         minimum_effect=minimum_effect,
         differences=[
-            RunDifference(what, facts[0].get((kind, what)), facts[1].get((kind, what)))
-            for kind, what in dict.fromkeys([*facts[0], *facts[1]])
-            if facts[0].get((kind, what)) != facts[1].get((kind, what))
+            RunDifference(fact, facts[0].get((kind, fact)), facts[1].get((kind, fact)))
+            for kind, fact in dict.fromkeys([*facts[0], *facts[1]])
+            if facts[0].get((kind, fact)) != facts[1].get((kind, fact))
         ],
         verdicts={word: sum(row.verdict == word for row in rows) for word in ("slower", "faster", "same", "undecided")},
         factors=factors,
@@ -454,14 +456,14 @@ def _judged(series: Sequence[_Series], factors: Sequence[SharedFactor], minimum_
     p_values = {n: e.p for n, e in enumerate(estimates) if e and e.p is not None and e.n >= FEWEST_LAUNCHES}
     adjusted = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True)) if p_values else {}
     return [
-        _row(one, estimate, float(adjusted[n]) if n in adjusted else None, removed.get(one.size, 1.0))
-        for n, (one, estimate) in enumerate(zip(series, estimates, strict=True))
+        _row(entry, estimate, float(adjusted[n]) if n in adjusted else None, removed.get(entry.size, 1.0))
+        for n, (entry, estimate) in enumerate(zip(series, estimates, strict=True))
     ]
 
 
-def _row(one: _Series, estimate: ContrastEstimate | None, p_adjusted: float | None, factor: float) -> ComparisonRow:
-    in_a, in_b = (cell.metrics[one.metric] for cell in one.pair)
-    verdict, reason = "undecided", one.problem or ""
+def _row(series: _Series, estimate: ContrastEstimate | None, p_adjusted: float | None, factor: float) -> ComparisonRow:
+    in_a, in_b = (cell.metrics[series.metric] for cell in series.pair)
+    verdict, reason = "undecided", series.problem or ""
     if estimate is not None and estimate.n < FEWEST_LAUNCHES:
         reason = f"{estimate.n} launches on a side, at least {FEWEST_LAUNCHES} are needed"
     elif estimate is not None:
@@ -469,18 +471,18 @@ def _row(one: _Series, estimate: ContrastEstimate | None, p_adjusted: float | No
         verdict, reason = judged.word, judged.reason
     inner = estimate.equivalence if estimate else None
     return ComparisonRow(
-        label=one.pair.b.label,
-        experiment=one.pair.b.experiment,
-        metric=one.metric,
-        phase=one.phase,
+        label=series.pair.b.label,
+        experiment=series.pair.b.experiment,
+        metric=series.metric,
+        phase=series.phase,
         unit=in_b.unit,
         better=in_b.better,
-        a_cell=one.pair.a.cell,
-        b_cell=one.pair.b.cell,
-        a_value=in_a.phases[one.phase].value,
-        b_value=in_b.phases[one.phase].value,
-        a_launches=len(one.a),
-        b_launches=len(one.b),
+        a_cell=series.pair.a.cell,
+        b_cell=series.pair.b.cell,
+        a_value=in_a.phases[series.phase].value,
+        b_value=in_b.phases[series.phase].value,
+        a_launches=len(series.a),
+        b_launches=len(series.b),
         factor=factor,
         ratio=estimate.ratio if estimate else None,
         interval=estimate.interval if estimate else None,
@@ -507,7 +509,9 @@ def _sentences(b: Results, rows: Iterable[ComparisonRow]) -> list[str]:
             Judged(replace(item, value=a * row.ratio, interval=(a * low, a * high)), Reference(a, a, a, 1, "A"), limit)
         )
     groups = shared(judged) if judged else []
-    return [group.compared_with("in A") for group in groups if len({one.item.cell for one in group.slow}) > 1]
+    return [
+        group.compared_with("in A") for group in groups if len({deviation.item.cell for deviation in group.slow}) > 1
+    ]
 
 
 # What else differs between the two runs.
@@ -575,7 +579,6 @@ def _placed(placement: PlacementResult | None) -> dict[str, object]:
 
 
 def _set(environment: EnvironmentResult | None) -> str | None:
-    """Return the variables, or the library-independent setting, for which other MPIs use other variables."""
     if environment is None or environment.setting:
         return environment.setting if environment else None
     given = {**environment.variables, **(environment.stated or {})}
@@ -598,14 +601,14 @@ def _hardware(a: RunResult, b: RunResult) -> Iterator[Doubt]:
 def _doubts(a: _Facts, b: _Facts) -> Iterator[Doubt]:
     """Yield a doubt for each fact of a kind in which the runs differ, and for an MPI that neither states."""
     is_same_mpi = a["mpi", MPI] == b["mpi", MPI]
-    for kind, what in dict.fromkeys([*a, *b]):
-        in_a, in_b = a.get((kind, what)), b.get((kind, what))
-        if what in (LIBRARY, BUILD) and not is_same_mpi:
+    for kind, fact in dict.fromkeys([*a, *b]):
+        in_a, in_b = a.get((kind, fact)), b.get((kind, fact))
+        if fact in (LIBRARY, BUILD) and not is_same_mpi:
             continue  # another library changes both
-        if what == LIBRARY and None in (in_a, in_b):
+        if fact == LIBRARY and None in (in_a, in_b):
             continue
-        if kind and (in_a != in_b or (what == MPI and in_a is None)):
-            yield Doubt(kind, f"{what}: {in_a or 'not stated'} in A, {in_b or 'not stated'} in B")
+        if kind and (in_a != in_b or (fact == MPI and in_a is None)):
+            yield Doubt(kind, f"{fact}: {in_a or 'not stated'} in A, {in_b or 'not stated'} in B")
 
 
 def _incomplete(name: str, results: Results, uncompared: Sequence[Uncompared]) -> Iterator[Doubt]:

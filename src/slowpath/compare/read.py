@@ -76,7 +76,6 @@ def require_measured(source: RunSource) -> RunSource:
 
 
 def _has_launches(folder: Path) -> bool:
-    """Return whether the folder has a record from which results can be made."""
     return (folder / "run.json").exists() and (folder / "launches").is_dir()
 
 

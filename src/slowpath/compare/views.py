@@ -24,31 +24,31 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
 _UNLIKE = "The runs differ in more than the code, and the ratios include it"
 
 
-def answer(found: Comparison) -> str:
+def answer(comparison: Comparison) -> str:
     """Return whether B is slower than A, as one sentence."""
-    rows, effect = fmt.plural(len(found.rows), "comparison"), f"{100 * found.minimum_effect:g} %"
-    if not found.rows:
+    rows, effect = fmt.plural(len(comparison.rows), "comparison"), f"{100 * comparison.minimum_effect:g} %"
+    if not comparison.rows:
         return "Nothing was compared."
-    if slower := found.verdicts["slower"]:
-        faster = f", faster in {found.verdicts['faster']}" if found.verdicts["faster"] else ""
+    if slower := comparison.verdicts["slower"]:
+        faster = f", faster in {comparison.verdicts['faster']}" if comparison.verdicts["faster"] else ""
         return f"B is slower than A in {slower} of {rows} by more than {effect}{faster}."
-    if found.verdicts["undecided"] == len(found.rows):
+    if comparison.verdicts["undecided"] == len(comparison.rows):
         return f"Undecided: none of {rows} shows whether B differs from A."
-    counts = ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count)
+    counts = ", ".join(f"{count} {word}" for word, count in comparison.verdicts.items() if count)
     return f"B is not slower than A: {counts} (within {effect}) of {rows}."
 
 
-def factor_sentences(found: Comparison) -> list[str]:
+def factor_sentences(comparison: Comparison) -> list[str]:
     """Return what all cells of a size share, a sentence each."""
-    factors = [factor for factor in found.factors if factor.differs(found.minimum_effect)]
+    factors = [factor for factor in comparison.factors if factor.differs(comparison.minimum_effect)]
     words = [f"{factor.sentence}{'; rows are relative to it' * factor.is_removed}." for factor in factors]
     return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in words]
 
 
-def part_lines(found: Comparison) -> list[str]:
+def part_lines(comparison: Comparison) -> list[str]:
     """Return the verdicts by metric, of experiments that are compared by their parts."""
     lines = []
-    for experiment, rows in grouped(found.rows, lambda row: row.experiment).items():
+    for experiment, rows in grouped(comparison.rows, lambda row: row.experiment).items():
         by_metric = grouped(rows, lambda row: row.metric)
         for metric, own in by_metric.items() if experiment_named(experiment).compared else ():
             counted = [(word, sum(row.verdict == word for row in own)) for word in ORDER]
@@ -57,20 +57,22 @@ def part_lines(found: Comparison) -> list[str]:
 
 
 @cleaned
-def render_comparison_brief(found: Comparison) -> str:
+def render_comparison_brief(comparison: Comparison) -> str:
     """Return whether B is slower, and what the slower cells share, on one screen; `render_comparison` has all rows."""
-    worst = sorted((row for row in found.rows if row.verdict == "slower"), key=lambda row: -(row.ratio or 0.0))
-    open_rows = [row for row in found.rows if row.verdict == "undecided" and row.ratio]
+    worst = sorted((row for row in comparison.rows if row.verdict == "slower"), key=lambda row: -(row.ratio or 0.0))
+    open_rows = [row for row in comparison.rows if row.verdict == "undecided" and row.ratio]
     apart = [] if worst else sorted(open_rows, key=lambda row: -abs(math.log(row.ratio or 1.0)))[:3]
-    lacking = [f"{fmt.plural(len(found.uncompared), 'cell')} not compared"] if found.uncompared else []
-    if 0 < found.verdicts["undecided"] < len(found.rows):
-        lacking.insert(0, f"{found.verdicts['undecided']} of {fmt.plural(len(found.rows), 'comparison')} undecided")
-    doubts = [f"{_UNLIKE}: {'; '.join(doubt.reason for doubt in found.doubts)}."] if found.doubts else []
-    notes = [*factor_sentences(found), *part_lines(found), *doubts, found.caution]
+    lacking = [f"{fmt.plural(len(comparison.uncompared), 'cell')} not compared"] if comparison.uncompared else []
+    if 0 < comparison.verdicts["undecided"] < len(comparison.rows):
+        lacking.insert(
+            0, f"{comparison.verdicts['undecided']} of {fmt.plural(len(comparison.rows), 'comparison')} undecided"
+        )
+    doubts = [f"{_UNLIKE}: {'; '.join(doubt.reason for doubt in comparison.doubts)}."] if comparison.doubts else []
+    notes = [*factor_sentences(comparison), *part_lines(comparison), *doubts, comparison.caution]
     brief = Brief(
-        answer=plain(answer(found)),
+        answer=plain(answer(comparison)),
         measured=tuple(plain(f"Furthest apart, but undecided: {row_words(row)}.") for row in apart),
-        actions=tuple(plain(words) for words in [*found.shared, *(f"{row_words(row)}." for row in worst)]),
+        actions=tuple(plain(words) for words in [*comparison.shared, *(f"{row_words(row)}." for row in worst)]),
         undecided=plain(f"{', '.join(lacking)}.").capitalize() if lacking else None,
         notes=(*map(plain, notes), "All rows: --full."),
     )
@@ -78,71 +80,70 @@ def render_comparison_brief(found: Comparison) -> str:
 
 
 @cleaned
-def render_comparison(found: Comparison) -> str:
+def render_comparison(comparison: Comparison) -> str:
     """Return the text that `slowpath compare --full` prints, with a newline at the end."""
-    head = [answer(found), *found.shared, *factor_sentences(found), *part_lines(found)]
-    rows = sorted(found.rows, key=lambda row: ORDER.index(row.verdict))
-    doubts = [f"{_UNLIKE}:"] if found.doubts else []
+    head = [answer(comparison), *comparison.shared, *factor_sentences(comparison), *part_lines(comparison)]
+    rows = sorted(comparison.rows, key=lambda row: ORDER.index(row.verdict))
+    doubts = [f"{_UNLIKE}:"] if comparison.doubts else []
     parts = [
         "\n".join(wrap(line) for line in head),
-        _sides(found),
-        "\n".join([*doubts, *(wrap(doubt.reason, f"  {doubt.kind:<11}") for doubt in found.doubts)]),
+        _sides(comparison),
+        "\n".join([*doubts, *(wrap(doubt.reason, f"  {doubt.kind:<11}") for doubt in comparison.doubts)]),
         "\n".join(wrap(row_words(row), f"  {row.verdict:<11}") for row in rows),
         "\n".join(
-            wrap(f"{cell.side.upper()}, {cell.label}: {cell.reason}", "  uncompared ") for cell in found.uncompared
+            wrap(f"{cell.side.upper()}, {cell.label}: {cell.reason}", "  uncompared ") for cell in comparison.uncompared
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 @cleaned
-def render_gate(found: Gate) -> str:
+def render_gate(gate: Gate) -> str:
     """Return the text that `slowpath gate` prints: the verdict in at most 12 lines, with a newline at the end."""
-    both = found.comparison
-    bad = [judged for judged in found.rows if judged.outcome != "pass"] if found.judges else []
+    both = gate.comparison
+    bad = [judged for judged in gate.rows if judged.outcome != "pass"] if gate.judges else []
     bad.sort(key=lambda judged: (judged.outcome != "regression", -(judged.row.interval_90 or (0, 0))[1]))
-    wrong = [f"{cell.label}: {cell.reason}" for cell in found.wrong]
-    listed = "; ".join(f"{doubt.reason}{' (accepted)' * doubt.accepted}" for doubt in found.doubts)
+    wrong = [f"{cell.label}: {cell.reason}" for cell in gate.wrong]
+    listed = "; ".join(f"{doubt.reason}{' (accepted)' * doubt.accepted}" for doubt in gate.doubts)
     differing = [difference(each) for each in both.differences if each.what != "began"]
-    notes = [*both.shared[: found.judges], *found.notes]
+    notes = [*both.shared[: gate.judges], *gate.notes]
     notes += [f"Differences: {'; '.join(differing)}."] if differing else []
     brief = Brief(
-        answer=plain(f"{found.outcome.upper()}: {headline(found)}."),
+        answer=plain(f"{gate.outcome.upper()}: {headline(gate)}."),
         measured=(plain(f"{listed[:1].upper()}{listed[1:]}."),) if listed else (),
         actions=tuple(plain(f"{words}.") for words in [*wrong, *(f"{row_words(each.row)}" for each in bad)]),
-        undecided=plain(_what_to_do(found)) if found.outcome == "undecided" else None,
+        undecided=plain(_what_to_do(gate)) if gate.outcome == "undecided" else None,
         notes=(*(plain(note) for note in notes), "All rows: --json."),
     )
     return "\n".join(brief.lines(WIDTH)) + "\n"
 
 
-def _what_to_do(found: Gate) -> str:
-    """Return what would decide an undecided gate."""
-    if kinds := found.open_kinds:
+def _what_to_do(gate: Gate) -> str:
+    if kinds := gate.open_kinds:
         again = "Measure the baseline again" if SHARED in kinds else "Measure both runs completely and alike"
         return f"{again}, or judge anyway: --accept {','.join(kinds)}"
-    launches = min((min(each.row.a_launches, each.row.b_launches) for each in found.rows), default=0)
-    if found.spread_ratio > 1 + MOST_SHARED:
-        spread = fmt.ratio(found.spread_ratio)
+    launches = min((min(each.row.a_launches, each.row.b_launches) for each in gate.rows), default=0)
+    if gate.spread_ratio > 1 + MOST_SHARED:
+        spread = fmt.ratio(gate.spread_ratio)
         return f"Cells differ by {spread} among themselves: measure both runs on a quiet machine."
     return f"Measure both runs again with --rounds {max(LAUNCHES, 2 * launches)}."
 
 
-def headline(found: Gate) -> str:
+def headline(gate: Gate) -> str:
     """Return one clause: the number of comparisons by outcome, and what a pass excludes."""
-    rows, lacking = fmt.plural(len(found.rows), "comparison"), len(found.comparison.uncompared)
-    slower, undecided = (sum(judged.outcome == word for judged in found.rows) for word in ("regression", "undecided"))
-    what = [f"{slower} of {rows} slower"] if slower else []
-    what += [f"{len(found.wrong)} cells with wrong bytes"] if found.wrong else []
-    what += [f"{undecided} of {rows} undecided"] if undecided and found.judges else []
-    unlike = [kind for kind in found.open_kinds if kind != SHARED]
-    what += ["the machine or all of MPI changed"] if SHARED in found.open_kinds else []
-    what += [f"not comparable ({', '.join(unlike)})"] if unlike else []
-    what += [f"none of {len(found.rows)} judged"] if not found.judges else []
-    what += [f"{fmt.plural(lacking, 'cell')} not compared"] if lacking else []
-    if what:
-        return ", ".join(what)
-    most = max((judged.row.interval_90 or (0.0, 0.0))[1] for judged in found.rows)
+    rows, lacking = fmt.plural(len(gate.rows), "comparison"), len(gate.comparison.uncompared)
+    slower, undecided = (sum(judged.outcome == word for judged in gate.rows) for word in ("regression", "undecided"))
+    reasons = [f"{slower} of {rows} slower"] if slower else []
+    reasons += [f"{len(gate.wrong)} cells with wrong bytes"] if gate.wrong else []
+    reasons += [f"{undecided} of {rows} undecided"] if undecided and gate.judges else []
+    unlike = [kind for kind in gate.open_kinds if kind != SHARED]
+    reasons += ["the machine or all of MPI changed"] if SHARED in gate.open_kinds else []
+    reasons += [f"not comparable ({', '.join(unlike)})"] if unlike else []
+    reasons += [f"none of {len(gate.rows)} judged"] if not gate.judges else []
+    reasons += [f"{fmt.plural(lacking, 'cell')} not compared"] if lacking else []
+    if reasons:
+        return ", ".join(reasons)
+    most = max((judged.row.interval_90 or (0.0, 0.0))[1] for judged in gate.rows)
     return f"none of {rows} is slower; each takes less than {fmt.ratio(most)} the baseline's time (95 % confidence)"
 
 
@@ -171,11 +172,11 @@ def difference(differing: RunDifference) -> str:
     return f"{differing.what}: {differing.a or 'not known'} -> {differing.b or 'not known'}"
 
 
-def _sides(found: Comparison) -> str:
-    sides = (("A", found.a), ("B", found.b))
+def _sides(comparison: Comparison) -> str:
+    sides = (("A", comparison.a), ("B", comparison.b))
     lines = [f"{name}: {run.path} ({run.campaign}, {run.started or 'date unknown'})" for name, run in sides]
-    lines += [wrap(found.caution), *(["Differences between the runs:"] if found.differences else [])]
-    return "\n".join([*lines, *(wrap(difference(differing), "  ") for differing in found.differences)])
+    lines += [wrap(comparison.caution), *(["Differences between the runs:"] if comparison.differences else [])]
+    return "\n".join([*lines, *(wrap(difference(differing), "  ") for differing in comparison.differences)])
 
 
 # JUnit XML of a gate.
@@ -187,38 +188,38 @@ SUITE = "slowpath gate"
 Outcome = Literal["failure", "error", "skipped"]
 
 
-def render_junit(found: Gate, undecided: Undecided = "undecided") -> str:
+def render_junit(gate: Gate, undecided: Undecided = "undecided") -> str:
     """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out.
 
     Args: undecided: what the user takes an undecided gate for.
     """
-    cases = list(_cases(found, undecided))
+    cases = list(_cases(gate, undecided))
     marks: tuple[Outcome, ...] = ("failure", "error", "skipped")
     failures, errors, skipped = (str(sum(case.find(mark) is not None for case in cases)) for mark in marks)
     head = {"name": SUITE, "tests": str(len(cases)), "failures": failures, "errors": errors, "skipped": skipped}
     suites = ElementTree.Element("testsuites", head)
     suite = ElementTree.SubElement(suites, "testsuite", head)
-    both = found.comparison
+    both = gate.comparison
     if both.b.started:
         suite.set("timestamp", both.b.started[:19])  # the schema has no offset from UTC
     properties = ElementTree.SubElement(suite, "properties")
-    facts = [("baseline", both.a.path), ("run", both.b.path), ("outcome", found.outcome)]
+    facts = [("baseline", both.a.path), ("run", both.b.path), ("outcome", gate.outcome)]
     facts += [("minimum_effect", str(both.minimum_effect)), ("caution", both.caution)]
     facts += [(f"difference {i}", difference(differing)) for i, differing in enumerate(both.differences, start=1)]
     for name, value in facts:
         ElementTree.SubElement(properties, "property", {"name": name, "value": _clean(value)})
     suite.extend(cases)
-    shown = [headline(found), *both.shared, *factor_sentences(both), *found.notes]
+    shown = [headline(gate), *both.shared, *factor_sentences(both), *gate.notes]
     ElementTree.SubElement(suite, "system-out").text = _clean("\n".join(shown))
     ElementTree.indent(suites, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
-def _cases(found: Gate, undecided: Undecided) -> Iterator[ElementTree.Element]:
+def _cases(gate: Gate, undecided: Undecided) -> Iterator[ElementTree.Element]:
     """Yield the test cases. What is not judged is marked so that its reader takes it for what the exit code says."""
     marks: Mapping[Undecided, Outcome] = {"undecided": "error", "fail": "failure", "pass": "skipped"}
     mark = marks[undecided]
-    for judged in found.rows:
+    for judged in gate.rows:
         row = judged.row
         out = "\n".join(f"{name}: {getattr(row, name)}" for name in _NUMBERS)
         name = f"{row.label}: {row.metric}, {row.phase}"
@@ -228,17 +229,17 @@ def _cases(found: Gate, undecided: Undecided) -> Iterator[ElementTree.Element]:
             yield _case(row.experiment, name, mark, f"undecided: {judged.reason}", out)
         else:
             yield _case(row.experiment, name, None, "", out)
-    for cell in found.wrong:
+    for cell in gate.wrong:
         yield _case("record", f"{cell.label}: wrong bytes", "failure", cell.reason)
-    for number, doubt in enumerate(found.doubts, start=1):
+    for number, doubt in enumerate(gate.doubts, start=1):
         out = f"accepted: {doubt.reason}" if doubt.accepted else ""
         words = f"undecided: {doubt.reason}"
         yield _case("comparable", f"{doubt.kind} {number}", None if doubt.accepted else mark, words, out)
-    lacking = mark if INCOMPLETE in found.open_kinds else "skipped"
-    for alone in found.comparison.uncompared:
+    lacking = mark if INCOMPLETE in gate.open_kinds else "skipped"
+    for alone in gate.comparison.uncompared:
         name = f"{'baseline' if alone.side == 'a' else 'run'}, cell {alone.cell}, {alone.label}: {alone.reason}"
         yield _case("compared", name, lacking, f"not compared: {alone.reason}")
-    if not found.rows:  # a document without any test case reads as passed
+    if not gate.rows:  # a document without any test case reads as passed
         yield _case("compared", "anything", mark, "undecided: nothing was compared")
 
 

@@ -245,8 +245,8 @@ class Sampled:
         for code, seconds in zip(self.codes, of_code.tolist(), strict=True):
             if seconds > 0:
                 lines.setdefault((code.called, code.function, code.object), {})[code] = seconds
-        found = [(max(part, key=lambda code: part[code]), sum(part.values())) for part in lines.values()]
-        return sorted(found, key=lambda entry: -entry[1])
+        longest = [(max(part, key=lambda code: part[code]), sum(part.values())) for part in lines.values()]
+        return sorted(longest, key=lambda entry: -entry[1])
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ _MANAGING: Final = ("communicators and groups", "datatypes", "start and end")
 
 
 def accounts_of(
-    found: Attributed,
+    run: Attributed,
     weight: Floats,
     seconds_in: CallSeconds,
     ranks: Sequence[RankTime],
@@ -85,11 +85,11 @@ def accounts_of(
     if not ranks:
         return ()
     seconds = np.zeros((len(ranks), len(NAMES)))
-    names = _Names(found)
+    names = _Names(run)
     for i, rank in enumerate(ranks):
-        seconds[i] = _in_mpi(found, weight, seconds_in, names, rank, i)
+        seconds[i] = _in_mpi(run, weight, seconds_in, names, rank, i)
         had = resources.get(rank.rank)
-        parts = outside_parts(rank, had, float(seconds[i, _NUMBER["files"]]), _seen_outside(found, i))
+        parts = outside_parts(rank, had, float(seconds[i, _NUMBER["files"]]), _seen_outside(run, i))
         if had is not None and had.waited_s is not None:
             _take_out_queue(seconds[i], had.waited_s - parts.get("no processor", 0.0))
         for name, value_s in parts.items():
@@ -108,10 +108,10 @@ def accounts_of(
     )
 
 
-def _seen_outside(found: Attributed, i: int) -> Activity | None:
+def _seen_outside(run: Attributed, i: int) -> Activity | None:
     """Return what samples saw of a record's rank outside MPI; None: too few of them lie there."""
-    record, clock, presence = found.world.records[i], found.world.clocks[i], found.presence
-    origin_s = float(found.world.origin_s[found.world.clock[i]]) - float(found.shift_s[i])
+    record, clock, presence = run.world.records[i], run.world.clocks[i], run.presence
+    origin_s = float(run.world.origin_s[run.world.clock[i]]) - float(run.shift_s[i])
     ends = np.array([record.header["start_ticks"], record.last_sign_ticks], dtype=np.uint64)
     begun_s, over_s = clock.seconds(ends, origin_s).tolist()
     since = np.append(begun_s, presence.ends[i])
@@ -179,12 +179,12 @@ class _Names:
     what it has when its waiting is not known.
     """
 
-    def __init__(self, found: Attributed) -> None:
-        events, world = found.events, found.world
+    def __init__(self, run: Attributed) -> None:
+        events, world = run.events, run.world
         is_managing, is_file = _manages(world)[events.call], world.is_of("files")[events.call]
         waiting = np.array([_NUMBER[_waits_in(name)] for name in world.calls], dtype=np.int64)
         self.waiting: Ints = np.where(is_managing, _NUMBER["wait at management"], waiting[events.call])
-        is_short = _moved_bytes(found) <= SHORT_BYTES
+        is_short = _moved_bytes(run) <= SHORT_BYTES
         self.usual: Ints = np.where(is_short, _NUMBER["cost of calls"], _NUMBER["moving bytes"])
         self.unknown: Ints = np.full(len(events), _NUMBER["wait or excess"])
         managed: tuple[tuple[Bools, AccountName], ...] = ((is_managing, "management"), (is_file, "files"))
@@ -218,11 +218,11 @@ def _waits_in(call: str) -> AccountName:
     return known.get(NEEDS.get(call.removesuffix("_c"), Needs.UNKNOWN), "wait at N x N")
 
 
-def _moved_bytes(found: Attributed) -> Floats:
+def _moved_bytes(run: Attributed) -> Floats:
     """Of each call its message's length, or those of all messages that it completed, shape (n,)."""
-    events = found.events
+    events = run.events
     length = events.bytes.astype(float)
-    for side in (found.matched.sends, found.matched.receives):
+    for side in (run.matched.sends, run.matched.receives):
         done = (side.done != NO_EVENT) & (side.done != side.posted)
         np.add.at(length, side.done[done], events.bytes[side.reported[done]].astype(float))
     return length
@@ -238,13 +238,11 @@ _OF_PART: Final[Mapping[TimePart, AccountName]] = {
 }
 
 
-def _in_mpi(
-    found: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Names, rank: RankTime, i: int
-) -> Floats:
+def _in_mpi(run: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Names, rank: RankTime, i: int) -> Floats:
     """Seconds of a rank in MPI by name: of its leading thread's calls, and of those for which no event stands."""
-    world, lane = found.world, found.world.records[i].leading_lane
-    rows = found.events.of(i, lane)
-    parts = found.split.parts_s[rows] * weight[rows, None]
+    world, lane = run.world, run.world.records[i].leading_lane
+    rows = run.events.of(i, lane)
+    parts = run.split.parts_s[rows] * weight[rows, None]
     result = np.zeros(len(NAMES))
     for part, name in _OF_PART.items():
         result[_NUMBER[name]] += parts[:, part].sum()
@@ -256,12 +254,12 @@ def _in_mpi(
     ):
         result += np.bincount(numbers[rows], weights=parts[:, part], minlength=len(NAMES))
     if (i, lane) in seconds_in:
-        with_events = np.isin(np.arange(len(world.calls)), found.events.call[rows])
+        with_events = np.isin(np.arange(len(world.calls)), run.events.call[rows])
         is_overhead = world.is_of(*OVERHEAD) & ~with_events
         named = np.where(is_overhead, _NUMBER["cost of calls"], _NUMBER["wait or excess"])
         named = np.where(world.is_of("files"), _NUMBER["files"], named)
         named = np.where(_manages(world), _NUMBER["management"], named)
-        alone_s = unkept_seconds(found.events, rows, weight, seconds_in[i, lane])
+        alone_s = unkept_seconds(run.events, rows, weight, seconds_in[i, lane])
         result += np.bincount(named, weights=alone_s, minlength=len(NAMES))
     whole_s = float(result.sum())
     if whole_s > rank.mpi_s > 0:
@@ -278,5 +276,5 @@ def waiting_s(accounts: Sequence[Account], ranks: int) -> list[float]:
 
 def start_seconds(results: WatchResults) -> float | None:
     """In the call that starts MPI, a rank."""
-    found = [call.time_s for call in results.calls if call.name in BEFORE_THE_RUN and call.calls]
-    return sum(found) if found else None
+    seconds_before = [call.time_s for call in results.calls if call.name in BEFORE_THE_RUN and call.calls]
+    return sum(seconds_before) if seconds_before else None

@@ -105,14 +105,14 @@ def watched(folder: Path) -> AttributedWatch:
     """Read, match, attribute and add up.  Raises: RecordError: it is no watch."""
     info = read_watch(folder)
     job = read_job(folder)
-    found = attributed(job)
-    seconds = call_seconds(found.world)
-    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
-    ranks = rank_times(found, seconds)
+    run = attributed(job)
+    seconds = call_seconds(run.world)
+    weight = time_weights(run.events, run.world, np.flatnonzero(run.events.is_timed))
+    ranks = rank_times(run, seconds)
     span_s = max((rank.span_s for rank in ranks), default=0.0)
-    calls = calls_of(found.world)
-    classes, keys, sites = classes_of(found)
-    slices, shown = slices_of(found, span_s)
+    calls = calls_of(run.world)
+    classes, keys, sites = classes_of(run)
+    slices, shown = slices_of(run, span_s)
     site_of = {site: i for i, site in enumerate(sites)}
     alone = filter(None, [alone_note(info, job)])
     resources = resources_of(job.records)
@@ -120,7 +120,7 @@ def watched(folder: Path) -> AttributedWatch:
         schema=WATCH_SCHEMA,
         slowpath=__version__,
         program=_program(info, job, resources, span_s if ranks else None),
-        coverage=coverage_of(found, calls, seconds, (*info.notes, *alone, *job.notes, *found.world.notes)),
+        coverage=coverage_of(run, calls, seconds, (*info.notes, *alone, *job.notes, *run.world.notes)),
         verdict=(),
         saved_s=None,
         saved_interval=None,
@@ -129,22 +129,22 @@ def watched(folder: Path) -> AttributedWatch:
         ranks=ranks,
         calls=calls,
         classes=classes,
-        sites=sites_of(found.world, sites),
-        pairs=pairs_of(found),
+        sites=sites_of(run.world, sites),
+        pairs=pairs_of(run),
         resources=resources,
         slices=slices,
-        collectives=collectives_of(found, weight, site_of),
+        collectives=collectives_of(run, weight, site_of),
         shown_ranks=shown,
-        accounts=accounts_of(found, weight, seconds, ranks, {one.rank: one for one in resources}),
-        standstill=_standstill(found, info),
+        accounts=accounts_of(run, weight, seconds, ranks, {rank.rank: rank for rank in resources}),
+        standstill=_standstill(run, info),
     )
     results = replace(
         results,
         place=_wrong_place(info, results),
         start_s=start_seconds(results),
-        start_reason=start_reason(found.world.records, found.world.clocks),
+        start_reason=start_reason(run.world.records, run.world.clocks),
     )
-    return AttributedWatch(results, found, weight, keys, site_of)
+    return AttributedWatch(results, run, weight, keys, site_of)
 
 
 def _wrong_place(info: WatchInfo, results: WatchResults) -> tuple[PlaceFault, ...]:
@@ -153,11 +153,11 @@ def _wrong_place(info: WatchInfo, results: WatchResults) -> tuple[PlaceFault, ..
     return wrong_place(info, known[0].name if known else None, results.resources, own.ranks if own else ())
 
 
-def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:
+def _standstill(run: Attributed, info: WatchInfo) -> Standstill | None:
     """Of a program that did not end by itself; one that ended well did not hang."""
     if info.exit_code == 0 and not info.interrupted:
         return None
-    return standstill(found, info.until, LEAST_QUIET_S, info.interrupted)
+    return standstill(run, info.until, LEAST_QUIET_S, info.interrupted)
 
 
 def _program(
@@ -190,14 +190,14 @@ def _interface(number: int) -> Interface:
     return known.get(watch_layout().interfaces.get(number, ""), "unknown")
 
 
-def kept_of(found: Attributed, pairs: Ints) -> KeptOrder:
+def kept_of(run: Attributed, pairs: Ints) -> KeptOrder:
     """Calls as chains of their threads, their dependencies, and the matched messages that they moved.
 
     Args: pairs: shape (messages, 2), the classes of each matched message's sides.
     """
-    events = found.events
-    level = found.world.level
-    calls = kept_calls(found)
+    events = run.events
+    level = run.world.level
+    calls = kept_calls(run)
     place = np.full(len(events), NO_EVENT, dtype=np.int64)
     place[calls] = np.arange(calls.size)
     stretch = grouped(events.window[calls] >> level)[0] if level else np.zeros(calls.size, dtype=np.int64)
@@ -207,32 +207,32 @@ def kept_of(found: Attributed, pairs: Ints) -> KeptOrder:
         stretch,
         events.start_s[calls],
         events.end_s[calls],
-        _dependencies(found, place),
-        _moved(found, place),
-        meets=_meets(found, place),
+        _dependencies(run, place),
+        _moved(run, place),
+        meets=_meets(run, place),
     )
     return KeptOrder(order, pairs)
 
 
-def _dependencies(found: Attributed, place: Ints) -> Ints:
+def _dependencies(run: Attributed, place: Ints) -> Ints:
     """Calls, calls that they wait for, and what of these; shape (m, 3)."""
-    reasons = found.reasons
+    reasons = run.reasons
     sure = np.flatnonzero(reasons.why != int(Why.DOUBT))
     why, pair = reasons.why[sure], reasons.pair[sure]
     other = reasons.other[sure].copy()
     away = np.isin(why, [int(Why.SENDER_AWAY), int(Why.RECEIVER_AWAY), int(Why.TARGET_AWAY)])
-    record_of = np.full(found.world.job.size, NO_EVENT, dtype=np.int64)
-    record_of[[record.rank for record in found.world.records]] = np.arange(len(found.world.records))
+    record_of = np.full(run.world.job.size, NO_EVENT, dtype=np.int64)
+    record_of[[record.rank for record in run.world.records]] = np.arange(len(run.world.records))
     late = record_of[reasons.culprit[sure][away]]
-    other[away] = _came_back(found.events, late, reasons.until_s[sure][away])
+    other[away] = _came_back(run.events, late, reasons.until_s[sure][away])
     of_pair = pair != NO_EVENT
     # A message that went eagerly, or by a call that only starts it, is on its way when that call has returned.
-    is_sent = found.events.has(EventKind.POST)[reasons.other[sure]]
-    is_sent[of_pair] |= found.eager.is_eager[pair[of_pair]]
+    is_sent = run.events.has(EventKind.POST)[reasons.other[sure]]
+    is_sent[of_pair] |= run.eager.is_eager[pair[of_pair]]
     after = np.stack(
         [
-            in_calls(found, reasons.call[sure], place),
-            in_calls(found, other, place),
+            in_calls(run, reasons.call[sure], place),
+            in_calls(run, other, place),
             np.where(is_sent & (why == int(Why.LATE_SENDER)), RETURN, ENTRY),
         ],
         axis=1,
@@ -241,40 +241,40 @@ def _dependencies(found: Attributed, place: Ints) -> Ints:
     return kept
 
 
-def _meets(found: Attributed, place: Ints) -> Ints:
+def _meets(run: Attributed, place: Ints) -> Ints:
     """Of each kept call the number of the blocking collective of which no rank returns before the last has come."""
-    event, group = found.groups.event, found.groups.group
+    event, group = run.groups.event, run.groups.group
     number = np.full(int(place.max(initial=-1)) + 1, NO_EVENT, dtype=np.int64)
-    rows = np.flatnonzero(found.meets[group] & (place[event] != NO_EVENT) & ~found.events.has(EventKind.POST)[event])
+    rows = np.flatnonzero(run.meets[group] & (place[event] != NO_EVENT) & ~run.events.has(EventKind.POST)[event])
     number[place[event[rows]]] = group[rows]
     return number
 
 
 def _came_back(events: Events, record: Ints, back_s: Floats) -> Ints:
     """The call with which each rank was in MPI again: its first one from `back_s` on."""
-    found = np.full(record.size, NO_EVENT, dtype=np.int64)
+    back = np.full(record.size, NO_EVENT, dtype=np.int64)
     timed = np.flatnonzero(events.is_timed)
     for number in np.unique(record).tolist():
         rows = timed[events.record[timed] == number]
         rows = rows[np.argsort(events.start_s[rows], kind="stable")]
         asked = record == number
         at = np.searchsorted(events.start_s[rows], back_s[asked] - 1e-9)
-        found[asked] = np.where(at < rows.size, rows[np.minimum(at, rows.size - 1)], NO_EVENT)
-    return found
+        back[asked] = np.where(at < rows.size, rows[np.minimum(at, rows.size - 1)], NO_EVENT)
+    return back
 
 
-def _moved(found: Attributed, place: Ints) -> Ints:
+def _moved(run: Attributed, place: Ints) -> Ints:
     """Calls and the matched messages whose bytes they moved; shape (k, 2).
 
     An eager message leaves in the call that started it, any other one in the call that completed it. A message that was
     there before its receive arrives in the call that posted that.
     """
-    match, eager = found.matched, found.eager
+    match, eager = run.matched, run.eager
     sends, receives = match.sends, match.receives
     number = np.arange(match.send.size)
     left = np.where(eager.is_eager, sends.posted[match.send], sends.done[match.send])
     arrived = np.where(eager.arrived, receives.posted[match.receive], receives.done[match.receive])
-    rows = [np.stack([in_calls(found, events, place), number], axis=1) for events in (left, arrived)]
+    rows = [np.stack([in_calls(run, events, place), number], axis=1) for events in (left, arrived)]
     both = np.concatenate(rows)
     kept: Ints = both[both[:, 0] >= 0]
     return kept
@@ -282,11 +282,11 @@ def _moved(found: Attributed, place: Ints) -> Ints:
 
 def read_watched(folder: Path) -> Watched:
     """Raises: RecordError: it is no watch."""
-    found = watched(folder)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    kept = kept_of(found.attributed, pairs)
-    calls, path = calls_of_program(found, kept), critical_path(possible(kept.order))
-    results = found.results
+    watch = watched(folder)
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    kept = kept_of(watch.attributed, pairs)
+    calls, path = calls_of_program(watch, kept), critical_path(possible(kept.order))
+    results = watch.results
     share = 1.0 - sum(rank.mpi_s for rank in results.ranks) / max(sum(rank.span_s for rank in results.ranks), 1e-12)
     results = replace(
         results,
@@ -297,20 +297,20 @@ def read_watched(folder: Path) -> Watched:
     return Watched(results, kept, calls, read_watch(folder).variables)
 
 
-def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
+def calls_of_program(watch: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
     """The kept calls, as slow paths look at them; sites are indices of the results'."""
-    site_of = one_place(found.site_of, found.results.sites)
-    span_s = found.results.program.span_s or 0.0
-    calls = program_calls(found.attributed, kept.order, site_of, span_s)
-    within = tuple(object_call([site.function or "", *site.callers]) or "" for site in found.results.sites)
-    return dataclasses.replace(calls, resources=program_resources(found.results), within=within)
+    site_of = one_place(watch.site_of, watch.results.sites)
+    span_s = watch.results.program.span_s or 0.0
+    calls = program_calls(watch.attributed, kept.order, site_of, span_s)
+    within = tuple(object_call([site.function or "", *site.callers]) or "" for site in watch.results.sites)
+    return dataclasses.replace(calls, resources=program_resources(watch.results), within=within)
 
 
 def concluded_watch(folder: Path) -> WatchResults:
     """Findings, savings and verdict; nothing is measured or written.  Raises: RecordError: it is no watch."""
-    found = read_watched(folder)
-    sources, notes = read_sources(folder, found.results.program)
+    watch = read_watched(folder)
+    sources, notes = read_sources(folder, watch.results.program)
     if notes:
-        coverage = replace(found.results.coverage, notes=(*found.results.coverage.notes, *notes))
-        found = dataclasses.replace(found, results=replace(found.results, coverage=coverage))
-    return concluded(found, sources, str(folder))
+        coverage = replace(watch.results.coverage, notes=(*watch.results.coverage.notes, *notes))
+        watch = dataclasses.replace(watch, results=replace(watch.results, coverage=coverage))
+    return concluded(watch, sources, str(folder))

@@ -52,31 +52,31 @@ _FORTRAN = re.compile(r"\.f(or|pp|\d\d)?:", re.IGNORECASE)
 _HEAP = (1, 2)  # memory kinds: malloc's, and mappings
 
 
-def kept_calls(found: Attributed) -> Ints:
+def kept_calls(run: Attributed) -> Ints:
     """Events that are calls of kept windows: those that an order of calls has, in its order."""
-    events = found.events
-    calls: Ints = np.flatnonzero(events.is_timed & (events.window % 2**found.world.level == 0))
+    events = run.events
+    calls: Ints = np.flatnonzero(events.is_timed & (events.window % 2**run.world.level == 0))
     return calls
 
 
-def in_calls(found: Attributed, events: Ints, place: Ints) -> Ints:
+def in_calls(run: Attributed, events: Ints, place: Ints) -> Ints:
     """Number of the call whose time each event is in; NO_EVENT: not kept.
 
     Args: place: of each event its number among the kept calls.
     """
     known = events != NO_EVENT
-    call = np.where(known, found.parents[events], NO_EVENT)
-    call = np.where(known & found.events.is_timed[events], events, call)
+    call = np.where(known, run.parents[events], NO_EVENT)
+    call = np.where(known & run.events.is_timed[events], events, call)
     return np.where(call != NO_EVENT, place[call], NO_EVENT)
 
 
-def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int], span_s: float) -> ProgramCalls:
+def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int], span_s: float) -> ProgramCalls:
     """Columns of the kept calls.
 
     Args: order: of the same calls.  site_of: site -> index in the results' sites.
     """
-    events, world = found.events, found.world
-    calls = kept_calls(found)
+    events, world = run.events, run.world
+    calls = kept_calls(run)
     place = np.full(len(events), NO_EVENT, dtype=np.int64)
     place[calls] = np.arange(calls.size)
     # NO_SITE finds the last one.
@@ -86,7 +86,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
     kind = events.kind[calls]
     collective = (kind & int(EventKind.COLLECTIVE)) != 0
     group = np.full(len(events), NONE, dtype=np.int64)
-    group[found.groups.event] = found.groups.group
+    group[run.groups.event] = run.groups.group
     counted, counted_s = _counted(world, sites)
     by_time = time_weights(events, world, calls)[calls]
     without = np.concatenate(is_coarse(world)) if world.records else np.zeros(0, dtype=bool)
@@ -97,9 +97,9 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         start_s=events.start_s[calls],
         end_s=events.end_s[calls],
         own_s=transfers(whole),
-        activity=partial(_activity, found),
-        faults=partial(_faults, found),
-        sampled=_sampled_code(found, calls, order.chain, by_time),
+        activity=partial(_activity, run),
+        faults=partial(_faults, run),
+        sampled=_sampled_code(run, calls, order.chain, by_time),
         moved_bytes={record.rank: _moved_bytes(record) for record in world.records},
         waits=waits_in(whole),
         meets=whole.meets,
@@ -112,21 +112,21 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         is_collective=collective & ((kind & int(EventKind.POST)) == 0),
         is_message=world.is_of(*_OF_MESSAGES)[events.call[calls]],
         is_one_sided=(kind & int(EventKind.ONE_SIDED)) != 0,
-        brings=_brings(found, calls, place),
+        brings=_brings(run, calls, place),
         group=group[calls],
         weight=stands_for(events, world, calls, by_time, every_site, counted, without),
         time_weight=by_time,
-        target_wait_s=found.split.parts_s[calls, TimePart.LATE_TARGET],
+        target_wait_s=run.split.parts_s[calls, TimePart.LATE_TARGET],
         target=events.peer[calls],
-        eager_bytes=found.eager.longest_bytes,
+        eager_bytes=run.eager.longest_bytes,
         requests=events.requests[calls],
         is_read=(kind & int(EventKind.ONE_SIDED | EventKind.SEND | EventKind.RECEIVE))
         == int(EventKind.ONE_SIDED | EventKind.RECEIVE),
-        block_bytes=_block_bytes(found, calls, place),
+        block_bytes=_block_bytes(run, calls, place),
         own_ratio=np.where(collective & (events.tag[calls] >= 0), events.tag[calls] / 1000.0, np.nan),
         in_vain=events.has(EventKind.NOTHING)[calls],
         names=world.calls,
-        messages=_messages(found, place),
+        messages=_messages(run, place),
         counted=counted,
         counted_s=counted_s,
         members=tuple(len(world.members.get(int(identity), ())) for identity in identities),
@@ -138,52 +138,52 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
     )
 
 
-def _block_bytes(found: Attributed, calls: Ints, place: Ints) -> Floats:
+def _block_bytes(run: Attributed, calls: Ints, place: Ints) -> Floats:
     """Mean stretch of each call's datatype, or of a message that it starts or completes; NaN: contiguous."""
-    events, result = found.events, np.full(calls.size, np.nan)
-    for i, record in enumerate(found.world.records):
+    events, result = run.events, np.full(calls.size, np.nan)
+    for i, record in enumerate(run.world.records):
         stretch_bytes = record.datatypes["bytes"] / np.maximum(record.datatypes["blocks"], 1)
         typed = np.flatnonzero((events.record == i) & (events.datatype >= 0))
         known = place[typed] != NO_EVENT
         result[place[typed[known]]] = stretch_bytes[events.datatype[typed[known]]]
-        for side in (found.matched.sends, found.matched.receives):
+        for side in (run.matched.sends, run.matched.receives):
             post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
             mine = (events.record[post] == i) & (events.datatype[post] >= 0)
-            for moved in (in_calls(found, post[mine], place), in_calls(found, side.done[mine], place)):
+            for moved in (in_calls(run, post[mine], place), in_calls(run, side.done[mine], place)):
                 result[moved[moved != NO_EVENT]] = stretch_bytes[events.datatype[post[mine]]][moved != NO_EVENT]
     return result
 
 
-def _sampled_record(found: Attributed, rank: int) -> tuple[int, float]:
+def _sampled_record(run: Attributed, rank: int) -> tuple[int, float]:
     """Its number, NONE: there is none, and the events' time 0 on its clock."""
-    world = found.world
+    world = run.world
     i = next((i for i, record in enumerate(world.records) if record.rank == rank), NONE)
-    return i, float(world.origin_s[world.clock[i]]) - float(found.shift_s[i]) if i != NONE else 0.0
+    return i, float(world.origin_s[world.clock[i]]) - float(run.shift_s[i]) if i != NONE else 0.0
 
 
-def _activity(found: Attributed, rank: int, start_s: Floats, end_s: Floats) -> Activity | None:
+def _activity(run: Attributed, rank: int, start_s: Floats, end_s: Floats) -> Activity | None:
     """By the samples of its record.  Args: start_s, end_s: as the events' times."""
-    i, origin_s = _sampled_record(found, rank)
+    i, origin_s = _sampled_record(run, rank)
     if i == NONE:
         return None
-    return activity(found.world.records[i], found.world.clocks[i], start_s + origin_s, end_s + origin_s)
+    return activity(run.world.records[i], run.world.clocks[i], start_s + origin_s, end_s + origin_s)
 
 
-def _faults(found: Attributed, rank: int) -> tuple[Floats, Ints]:
-    i, origin_s = _sampled_record(found, rank)
+def _faults(run: Attributed, rank: int) -> tuple[Floats, Ints]:
+    i, origin_s = _sampled_record(run, rank)
     if i == NONE:
         return np.zeros(0), np.zeros(0, dtype=np.int64)
-    samples = found.world.records[i].samples
-    return found.world.clocks[i].seconds(samples["ticks"], origin_s), samples["minor_faults"].astype(np.int64)
+    samples = run.world.records[i].samples
+    return run.world.clocks[i].seconds(samples["ticks"], origin_s), samples["minor_faults"].astype(np.int64)
 
 
-def _sampled_code(found: Attributed, calls: Ints, thread: Ints, weight: Floats) -> Sampled:
+def _sampled_code(run: Attributed, calls: Ints, thread: Ints, weight: Floats) -> Sampled:
     """By the addresses of each record, as far as they lie between two kept calls of its leading thread."""
-    events, world = found.events, found.world
+    events, world = run.events, run.world
     rows, chosen, seconds = [np.zeros(0, dtype=np.int64)], [], [np.zeros(0)]
     for i, record in enumerate(world.records):
         mine = np.flatnonzero((events.record[calls] == i) & (events.lane[calls] == 0))
-        at_s = record.addresses["monotonic_ns"] * 1e-9 - _sampled_record(found, record.rank)[1]
+        at_s = record.addresses["monotonic_ns"] * 1e-9 - _sampled_record(run, record.rank)[1]
         after = np.searchsorted(events.start_s[calls[mine]], at_s)
         inside = np.flatnonzero((after > 0) & (after < mine.size))
         row = mine[after[inside]]
@@ -192,7 +192,7 @@ def _sampled_code(found: Attributed, calls: Ints, thread: Ints, weight: Floats) 
         chosen.append(inside[between])
         seconds.append(weight[row[between]] * int(record.header["address_period_ns"]) * 1e-9)
     codes, code = sampled_code(world.records, chosen)
-    in_files = np.array([bool(OF_MPI.match(one.called)) for one in codes], dtype=bool)  # no such call is kept
+    in_files = np.array([bool(OF_MPI.match(code.called)) for code in codes], dtype=bool)  # no such call is kept
     outside = ~in_files[code]
     return Sampled(np.concatenate(rows)[outside], code[outside], np.concatenate(seconds)[outside], codes)
 
@@ -204,39 +204,39 @@ def _moved_bytes(record: RankRecord) -> float:
     return float(record.profile["bytes"].sum(dtype=float)) + by_system
 
 
-def _brings(found: Attributed, calls: Ints, place: Ints) -> Bools:
+def _brings(run: Attributed, calls: Ints, place: Ints) -> Bools:
     """Calls that completed a receive or a collective, saw a message, or synchronised a window."""
-    events = found.events
+    events = run.events
     brings = np.zeros(calls.size, dtype=bool)
-    done = in_calls(found, found.matched.receives.done, place)
+    done = in_calls(run, run.matched.receives.done, place)
     ended = events.has(EventKind.DONE) & events.has(EventKind.COLLECTIVE)
-    for rows in (done, in_calls(found, np.flatnonzero(ended), place)):
+    for rows in (done, in_calls(run, np.flatnonzero(ended), place)):
         brings[rows[rows != NO_EVENT]] = True
     kind = events.kind[calls]
     post = (kind & int(EventKind.POST)) != 0
     brings |= ((kind & int(EventKind.COLLECTIVE)) != 0) & ~post
     both = int(EventKind.ONE_SIDED | EventKind.WAIT)
     brings |= (kind & both) == both
-    probe = np.array(["robe" in name for name in found.world.calls], dtype=bool)
+    probe = np.array(["robe" in name for name in run.world.calls], dtype=bool)
     brings |= probe[events.call[calls]] & ((kind & int(EventKind.NOTHING)) == 0)
     return brings
 
 
-def _messages(found: Attributed, place: Ints) -> Messages:
+def _messages(run: Attributed, place: Ints) -> Messages:
     """Those whose send was recorded, and receives whose send was not."""
-    events, match = found.events, found.matched
+    events, match = run.events, run.matched
     sends, receives = match.sends, match.receives
     partner = np.full(len(sends), NO_EVENT, dtype=np.int64)
     partner[match.send] = match.receive
     early = np.zeros(len(sends), dtype=bool)
-    early[match.send] = found.eager.arrived
+    early[match.send] = run.eager.arrived
     posted = np.where(partner != NO_EVENT, receives.posted[partner], NO_EVENT) if len(receives) else partner
     arrived = np.where(partner != NO_EVENT, receives.done[partner], NO_EVENT) if len(receives) else partner
     return Messages(
-        sent=in_calls(found, sends.posted, place),
-        left=in_calls(found, sends.done, place),
-        posted=in_calls(found, posted, place),
-        arrived=in_calls(found, arrived, place),
+        sent=in_calls(run, sends.posted, place),
+        left=in_calls(run, sends.done, place),
+        posted=in_calls(run, posted, place),
+        arrived=in_calls(run, arrived, place),
         bytes=events.bytes[sends.reported],
         source=events.rank[sends.reported],
         destination=events.peer[sends.reported],
@@ -288,12 +288,12 @@ def _completions(world: World, sites: Ints) -> Ints | None:
 def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int, int]:
     """The same, with one index for all call paths that reach one place in the program."""
     first: dict[tuple[str, int, str | None, int | None], int] = {}
-    found = {}
+    places = {}
     for site, index in sorted(site_of.items(), key=lambda known: known[1]):
         place = sites[index]
         key = (place.object, place.offset, place.file, place.line)
-        found[site] = first.setdefault(key, index) if place.object else index
-    return found
+        places[site] = first.setdefault(key, index) if place.object else index
+    return places
 
 
 LEAST_OUTSIDE, LEAST_IN_CODE, FEWEST_SAMPLES = 0.4, 0.1, 20  # of the run, from which outside MPI is worth a line
@@ -342,7 +342,7 @@ class Patterns:
 
 def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
     """Return what is there, whatever it costs."""
-    return [(path, one) for path in PROGRAM_SLOW_PATHS for one in path.pattern(calls)]
+    return [(path, pattern) for path in PROGRAM_SLOW_PATHS for pattern in path.pattern(calls)]
 
 
 def patterns_of(
@@ -354,23 +354,23 @@ def patterns_of(
     """What every slow path sees in these calls.  Args: order: of the same calls.  measured: seen by cells."""
     weight = calls.seconds_weight
     every_seen = [*seen_in(calls), *measured]
-    seen = [(path, one) for path, one in every_seen if one.reported or _worth(one, calls, weight)]
+    seen = [(path, pattern) for path, pattern in every_seen if pattern.reported or _worth(pattern, calls, weight)]
     if not seen:
         return Patterns()
-    every = [one for _, one in seen]
+    every = [pattern for _, pattern in seen]
     saved = _replayed(calls, order, every, weight)
-    found = [
-        _finding(path, one, saved.of(i), calls, weight, sites)
-        for i, (path, one) in enumerate(seen)
-        if one.reported or _gain(saved.of(i), one, calls, weight) >= LEAST_SHARE * calls.span_s
+    findings = [
+        _finding(path, pattern, saved.of(i), calls, weight, sites)
+        for i, (path, pattern) in enumerate(seen)
+        if pattern.reported or _gain(saved.of(i), pattern, calls, weight) >= LEAST_SHARE * calls.span_s
     ]
-    found = _with_own_ids(found)
-    found.sort(key=lambda finding: finding.seconds if finding.saved_s is None else finding.saved_s, reverse=True)
-    together = saved.of(len(every)) if any(finding.saved_s for finding in found) else None
-    if together is None or not found:
-        return Patterns(tuple(found))
-    outside_s = sum((saved.of(i) or one.more_s)[2] for i, one in enumerate(every) if one.outside)
-    return Patterns(tuple(found), together[0], (together[1], together[2]), outside_s)
+    findings = _with_own_ids(findings)
+    findings.sort(key=lambda finding: finding.seconds if finding.saved_s is None else finding.saved_s, reverse=True)
+    together = saved.of(len(every)) if any(finding.saved_s for finding in findings) else None
+    if together is None or not findings:
+        return Patterns(tuple(findings))
+    outside_s = sum((saved.of(i) or pattern.more_s)[2] for i, pattern in enumerate(every) if pattern.outside)
+    return Patterns(tuple(findings), together[0], (together[1], together[2]), outside_s)
 
 
 Three = tuple[float, float, float]
@@ -387,26 +387,28 @@ class _Saved:
         return None if self.every is None else self.every[i]
 
 
-def _seconds(one: SeenPattern, calls: ProgramCalls, weight: Floats) -> Three:
+def _seconds(pattern: SeenPattern, calls: ProgramCalls, weight: Floats) -> Three:
     """Added up over its calls, a rank.  Args: weight: of the seconds of each call."""
-    added = (one.saved_s * weight[one.rows][:, None]).sum(axis=0)
-    added = (added + (one.sooner_s * weight[one.sooner][:, None]).sum(axis=0)) / calls.ranks
-    value, low, high = (float(a) + b + one.waited_s for a, b in zip(added, one.more_s, strict=True))
+    added = (pattern.saved_s * weight[pattern.rows][:, None]).sum(axis=0)
+    added = (added + (pattern.sooner_s * weight[pattern.sooner][:, None]).sum(axis=0)) / calls.ranks
+    value, low, high = (float(a) + b + pattern.waited_s for a, b in zip(added, pattern.more_s, strict=True))
     return value, low, high
 
 
-def _worth(one: SeenPattern, calls: ProgramCalls, weight: Floats) -> bool:
+def _worth(pattern: SeenPattern, calls: ProgramCalls, weight: Floats) -> bool:
     """A rank alone may pay for it, and all wait for that one."""
     if not calls.span_s:
         return False
-    each_s = np.concatenate([one.saved_s[:, 0] * weight[one.rows], one.sooner_s[:, 0] * weight[one.sooner]])
-    by_rank = np.bincount(calls.rank[np.concatenate([one.rows, one.sooner])], weights=each_s, minlength=1)
-    more_s = one.more_s[0] + one.waited_s * calls.ranks
+    each_s = np.concatenate(
+        [pattern.saved_s[:, 0] * weight[pattern.rows], pattern.sooner_s[:, 0] * weight[pattern.sooner]]
+    )
+    by_rank = np.bincount(calls.rank[np.concatenate([pattern.rows, pattern.sooner])], weights=each_s, minlength=1)
+    more_s = pattern.more_s[0] + pattern.waited_s * calls.ranks
     return float(by_rank.max(initial=0.0)) + more_s >= LEAST_SHARE * calls.span_s
 
 
-def _gain(saved: Three | None, one: SeenPattern, calls: ProgramCalls, weight: Floats) -> float:
-    return _seconds(one, calls, weight)[0] if saved is None else saved[0]
+def _gain(saved: Three | None, pattern: SeenPattern, calls: ProgramCalls, weight: Floats) -> float:
+    return _seconds(pattern, calls, weight)[0] if saved is None else saved[0]
 
 
 def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern], weight: Floats) -> _Saved:
@@ -414,14 +416,16 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
     part, rows = _sampled(possible(order), calls)
     if not part.calls:
         return _Saved(None, "no calls of its own were kept")
-    groups = [[one] for one in seen] + [list(seen)]
+    groups = [[pattern] for pattern in seen] + [list(seen)]
     # Those that free no call of a wait are replayed at once.
-    at_once = [i for i, group in enumerate(groups) if not any(one.freed.size for one in group)]
+    at_once = [i for i, group in enumerate(groups) if not any(pattern.freed.size for pattern in group)]
     saved = np.zeros((len(groups), 3))
     for numbers in [at_once, *([i] for i in range(len(groups)) if i not in at_once)]:
         changes = [_changed(calls, rows, groups[i], weight) for i in numbers]
-        columns = [np.hstack([one[side] for one, _ in changes] or [np.zeros((rows.size, 0))]) for side in (0, 1)]
-        freed = np.concatenate([one.freed for i in numbers for one in groups[i]] or [np.zeros((0, 2), dtype=np.int64)])
+        columns = [np.hstack([sides[side] for sides, _ in changes] or [np.zeros((rows.size, 0))]) for side in (0, 1)]
+        freed = np.concatenate(
+            [pattern.freed for i in numbers for pattern in groups[i]] or [np.zeros((0, 2), dtype=np.int64)]
+        )
         replayed = replay(part, Change(columns[0], columns[1], _placed(freed, len(calls), rows)))
         if replayed.error_ratio > MOST_ERROR:
             why = f"a replay without changes is off by {100 * replayed.error_ratio:.0f} % of the measured time"
@@ -429,8 +433,8 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         scale = np.array([each for _, each in changes]).reshape(-1, 3)
         saved[numbers] = _of_all_ranks(part, calls.rank[rows], replayed).reshape(-1, 3) * scale
     for i, group in enumerate(groups):
-        least = min((one.least_share for one in group if one.freed.size), default=1.0)
-        saved[i] = saved[i] * np.array([1.0, least, 1.0]) + np.sum([one.more_s for one in group], axis=0)
+        least = min((pattern.least_share for pattern in group if pattern.freed.size), default=1.0)
+        saved[i] = saved[i] * np.array([1.0, least, 1.0]) + np.sum([pattern.more_s for pattern in group], axis=0)
     saved = np.clip(saved, 0.0, calls.span_s)
     ends = [_as_validated((float(v), float(low), float(high)), group) for (v, low, high), group in
             zip(saved, groups, strict=True)]  # fmt: skip
@@ -463,8 +467,8 @@ def _of_all_ranks(order: CallOrder, rank: Ints, replayed: Replayed) -> Floats:
     ends = ~np.isin(np.arange(first.size), order.chain[order.before_wait])
     np.maximum.at(saved, (of_rank[ends], of_stretch[ends]), replayed.chains_s[ends])
     saved = np.where(np.isfinite(saved), saved, replayed.saved_s)
-    found: Floats = saved[np.unique(of_rank)].sum(axis=1).min(axis=0)
-    return found
+    least: Floats = saved[np.unique(of_rank)].sum(axis=1).min(axis=0)
+    return least
 
 
 def _changed(
@@ -475,10 +479,10 @@ def _changed(
     """
     sides = np.zeros((2, len(calls), 3))
     freed_s = np.zeros(len(calls))
-    for one in group:
-        np.maximum.at(sides[0], one.rows, one.saved_s)
-        np.maximum.at(sides[1], one.sooner, one.sooner_s)
-        freed_s[one.freed[:, 0]] = (calls.end_s - calls.start_s)[one.freed[:, 0]]
+    for pattern in group:
+        np.maximum.at(sides[0], pattern.rows, pattern.saved_s)
+        np.maximum.at(sides[1], pattern.sooner, pattern.sooner_s)
+        freed_s[pattern.freed[:, 0]] = (calls.end_s - calls.start_s)[pattern.freed[:, 0]]
     size = sides.sum(axis=0) + freed_s[:, None]
     kept, every = size[rows].sum(axis=0), (size * weight[:, None]).sum(axis=0)
     scale = np.where(kept > 0, np.maximum(every / np.where(kept > 0, kept, 1.0), 1.0), 0.0)
@@ -489,8 +493,8 @@ def _placed(pairs: Ints, calls: int, rows: Ints) -> Ints:
     """These pairs by their numbers among the rows, as far as both are there."""
     place = np.full(calls, NONE, dtype=np.int64)
     place[rows] = np.arange(rows.size)
-    found: Ints = place[pairs][(place[pairs] != NONE).all(axis=1)]
-    return found
+    placed: Ints = place[pairs][(place[pairs] != NONE).all(axis=1)]
+    return placed
 
 
 def _sampled(order: CallOrder, calls: ProgramCalls) -> tuple[CallOrder, Ints]:
@@ -506,42 +510,42 @@ def _sampled(order: CallOrder, calls: ProgramCalls) -> tuple[CallOrder, Ints]:
 
 def _numbers(part: CallOrder) -> Ints:
     """Of each call its number in the whole order."""
-    found: Ints = part.done[np.argsort(part.done[:, 0]), 1]
-    return found
+    numbers: Ints = part.done[np.argsort(part.done[:, 0]), 1]
+    return numbers
 
 
 def _finding(
     path: SlowPath,
-    one: SeenPattern,
+    pattern: SeenPattern,
     saved: Three | None,
     calls: ProgramCalls,
     weight: Floats,
     sites: Sequence[CallSite],
 ) -> WatchFinding:
     """As results.json has it."""
-    seconds = _seconds(one, calls, weight)
-    known = tuple(site for site in one.sites if site != NONE)
+    seconds = _seconds(pattern, calls, weight)
+    known = tuple(site for site in pattern.sites if site != NONE)
     places = [sites[site] for site in known]
     where = place_words(places[0]) if places else "a place that is not known"
     other = place_words(places[1]) if len(places) > 1 else "a place that is not known"
-    counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size or one.sooner.size
-    how = "Priced" if one.is_measured else "Estimated"
-    basis = f" {how}: {one.basis}." if counted_s else ""
+    counted_s = pattern.saved_s.any() or any(pattern.more_s) or pattern.freed.size or pattern.sooner.size
+    how = "Priced" if pattern.is_measured else "Estimated"
+    basis = f" {how}: {pattern.basis}." if counted_s else ""
     return WatchFinding(
-        id=f"{path.code}:{_digest(one.name or path.name, places)}",
+        id=f"{path.code}:{_digest(pattern.name or path.name, places)}",
         rule=path.code,
-        name=one.name or path.name,
+        name=pattern.name or path.name,
         title=path.title,
-        text=f"{one.text.format(place=where, other=other)}.{basis}",
+        text=f"{pattern.text.format(place=where, other=other)}.{basis}",
         seconds=seconds[0],
         interval=(seconds[1], seconds[2]),
         share=min(max(seconds[0] / calls.span_s, 0.0), 1.0) if calls.span_s else 0.0,
         saved_s=saved[0] if saved else None,
         saved_interval=(saved[1], saved[2]) if saved else None,
         saved_reason=None if saved else "the order of its calls can't be replayed",
-        messages=one.count,
+        messages=pattern.count,
         sites=known,
-        remedies=one.remedies
+        remedies=pattern.remedies
         or (
             RemedyResult(
                 name=path.name,
@@ -554,18 +558,23 @@ def _finding(
                 reason="it is a change of the program's code",
             ),
         ),
-        prove=one.prove,
-        change=None if one.prove else change_in(one, [f"{at.file}:{at.line}" if at.line else "" for at in places]),
-        status="priced" if one.is_measured else "estimated",
+        prove=pattern.prove,
+        change=None
+        if pattern.prove
+        else change_in(pattern, [f"{at.file}:{at.line}" if at.line else "" for at in places]),
+        status="priced" if pattern.is_measured else "estimated",
     )
 
 
-def change_in(one: SeenPattern, places: Sequence[str]) -> str:
+def change_in(pattern: SeenPattern, places: Sequence[str]) -> str:
     """Return where and what to change, in words of the language.  Args: places: as file:line, the first one's first."""
-    head, change = "".join(f"{place}: " for place in (one.at, *places)[not one.at :][:1] if place), one.change
-    if one.name == MAPPED_AGAIN and "between" in one.text and all(places[:2]) and len(places) > 1:
+    head, change = (
+        "".join(f"{place}: " for place in (pattern.at, *places)[not pattern.at :][:1] if place),
+        pattern.change,
+    )
+    if pattern.name == MAPPED_AGAIN and "between" in pattern.text and all(places[:2]) and len(places) > 1:
         head = f"Between {places[1]} and {places[0]}: "  # at neither of the two
-    if one.name == MAPPED_AGAIN and _FORTRAN.search(head):
+    if pattern.name == MAPPED_AGAIN and _FORTRAN.search(head):
         change = f"{change.partition(' (')[0]} ({OF_SECTIONS})"
     return f"{head}{change}"
 
@@ -573,13 +582,13 @@ def change_in(one: SeenPattern, places: Sequence[str]) -> str:
 def _with_own_ids(findings: Sequence[WatchFinding]) -> list[WatchFinding]:
     """Two places of one line are two findings."""
     seen: dict[str, int] = {}
-    found = []
+    renamed = []
     for finding in findings:
         again = seen[finding.id] = seen.get(finding.id, -1) + 1
         code, _, digest = finding.id.partition(":")
         own = hashlib.sha256(f"{digest} {again}".encode()).hexdigest()[:8] if again else digest
-        found.append(changed(finding, id=f"{code}:{own}"))
-    return found
+        renamed.append(changed(finding, id=f"{code}:{own}"))
+    return renamed
 
 
 def _digest(name: str, places: Sequence[CallSite]) -> str:

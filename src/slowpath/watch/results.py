@@ -307,10 +307,10 @@ def require_whole(results: WatchResults) -> None:
         raise ValueError("a slice ends before it starts")
 
 
-def _known(known: range, asked: Iterable[int], who: str, what: str) -> None:
+def _known(known: range, asked: Iterable[int], who: str, kind: str) -> None:
     unknown = next((number for number in asked if number not in known), None)
     if unknown is not None:
-        raise ValueError(f"{who} is about {what} {unknown}, which is not there")
+        raise ValueError(f"{who} is about {kind} {unknown}, which is not there")
 
 
 def watch_results_schema() -> Schema:

@@ -63,11 +63,11 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
         return (head, *accounts, *notes)
     changes = _changes(results, watch)
     answer, wrong = _headline(results, changes), results.place or ()
-    heads = (" ".join(one.sentence for one in wrong), f"{answer}.") if wrong else (answer,)
+    heads = (" ".join(fault.sentence for fault in wrong), f"{answer}.") if wrong else (answer,)
     undecided = _undecided(results, watch)
     return (
         *heads,
-        *_numbered([*(one.action for one in wrong), *(change.text for change in changes)]),
+        *_numbered([*(fault.action for fault in wrong), *(change.text for change in changes)]),
         *accounts,
         *((f"{results.outside}.",) if results.outside else ()),
         *((undecided,) if undecided else ()),
@@ -106,12 +106,12 @@ def start_words(start_s: float, reason: str | None) -> str:
     return f"MPI_Init takes {seconds(start_s)} a rank before the run{f': {reason}' if reason else ''}"
 
 
-def stood_still(found: Standstill) -> str:
+def stood_still(still: Standstill) -> str:
     """`hung for 12 s: ranks 0-2 in MPI_Barrier at main (x.c:3) for 12 s; rank 3 outside MPI for ...`."""
-    if found.was_stopped:
-        return f"hung for {seconds(found.quiet_s)}: {found.text}"
+    if still.was_stopped:
+        return f"hung for {seconds(still.quiet_s)}: {still.text}"
     # A rank that crashed after it had computed for long looks the same.
-    return f"nothing moved for {seconds(found.quiet_s)} before it failed: {found.text}"
+    return f"nothing moved for {seconds(still.quiet_s)} before it failed: {still.text}"
 
 
 def coverage(results: WatchResults) -> str:
@@ -192,13 +192,13 @@ def proves(proof: Proof, finding: WatchFinding) -> bool:
 
 
 def _latest(proofs: Sequence[Proof]) -> dict[str, Proof]:
-    found: dict[str, Proof] = {}
+    latest: dict[str, Proof] = {}
     for proof in proofs:
-        before = found.get(proof.remedy)
+        before = latest.get(proof.remedy)
         is_open = _STATUS.get(proof.verdict, "undecided") == "undecided"
         if before is None or not is_open or _STATUS.get(before.verdict, "undecided") == "undecided":
-            found[proof.remedy] = proof
-    return found
+            latest[proof.remedy] = proof
+    return latest
 
 
 def _tried(finding: WatchFinding, latest: Mapping[str, Proof]) -> WatchFinding:
@@ -339,8 +339,8 @@ def _digits(value: float) -> str:
 def _changes(results: WatchResults, watch: str) -> list[_Change]:
     """Most saved first."""
     run_s = run_seconds(results)
-    found = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
-    return sorted((one for one in found if run_s > 0), key=lambda one: one.saved_s, reverse=True)
+    changes = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
+    return sorted((change for change in changes if run_s > 0), key=lambda change: change.saved_s, reverse=True)
 
 
 def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Change:
@@ -348,16 +348,16 @@ def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Ch
     value, interval = finding.seconds, finding.interval
     if finding.saved_s is not None:
         value, interval = finding.saved_s, finding.saved_interval or interval
-    what = finding.change.splitlines()[0] if finding.change else finding.text
+    text = finding.change.splitlines()[0] if finding.change else finding.text
     if finding.prove is not None:
-        what = f"{name}: slowpath prove {watch} {finding.prove}"
-    elif finding.sites and finding.change and (where := place_words(results.sites[finding.sites[0]])) not in what:
+        text = f"{name}: slowpath prove {watch} {finding.prove}"
+    elif finding.sites and finding.change and (where := place_words(results.sites[finding.sites[0]])) not in text:
         first = results.sites[finding.sites[0]]
-        what = what if first.file else f"{where}: {what}"
+        text = text if first.file else f"{where}: {text}"
     how = _HOW.get(finding.status, finding.status)
     of = "" if finding.saved_s is not None else " a rank"
     saves = f"Saves {amount(value, interval)}{of} ({how})" if value > 0 else "Costs no time in this run"
-    return _Change(value, name, f"saves {_value(value, interval)}{of}", f"{saves}. {what}")
+    return _Change(value, name, f"saves {_value(value, interval)}{of}", f"{saves}. {text}")
 
 
 def _undecided(results: WatchResults, watch: str) -> str | None:

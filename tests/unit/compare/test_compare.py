@@ -24,8 +24,8 @@ from support.results import an_mpi
 THREE = {1: 1.1, 2: 0.9}
 
 
-def verdicts(found: Comparison) -> dict[int, str]:
-    return {row.b_cell: row.verdict for row in found.rows}
+def verdicts(comparison: Comparison) -> dict[int, str]:
+    return {row.b_cell: row.verdict for row in comparison.rows}
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +35,17 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_planted_differences_are_found_in_run_folders(both: tuple[Path, Path]) -> None:
-    found = compare(*map(read_source, both), 0.03, phases=("steady",))
-    assert verdicts(found)[1] == "slower"
-    assert verdicts(found)[2] == "faster"
-    assert verdicts(found)[0] in ("same", "undecided")
-    for row in found.rows:
+    comparison = compare(*map(read_source, both), 0.03, phases=("steady",))
+    assert verdicts(comparison)[1] == "slower"
+    assert verdicts(comparison)[2] == "faster"
+    assert verdicts(comparison)[0] in ("same", "undecided")
+    for row in comparison.rows:
         assert row.ratio == pytest.approx(THREE.get(row.b_cell, 1.0), rel=0.04)  # 4 standard deviations
         assert row.interval is not None
         assert row.interval[0] < row.ratio < row.interval[1] < 1.1 * row.interval[0]
         assert (row.a_launches, row.b_launches) == (planted.LAUNCHES, planted.LAUNCHES)
-    assert "Not interleaved" in found.caution
-    assert "not interleaved" in found.rows[0].interval_kind
+    assert "Not interleaved" in comparison.caution
+    assert "not interleaved" in comparison.rows[0].interval_kind
 
 
 def test_results_that_were_written_read_as_those_that_are_built(both: tuple[Path, Path], tmp_path: Path) -> None:
@@ -62,8 +62,8 @@ def test_without_a_difference_hardly_anything_is_found() -> None:
     rng = np.random.default_rng(7)
     alarms = 0
     for _ in range(100):
-        found = compare(planted.run_of(rng, "a", 50), planted.run_of(rng, "b", 50), 0.03)
-        alarms += any(word in ("faster", "slower") for word in verdicts(found).values())
+        comparison = compare(planted.run_of(rng, "a", 50), planted.run_of(rng, "b", 50), 0.03)
+        alarms += any(word in ("faster", "slower") for word in verdicts(comparison).values())
     assert alarms <= 8
 
 
@@ -74,9 +74,9 @@ def test_where_more_is_better_less_is_slower() -> None:
         made = planted.cell(number, planted.values(rng, factor))
         return replace(made, metrics={"rate": replace(made.metrics[planted.METRIC], better="higher", unit="1/s")})
 
-    found = compare(planted.source("a", [rate(1, 1.0)]), planted.source("b", [rate(1, 0.8)]), 0.03)
-    assert found.rows[0].verdict == "slower"
-    assert found.rows[0].ratio == pytest.approx(1.25, rel=0.05)
+    comparison = compare(planted.source("a", [rate(1, 1.0)]), planted.source("b", [rate(1, 0.8)]), 0.03)
+    assert comparison.rows[0].verdict == "slower"
+    assert comparison.rows[0].ratio == pytest.approx(1.25, rel=0.05)
 
 
 def test_two_libraries_match_and_the_difference_is_named() -> None:
@@ -84,10 +84,10 @@ def test_two_libraries_match_and_the_difference_is_named() -> None:
     a = planted.source("a", [planted.cell(1, planted.values(rng))])
     other = planted.cell(1, planted.values(rng, 1.5), key="other", mpi="openmpi", label="openmpi, cell 1")
     mpis = [an_mpi("openmpi", name="openmpi", version="5.0.11"), an_mpi("x", name="x", version="1")]
-    found = compare(a, planted.source("b", [other], mpis=mpis), 0.03)
-    assert RunDifference("MPI", "mpich 5.0.2", "openmpi 5.0.11") in found.differences
-    assert [row.verdict for row in found.rows] == ["slower"]
-    assert "mpich 5.0.2 -> openmpi 5.0.11" in render_comparison(found)
+    comparison = compare(a, planted.source("b", [other], mpis=mpis), 0.03)
+    assert RunDifference("MPI", "mpich 5.0.2", "openmpi 5.0.11") in comparison.differences
+    assert [row.verdict for row in comparison.rows] == ["slower"]
+    assert "mpich 5.0.2 -> openmpi 5.0.11" in render_comparison(comparison)
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,12 @@ def test_what_the_slower_cells_share_is_one_sentence() -> None:
             made.append(planted.cell(n, planted.values(rng, factor, sd=0.005), parameters=parameters))
         return planted.source(name, made)
 
-    found = compare(run("a", 1), run("b", 2, 1.5), 0.03)
-    (sentence,) = found.shared
+    comparison = compare(run("a", 1), run("b", 2, 1.5), 0.03)
+    (sentence,) = comparison.shared
     assert "of at least 64 KiB" in sentence
     assert "longer than in A (1.5x)" in sentence
     assert "in all 7 such cells, and in none of 13 others" in sentence
-    assert sentence.split("(")[0].split()[0] in render_comparison_brief(found)
+    assert sentence.split("(")[0].split()[0] in render_comparison_brief(comparison)
 
 
 @pytest.mark.parametrize(
@@ -151,14 +151,14 @@ def test_a_factor_of_the_machine_is_no_regression(yardstick: float | None, remov
         )
 
     a = run("a", 1, 1.0, 1e-7 if yardstick else None)
-    found = compare(a, run("b", 2, 1.3, 1e-7 * yardstick if yardstick else None), 0.05)
-    (factor,) = found.factors
+    comparison = compare(a, run("b", 2, 1.3, 1e-7 * yardstick if yardstick else None), 0.05)
+    (factor,) = comparison.factors
     assert (factor.size, factor.is_removed) == ("short", removed)
     assert factor.ratio == pytest.approx(1.3, rel=0.02)
-    words = verdicts(found)
+    words = verdicts(comparison)
     assert words.pop(5) == "slower"
     assert set(words.values()) == {word}
-    assert "All short calls are 1.3" in render_comparison_brief(found)
+    assert "All short calls are 1.3" in render_comparison_brief(comparison)
 
 
 def test_what_differs_between_the_runs_is_listed() -> None:
@@ -171,20 +171,23 @@ def test_what_differs_between_the_runs_is_listed() -> None:
         "load": [3.2, 1, 1],
     }
     b = planted.run_of(rng, "b", 2, machine=machine, started="2026-02-01T00:00:00+00:00", slowpath="0.2.0")
-    told = {one.what: (one.a, one.b) for one in compare(planted.run_of(rng, "a", 2), b, 0.03).differences}
-    assert told["kernel"] == ("6.1", "6.12")
-    assert told["variable UCX_TLS"] == (None, "tcp")
-    assert told["variable SLURM_JWT"] == (None, "set, value not recorded")
-    assert told["load at the start"] == (None, "3")
-    assert {"began", "slowpath"} < told.keys()
-    assert "host" not in told
+    differences = {
+        difference.what: (difference.a, difference.b)
+        for difference in compare(planted.run_of(rng, "a", 2), b, 0.03).differences
+    }
+    assert differences["kernel"] == ("6.1", "6.12")
+    assert differences["variable UCX_TLS"] == (None, "tcp")
+    assert differences["variable SLURM_JWT"] == (None, "set, value not recorded")
+    assert differences["load at the start"] == (None, "3")
+    assert {"began", "slowpath"} < differences.keys()
+    assert "host" not in differences
 
 
 def test_a_comparison_says_on_one_screen_where_b_is_slower() -> None:
     rng = np.random.default_rng(1)
     a = planted.run_of(rng, "a", 40)
-    found = compare(a, planted.run_of(rng, "b", 40, {3: 1.5, 7: 2.0, 9: 1.3, 11: 1.2}), 0.03)
-    lines = render_comparison_brief(found).splitlines()
+    comparison = compare(a, planted.run_of(rng, "b", 40, {3: 1.5, 7: 2.0, 9: 1.3, 11: 1.2}), 0.03)
+    lines = render_comparison_brief(comparison).splitlines()
     assert len(lines) <= MOST_LINES
     assert lines[0].startswith("B is slower than A in 4 of 40 comparisons by more than 3 %")
     first = [line for line in lines if line.startswith("  1. ")]
@@ -195,11 +198,11 @@ def test_a_comparison_says_on_one_screen_where_b_is_slower() -> None:
 
 def test_where_nothing_is_decided_both_times_are_shown_all_the_same() -> None:
     rng = np.random.default_rng(3)
-    found = compare(planted.run_of(rng, "a", 12), planted.run_of(rng, "b", 12), 0.03)
-    open_rows = [replace(row, verdict="undecided") for row in found.rows]
+    comparison = compare(planted.run_of(rng, "a", 12), planted.run_of(rng, "b", 12), 0.03)
+    open_rows = [replace(row, verdict="undecided") for row in comparison.rows]
     open_rows[5] = replace(open_rows[5], ratio=1.4)
     verdicts = {"slower": 0, "faster": 0, "same": 0, "undecided": 12}
-    lines = render_comparison_brief(replace(found, rows=open_rows, verdicts=verdicts)).splitlines()
+    lines = render_comparison_brief(replace(comparison, rows=open_rows, verdicts=verdicts)).splitlines()
     assert lines[0].startswith("Undecided: none of 12 comparisons shows whether B differs from A")
     assert lines[1].startswith("Furthest apart, but undecided: cell 5")
     assert " against " in lines[1]
@@ -252,18 +255,18 @@ def test_computation_stays_and_communication_is_slower(tmp_path: Path, monkeypat
     slower = {variant: {n: 2 * ratio for n, ratio in by_n.items()} for variant, by_n in truth.EXPOSED.items()}
     monkeypatch.setattr(truth, "EXPOSED", slower)
     b = read_source(truth.make_run(tmp_path / "b"))
-    found = compare(a, b, 0.3, by_parts=True)
-    metrics = {row.metric for row in found.rows if row.experiment == "cannon"}
+    comparison = compare(a, b, 0.3, by_parts=True)
+    metrics = {row.metric for row in comparison.rows if row.experiment == "cannon"}
     assert metrics == {"multiply_s", "dgemm_s", "exposed_s"}
     verdicts = {
-        metric: {row.verdict for row in found.rows if row.metric == metric} for metric in ("dgemm_s", "exposed_s")
+        metric: {row.verdict for row in comparison.rows if row.metric == metric} for metric in ("dgemm_s", "exposed_s")
     }
     assert verdicts["dgemm_s"] <= {"same", "undecided"}
     assert "slower" in verdicts["exposed_s"] <= {"slower", "undecided"}
-    lines = part_lines(found)
+    lines = part_lines(comparison)
     assert len(lines) == 3
     by_metric = {line.split(",")[0]: line for line in lines}
     assert "slower" not in by_metric["Dgemm"]
     assert "slower" in by_metric["Exposed"]
-    for text in (render_comparison(found), render_comparison_brief(found)):
+    for text in (render_comparison(comparison), render_comparison_brief(comparison)):
         assert by_metric["Exposed"] in " ".join(text.split())

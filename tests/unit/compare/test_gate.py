@@ -29,17 +29,17 @@ CELLS = 50
 TRIALS = 200
 
 
-def outcomes(found: Gate) -> dict[int, str]:
-    return {one.row.b_cell: one.outcome for one in found.rows}
+def outcomes(judged: Gate) -> dict[int, str]:
+    return {row.row.b_cell: row.outcome for row in judged.rows}
 
 
 @pytest.mark.needs("minutes")
 def test_on_equal_runs_at_most_four_gates_in_a_hundred_fail() -> None:
     rng = np.random.default_rng(2)
-    found = [gate(planted.run_of(rng, "b", CELLS), planted.run_of(rng, "a", CELLS)) for _ in range(TRIALS)]
-    assert sum(one.outcome == "regression" for one in found) <= 0.04 * TRIALS
+    judged = [gate(planted.run_of(rng, "b", CELLS), planted.run_of(rng, "a", CELLS)) for _ in range(TRIALS)]
+    assert sum(gate_.outcome == "regression" for gate_ in judged) <= 0.04 * TRIALS
     # An undecided gate is no failure, but a gate that never decides is of no use.
-    assert sum(one.outcome == "pass" for one in found) >= 0.8 * TRIALS
+    assert sum(gate_.outcome == "pass" for gate_ in judged) >= 0.8 * TRIALS
 
 
 @pytest.mark.needs("minutes")
@@ -48,8 +48,8 @@ def test_one_slow_cell_of_fifty_is_caught(slowdown: float) -> None:
     rng = np.random.default_rng(3)
     caught = 0
     for _ in range(TRIALS):
-        found = gate(planted.run_of(rng, "b", CELLS, {17: slowdown}), planted.run_of(rng, "a", CELLS))
-        caught += outcomes(found)[17] == "regression"
+        judged = gate(planted.run_of(rng, "b", CELLS, {17: slowdown}), planted.run_of(rng, "a", CELLS))
+        caught += outcomes(judged)[17] == "regression"
     assert caught >= 0.9 * TRIALS
 
 
@@ -68,9 +68,9 @@ def test_a_machine_that_changed_as_a_whole_is_one_line_and_undecided(factor: flo
     rng = np.random.default_rng(5)
     slow = planted.source("b", [planted.cell(i, planted.values(rng, factor)) for i in range(CELLS)])
     base = planted.run_of(rng, "a", CELLS)
-    found = gate(slow, base)
-    assert (found.outcome, found.exit_code, found.open_kinds) == ("undecided", 3, ["shared"])
-    text = render_gate(found)
+    judged = gate(slow, base)
+    assert (judged.outcome, judged.exit_code, judged.open_kinds) == ("undecided", 3, ["shared"])
+    text = render_gate(judged)
     assert "as a whole" in text
     assert "cell 3" not in text
     assert gate(slow, base, accept=["shared"]).outcome == "pass"
@@ -85,9 +85,9 @@ def disturbed(rng: np.random.Generator, name: str, slow: Mapping[int, float] | N
 
 def test_cells_that_other_work_disturbed_are_no_regressions() -> None:
     rng = np.random.default_rng(6)
-    found = [gate(disturbed(rng, "b"), planted.run_of(rng, "a", CELLS)) for _ in range(40)]
-    assert sum(each.outcome == "regression" for each in found) <= 4
-    assert sum(each.outcome == "pass" for each in found) <= 30, "each of 50 cells may hide a slowdown"
+    judged = [gate(disturbed(rng, "b"), planted.run_of(rng, "a", CELLS)) for _ in range(40)]
+    assert sum(each.outcome == "regression" for each in judged) <= 4
+    assert sum(each.outcome == "pass" for each in judged) <= 30, "each of 50 cells may hide a slowdown"
     caught = [gate(disturbed(rng, "b", {7: 3.0}), planted.run_of(rng, "a", CELLS)) for _ in range(20)]
     assert sum(outcomes(each)[7] == "regression" for each in caught) >= 18
 
@@ -99,9 +99,9 @@ def test_a_gate_fits_twelve_lines(outcome: str) -> None:
     launches = 4 if outcome == "undecided" else 8
     changes = {"kernel": "7", "host": "n2", "load": [9.0, 1, 1], "distribution": "other", "governor": "powersave"}
     run = planted.run_of(rng, "b", CELLS, slow, launches=launches, machine={**planted.MACHINE, **changes})
-    found = gate(run, planted.run_of(rng, "a", CELLS))
-    lines = render_gate(found).splitlines()
-    assert (found.outcome, len(lines) <= MOST_LINES) == (outcome, True)
+    judged = gate(run, planted.run_of(rng, "a", CELLS))
+    lines = render_gate(judged).splitlines()
+    assert (judged.outcome, len(lines) <= MOST_LINES) == (outcome, True)
     assert max(map(len, lines)) <= 100
 
 
@@ -121,20 +121,20 @@ def test_what_the_run_lacks_is_missing_and_wrong_bytes_are_a_regression() -> Non
     base = planted.run_of(rng, "a", 3)
     fewer = gate(planted.run_of(rng, "b", 2), base)
     assert fewer.outcome == "undecided"
-    assert [(one.side, one.label) for one in fewer.comparison.uncompared] == [("a", "cell 2")]
+    assert [(uncompared.side, uncompared.label) for uncompared in fewer.comparison.uncompared] == [("a", "cell 2")]
     failed = [planted.cell(i, planted.values(rng)) for i in range(3)]
     failed[1] = replace(failed[1], status="failed", reason="crashed", metrics={})
     crashed = gate(planted.source("b", failed), base)
-    assert [(one.side, one.label) for one in crashed.comparison.uncompared] == [("b", "cell 1")]
+    assert [(uncompared.side, uncompared.label) for uncompared in crashed.comparison.uncompared] == [("b", "cell 1")]
     assert crashed.outcome == "undecided"
     wrong = [planted.cell(i, planted.values(rng)) for i in range(3)]
     wrong[2] = replace(wrong[2], wrong_bytes=4)
-    found = gate(planted.source("b", wrong), base)
-    assert found.outcome == "regression"
-    assert [one.label for one in found.wrong] == ["cell 2"]
+    judged = gate(planted.source("b", wrong), base)
+    assert judged.outcome == "regression"
+    assert [cell.label for cell in judged.wrong] == ["cell 2"]
     more = gate(planted.run_of(rng, "b", 4), base)
     assert more.outcome == "undecided"  # a cell that is new was held against nothing
-    assert [(one.side, one.label) for one in more.comparison.uncompared] == [("b", "cell 3")]
+    assert [(uncompared.side, uncompared.label) for uncompared in more.comparison.uncompared] == [("b", "cell 3")]
     assert gate(planted.run_of(rng, "b", 4), base, accept=["incomplete"]).outcome == "pass"
 
 
@@ -183,7 +183,7 @@ def test_junit_has_the_shape_that_its_schema_asks_for(made: Gate) -> None:
         assert set(case.attrib) == {"name", "classname"}
         assert [child.tag for child in case] in (["failure", "system-out"], ["error"], ["error", "system-out"],
                                                  ["system-out"], ["failure"])  # fmt: skip
-    assert all({"name", "value"} == set(one.attrib) for one in suite.iter("property"))
+    assert all({"name", "value"} == set(element.attrib) for element in suite.iter("property"))
     assert len({(case.attrib["classname"], case.attrib["name"]) for case in cases}) == len(cases)
     failure = suite.find("testcase/failure")
     assert failure is not None
@@ -206,7 +206,7 @@ def gates(made: Gate) -> dict[str, Gate]:
 
 
 def a_failed_cell() -> list[CellResult]:
-    return [replace(one, metrics={}) for one in a_cell(4)]
+    return [replace(cell, metrics={}) for cell in a_cell(4)]
 
 
 def a_cell(seed: int, launches: int = 8, number: int = 0) -> list[CellResult]:
@@ -216,14 +216,14 @@ def a_cell(seed: int, launches: int = 8, number: int = 0) -> list[CellResult]:
 @pytest.mark.parametrize("undecided", ["undecided", "pass", "fail"])
 def test_junit_says_what_the_exit_code_says(gates: dict[str, Gate], undecided: Undecided) -> None:
     """A reader shows failures and errors as failed, skipped and empty test cases as fine."""
-    for name, found in gates.items():
-        suite = ElementTree.fromstring(render_junit(found, undecided))[0]
+    for name, judged in gates.items():
+        suite = ElementTree.fromstring(render_junit(judged, undecided))[0]
         failures, errors, tests = (int(suite.attrib[kind]) for kind in ("failures", "errors", "tests"))
-        code = final_exit_code(found.outcome, undecided)
+        code = final_exit_code(judged.outcome, undecided)
         assert tests > 0, name
         assert (failures + errors == 0) == (code == 0), name
         assert (failures > 0) == (code == 1), name
-        if found.outcome == "undecided":
+        if judged.outcome == "undecided":
             assert {"undecided": errors, "fail": failures, "pass": int(suite.attrib["skipped"])}[undecided] > 0, name
 
 
@@ -231,7 +231,7 @@ def test_junit_says_what_the_exit_code_says(gates: dict[str, Gate], undecided: U
 
 
 def run_at(name: str, factor: float, **changes: Any) -> RunSource:
-    launches = [1e-5 * factor * one for one in (0.999, 1.0, 1.001, 1.0, 0.999, 1.0, 1.001, 1.0)]
+    launches = [1e-5 * factor * factor_ for factor_ in (0.999, 1.0, 1.001, 1.0, 0.999, 1.0, 1.001, 1.0)]
     return planted.source(name, [planted.cell(1, launches)], **changes)
 
 

@@ -287,7 +287,7 @@ def test_what_can_not_be_tried_here_has_its_reason() -> None:
     chosen = ready(PROGRAM_REMEDIES, ["./app"], ProgramMpi("mpich", "5.0.2"), {"PATH": "/bin"}, ())
     reasons = dict(chosen.left_out)
     assert reasons["bind-cores"] == "the command has no launcher in front that could bind ranks"
-    assert "keep-freed-memory" in [remedy.key for remedy in chosen.found]
+    assert "keep-freed-memory" in [remedy.key for remedy in chosen.candidates]
 
 
 def test_keys_are_unique_and_can_be_typed() -> None:

@@ -69,9 +69,9 @@ def test_a_finding_has_what_it_rests_on_and_its_commands(page: str) -> None:
 
 
 def test_what_was_proven_is_said_to_be() -> None:
-    found = render_watch_html(results(findings=(a_finding(status="proven"),)))
-    assert ("1 slow path, 1 proven" in found, "proven on the program itself" in found) == (True, True)
-    assert ">Use huge pages of malloc</h3>" in found
+    page = render_watch_html(results(findings=(a_finding(status="proven"),)))
+    assert ("1 slow path, 1 proven" in page, "proven on the program itself" in page) == (True, True)
+    assert ">Use huge pages of malloc</h3>" in page
 
 
 def test_a_proof_is_drawn_and_told() -> None:
@@ -92,8 +92,8 @@ def test_a_proof_is_drawn_and_told() -> None:
      (("ignored", "failed"), "priced"), (("no effect", "proven"), "proven"), (("running",), "undecided")],
 )  # fmt: skip
 def test_a_finding_says_what_its_proofs_show(verdicts: tuple[str, ...], status: str) -> None:
-    found = with_proofs(results(), [a_proof(verdict=one) for one in verdicts])
-    assert [one.status for one in found.findings] == [status, "priced"]  # the other rule has no proof
+    proven = with_proofs(results(), [a_proof(verdict=verdict) for verdict in verdicts])
+    assert [finding.status for finding in proven.findings] == [status, "priced"]  # the other rule has no proof
 
 
 def test_the_page_has_the_sentences_of_the_verdict() -> None:
@@ -109,10 +109,10 @@ def test_notes_stand_below_what_is_proven_and_found() -> None:
 
 
 def test_a_proof_that_saves_is_the_one_number_of_its_change() -> None:
-    found = with_proofs(results(), [a_proof(verdict="proven")])
-    (change,) = [words for words in found.verdict if words.startswith("1. ")]
+    proven = with_proofs(results(), [a_proof(verdict="proven")])
+    (change,) = [words for words in proven.verdict if words.startswith("1. ")]
     assert change.startswith("1. Saves 2.00 s [1.50, 2.50] (proven by reruns). ")
-    assert not any(words.startswith("Tried") for words in found.verdict)
+    assert not any(words.startswith("Tried") for words in proven.verdict)
     others = with_proofs(results(), [a_proof(verdict="no effect")]).verdict
     assert any(words.startswith("Tried huge-pages: no effect") for words in others)
 
@@ -139,10 +139,10 @@ def test_no_name_gets_out_of_its_place(place: str) -> None:
 def test_warnings_stand_on_top() -> None:
     ranks = (a_rank(0), a_rank(1, ended="killed"))
     made = results(ranks=ranks, program=a_program(ranks=4, recorded_ranks=2), coverage=a_coverage(contradictions=3))
-    found = render_watch_html(made)
-    assert "2 of 4 ranks left a readable record." in found
-    assert "Rank 1 ended without MPI_Finalize" in found
-    assert "3 matched pairs contradict each other." in found
+    page = render_watch_html(made)
+    assert "2 of 4 ranks left a readable record." in page
+    assert "Rank 1 ended without MPI_Finalize" in page
+    assert "3 matched pairs contradict each other." in page
     assert 'class="warn"' not in render_watch_html(results())
 
 
@@ -168,23 +168,23 @@ def nought() -> WatchResults:
     """Everything took no time and had no bytes."""
     rank = a_rank(0, span_s=0.0, mpi_s=0.0)
     calls = tuple(replace(call, calls=0, time_s=0.0, bytes=0) for call in results().calls)
-    one = a_class(count=0, bytes=0, time_s=0.0, wait_s=0.0, transfer_s=0.0)
+    empty = a_class(count=0, bytes=0, time_s=0.0, wait_s=0.0, transfer_s=0.0)
     flat = Slice(rank=0, start_s=0.0, end_s=0.0, computing=0.0, waiting=0.0, transfer=0.0, other=0.0, is_kept=True)
     return results(
         1, program=a_program(ranks=1, recorded_ranks=0, wall_s=0.0, span_s=0.0), ranks=(rank,), calls=calls,
-        classes=(one,), findings=(), slices=(flat,), pairs=(Pair(source=0, destination=0, messages=0, bytes=0),),
+        classes=(empty,), findings=(), slices=(flat,), pairs=(Pair(source=0, destination=0, messages=0, bytes=0),),
     )  # fmt: skip
 
 
 def vast() -> WatchResults:
     """Everything is as large as it can be."""
-    one = a_class(count=LARGEST, bytes=LARGEST, bytes_high=LARGEST, time_s=LARGEST_NUMBER, transfer_s=LARGEST_NUMBER,
-                  page_bytes=LARGEST)  # fmt: skip
+    largest = a_class(count=LARGEST, bytes=LARGEST, bytes_high=LARGEST, time_s=LARGEST_NUMBER,
+                      transfer_s=LARGEST_NUMBER, page_bytes=LARGEST)  # fmt: skip
     finding = replace(findings()[0], seconds=-LARGEST_NUMBER, interval=(-LARGEST_NUMBER, LARGEST_NUMBER))
     rank = a_rank(LARGEST, mpi_s=LARGEST_NUMBER)
     return results(
-        program=a_program(ranks=LARGEST, recorded_ranks=LARGEST, wall_s=LARGEST_NUMBER), classes=(one,), ranks=(rank,),
-        findings=(finding,), pairs=(Pair(source=LARGEST - 1, destination=0, messages=1, bytes=LARGEST),),
+        program=a_program(ranks=LARGEST, recorded_ranks=LARGEST, wall_s=LARGEST_NUMBER), classes=(largest,),
+        ranks=(rank,), findings=(finding,), pairs=(Pair(source=LARGEST - 1, destination=0, messages=1, bytes=LARGEST),),
     )  # fmt: skip
 
 

@@ -427,7 +427,7 @@ def watch(tmp_path: Path) -> Watch:
 
 def test_results_are_those_of_the_file(watch: Watch) -> None:
     assert watch.results == results()
-    assert [one.remedy for one in watch.proofs] == ["huge-pages"]
+    assert [proof.remedy for proof in watch.proofs] == ["huge-pages"]
 
 
 def test_calls_are_arrays(watch: Watch) -> None:
@@ -440,10 +440,10 @@ def test_calls_are_arrays(watch: Watch) -> None:
 
 
 def test_messages_have_both_sides(watch: Watch) -> None:
-    (one,) = watch.messages
-    assert (one["source"], one["destination"], one["tag"], one["bytes"]) == (0, 1, 7, 1024)
-    assert one["sent_s"] - one["posted_s"] == pytest.approx(0.005)
-    assert one["arrived_s"] - one["sent_s"] == pytest.approx(0.0012)
+    (message,) = watch.messages
+    assert (message["source"], message["destination"], message["tag"], message["bytes"]) == (0, 1, 7, 1024)
+    assert message["sent_s"] - message["posted_s"] == pytest.approx(0.005)
+    assert message["arrived_s"] - message["sent_s"] == pytest.approx(0.0012)
 
 
 WRITTEN = WatchInfo(

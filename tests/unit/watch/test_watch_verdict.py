@@ -78,8 +78,8 @@ def a_watch(**changes: Any) -> WatchResults:
     return results(**(given | changes))
 
 
-def lines(found: WatchResults) -> list[str]:
-    made = screen_lines(verdict_of(found, "w"), "w/report.html")
+def lines(results: WatchResults) -> list[str]:
+    made = screen_lines(verdict_of(results, "w"), "w/report.html")
     assert len(made) <= MOST_LINES
     assert all(len(line) <= 100 for line in made)
     return made
@@ -124,8 +124,8 @@ def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
 
 
 def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None:
-    found = a_watch(findings=tuple(reversed(findings())))
-    made = lines(found)
+    results = a_watch(findings=tuple(reversed(findings())))
+    made = lines(results)
     first, second = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2))
     assert "Saves 2.00 s [1.60, 2.40] (priced on this machine)" in made[first]
     assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
@@ -137,10 +137,12 @@ INIT = CallCount(name="MPI_Init", family="management", calls=4, time_s=0.5 * SPA
 
 
 def test_a_long_start_is_named_and_where_time_outside_mpi_passes() -> None:
-    found = results(calls=(INIT,))
-    found = replace(found, start_s=start_seconds(found), outside="81 % of the time passes outside MPI: in f (x.c:3)")
-    assert any(line.startswith("MPI_Init takes 20.6 s a rank before the run") for line in verdict_of(found))
-    assert "81 % of the time passes outside MPI: in f (x.c:3)." in verdict_of(found)
+    started = results(calls=(INIT,))
+    started = replace(
+        started, start_s=start_seconds(started), outside="81 % of the time passes outside MPI: in f (x.c:3)"
+    )
+    assert any(line.startswith("MPI_Init takes 20.6 s a rank before the run") for line in verdict_of(started))
+    assert "81 % of the time passes outside MPI: in f (x.c:3)." in verdict_of(started)
 
 
 LATE_S = 0.005
@@ -167,16 +169,16 @@ def test_report_writes_everything_anew(watch: Path, capsys: pytest.CaptureFixtur
     printed = capsys.readouterr().out
     assert printed == (watch / "report.txt").read_text()
     assert all((watch / name).is_file() for name in FILES)
-    found = read_watch_results(watch)
+    read = read_watch_results(watch)
     schema = json.loads((data_folder("schema") / "watch-results.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads((watch / "results.json").read_text(encoding="utf-8")), schema)
     assert printed.splitlines() == [
-        *screen_lines(found.verdict, f"{watch}/report.html"),
-        *full_lines(found),
+        *screen_lines(read.verdict, f"{watch}/report.html"),
+        *full_lines(read),
     ]
-    (waited,) = [one.by_rank for one in found.accounts if one.name == "late sender"]
+    (waited,) = [account.by_rank for account in read.accounts if account.name == "late sender"]
     assert waited == pytest.approx((0.0, 40 * LATE_S), rel=0.01)
-    assert found.classes[0].count in (40, 80)
+    assert read.classes[0].count in (40, 80)
 
 
 def test_a_proof_stands_on_the_page_and_a_damaged_one_does_not(watch: Path) -> None:
@@ -226,13 +228,13 @@ def test_a_watch_measures_messages_that_take_a_fifth_of_the_run(
 
 def test_messages_are_spent_by_class_without_the_waiting() -> None:
     watched = results()
-    found = program_use(watched)
-    assert (found.name, found.ranks, found.groups) == ("lmp", 4, {})
+    use = program_use(watched)
+    assert (use.name, use.ranks, use.groups) == ("lmp", 4, {})
     transfers = [alike.transfer_s for alike in watched.classes if alike.transfer_s and alike.call == "MPI_Sendrecv"]
-    spent = [part.seconds for part in found.spent if part.experiment == "p2p" and part.low_bytes >= 2**20]
+    spent = [part.seconds for part in use.spent if part.experiment == "p2p" and part.low_bytes >= 2**20]
     assert transfers
     assert set(transfers) <= set(spent)
-    assert found.mpi_s < found.span_s
+    assert use.mpi_s < use.span_s
 
 
 def a_kind(collective: str, length: int, work_s: float, ranks: int = 4, call: str | None = None) -> CollectiveClass:
@@ -297,13 +299,13 @@ def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -
         tmp_path,
         WatchInfo(slowpath="1", command=("./app",), started="now", working_folder="/", host="n1", library="/l.so"),
     )
-    found = {one.collective: one for one in watched(tmp_path).results.collectives or ()}
-    assert set(found) == {"allreduce", "alltoall", "bcast"}, "a nonblocking one has no time of its own"
-    allreduce = found["allreduce"]
+    by_collective = {use.collective: use for use in watched(tmp_path).results.collectives or ()}
+    assert set(by_collective) == {"allreduce", "alltoall", "bcast"}, "a nonblocking one has no time of its own"
+    allreduce = by_collective["allreduce"]
     assert (allreduce.count, allreduce.ranks, allreduce.bytes) == (3, 4, 4096)
     assert allreduce.work_s == pytest.approx(0.001), "from the last entry on; the wait before it is the late rank's"
-    assert found["alltoall"].bytes == 1024, "a block, as the engine has it"
-    assert (found["bcast"].ranks, found["bcast"].call) == (2, "MPI_Bcast")
+    assert by_collective["alltoall"].bytes == 1024, "a block, as the engine has it"
+    assert (by_collective["bcast"].ranks, by_collective["bcast"].call) == (2, "MPI_Bcast")
 
 
 QUIET_S = 20.0
@@ -338,17 +340,17 @@ def outside(job: Job, *ranks: int) -> None:
         now(job.ranks[rank], "MPI_Allreduce", 1.0, Doing.OUTSIDE, collective_communicator=0)
 
 
-def found(tmp_path: Path, job: Job, until_s: float | None = STOPPED_S) -> Standstill | None:
+def standing(tmp_path: Path, job: Job, until_s: float | None = STOPPED_S) -> Standstill | None:
     job.write(tmp_path / "ranks")
     until = None if until_s is None else REALTIME_NS * 1e-9 + until_s
     return standstill(attributed(read_job(tmp_path)), until)
 
 
 def must(tmp_path: Path, job: Job) -> Standstill:
-    still = found(tmp_path, job)
+    still = standing(tmp_path, job)
     assert still is not None
     assert still.quiet_s == pytest.approx(QUIET_S, abs=0.01)
-    assert [one.rank for one in still.ranks] == list(range(job.size))
+    assert [rank.rank for rank in still.ranks] == list(range(job.size))
     return still
 
 
@@ -367,7 +369,7 @@ def test_a_receive_without_a_send_waits_for_a_rank_that_has_ended(tmp_path: Path
     for rank in (0, 2):
         outside(job, rank)
         job.ranks[rank].state = RecordState.FINALIZED
-    still = found(tmp_path, job, 40.0)
+    still = standing(tmp_path, job, 40.0)
     assert still is not None
     assert still.text.startswith("rank 1 in MPI_Recv from rank 0 (tag 77) at ")
     assert still.text.endswith(" for 30.0 s; ranks 0 and 2 in MPI_Finalize, or past it")
@@ -379,7 +381,7 @@ def test_sends_that_wait_for_each_other_are_one_group(tmp_path: Path) -> None:
         now(job.ranks[rank], "MPI_Send", 10.0, communicator=0, peer=(rank + 1) % 4, tag=5)
     still = must(tmp_path, job)
     assert still.text.startswith("ranks 0-3 in MPI_Send at ")
-    assert [one.text for one in still.ranks] == [f"MPI_Send to rank {rank} (tag 5)" for rank in (1, 2, 3, 0)]
+    assert [rank.text for rank in still.ranks] == [f"MPI_Send to rank {rank} (tag 5)" for rank in (1, 2, 3, 0)]
 
 
 def test_different_collectives_with_one_number_are_two_groups(tmp_path: Path) -> None:
@@ -406,16 +408,16 @@ def test_nothing_is_claimed_of_a_program_that_moves_or_waits_in_no_call(tmp_path
     moves = a_job(2)
     at_barrier(moves, 0)
     now(moves.ranks[1], "MPI_Send", STOPPED_S - LEAST_QUIET_S + 0.5, Doing.OUTSIDE)
-    assert found(tmp_path / "moves", moves) is None
+    assert standing(tmp_path / "moves", moves) is None
     computes = a_job(2)
     outside(computes, 0, 1)
-    assert found(tmp_path / "computes", computes) is None
+    assert standing(tmp_path / "computes", computes) is None
     old = a_job(2)
-    assert found(tmp_path / "old", old) is None
+    assert standing(tmp_path / "old", old) is None
     unknown = a_job(2)
     at_barrier(unknown, 0)
     outside(unknown, 1)
-    assert found(tmp_path / "unknown", unknown, None) is None
+    assert standing(tmp_path / "unknown", unknown, None) is None
 
 
 def test_the_first_line_of_the_verdict_names_it_and_a_program_that_ended_well_has_none(tmp_path: Path) -> None:
@@ -449,6 +451,6 @@ def test_a_made_up_row_ends_nothing(tmp_path: Path) -> None:
     now(job.ranks[0], "MPI_Recv", 10.0, communicator=999, source=77, tag=3, site=888, request=5)
     row = job.ranks[0].rows["current"][0]
     now(job.ranks[1], "MPI_Barrier", 10.0, collective_communicator=500, sequence=2**32 - 1)
-    assert found(tmp_path / "far", job) is not None
+    assert standing(tmp_path / "far", job) is not None
     row |= {"call": 60000, "doing": 7, "peer": -5000, "source": -(2**31), "since_ticks": 2**64 - 1}
-    found(tmp_path / "wild", job)
+    standing(tmp_path / "wild", job)

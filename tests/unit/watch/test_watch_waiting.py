@@ -33,9 +33,9 @@ def calls_of(plant: Callable[[Program], None], folder: Path) -> ProgramCalls:
     program = Program(4)
     plant(program)
     program.watched(folder)
-    found = watched(folder)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    return calls_of_program(found, kept_of(found.attributed, pairs))
+    watch = watched(folder)
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    return calls_of_program(watch, kept_of(watch.attributed, pairs))
 
 
 def does(sleeping: Mapping[str, float], **shares: float) -> Callable[[int, Floats, Floats], Activity]:
@@ -91,8 +91,8 @@ def test_a_late_rank_computes_in_the_function_that_most_of_its_samples_are_in(tm
         (5, late),
     ):
         sampled = Sampled(mine[:kept], code[:kept], np.full(kept, 1e-3), codes)
-        told = dataclasses.replace(calls, activity=does({}, ran=1.0), sampled=sampled)
-        assert seen(told).name == words
+        sampled_calls = dataclasses.replace(calls, activity=does({}, ran=1.0), sampled=sampled)
+        assert seen(sampled_calls).name == words
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_a_rank_is_late_where_it_computes_more_than_equal_ranks_do_by_chance(
         program.now = [at + float(spent) for at, spent in zip(program.now, each, strict=True)]
         program.all(size=2048, site=ELSEWHERE)
     program.watched(tmp_path)
-    found = watched(tmp_path)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    named = [pattern.name for pattern in waiting.see(calls_of_program(found, kept_of(found.attributed, pairs)))]
+    watch = watched(tmp_path)
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    named = [pattern.name for pattern in waiting.see(calls_of_program(watch, kept_of(watch.attributed, pairs)))]
     assert any(name.startswith("rank 1 is late") for name in named) == is_named
     assert is_named or not any("is late: " in name for name in named)
 
@@ -189,7 +189,7 @@ def test_the_critical_path_is_on_the_late_rank_in_the_results_and_on_the_page(tm
     assert (part.rank, part.call, part.is_outside) == (1, "MPI_Allreduce", True)
     assert part.share > 0.8
     assert sum(part.share for part in results.path) == pytest.approx(1.0)
-    on_path = {rank: [one.path for one in results.slices if one.rank == rank and one.path] for rank in range(4)}
+    on_path = {rank: [slice.path for slice in results.slices if slice.rank == rank and slice.path] for rank in range(4)}
     assert len(on_path[1]) > 10 * max(len(on_path[rank]) for rank in (0, 2, 3))
     page = render_watch_html(results)
     assert "line s4" in page
@@ -248,7 +248,11 @@ def test_epochs_that_last_while_their_rank_computes_are_named(
     is_first, at_s = round_ % 2 == calls.rank, round_ * 10e-3
     start_s = at_s + np.where(is_first, turn * held_s, np.where(turn == 0, 2e-6, 2e-3))
     end_s = np.where(~is_first & (turn == 0), at_s + 1.001e-3, start_s + 1e-6)
-    seen = [one for one in waiting.see(dataclasses.replace(calls, start_s=start_s, end_s=end_s)) if one.name == name]
+    seen = [
+        pattern
+        for pattern in waiting.see(dataclasses.replace(calls, start_s=start_s, end_s=end_s))
+        if pattern.name == name
+    ]
     assert len(seen) == is_named
     for pattern in seen:
         assert pattern.saved_s[:, 0].sum() == pytest.approx(20 * (held_s - 2e-6), rel=0.01)
@@ -268,4 +272,4 @@ def test_a_barrier_beside_messages_is_redundant_where_receives_name_their_source
         calls, is_collective=turn % 2 == 0, is_message=turn % 2 == 1, is_one_sided=turn < 0,
         start_s=turn * (1e-6 + gap_s), end_s=turn * (1e-6 + gap_s) + 1e-6, target=np.full(turn.size, source),
     )  # fmt: skip
-    assert [one.name for one in waiting.see(moved)] == ["redundant barrier"] * is_named
+    assert [pattern.name for pattern in waiting.see(moved)] == ["redundant barrier"] * is_named

@@ -48,8 +48,8 @@ COPY_S_PER_BYTE = 0.2e-9  # of pickling or unpickling, three copies in memory th
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Pickled arrays, page faults that those do not explain, and system calls."""
     pickled = list(_pickled(calls))
-    copied = [] if pickled else [one for work in _WORK for one in _library_work(calls, *work)]
-    return [*pickled, *_mapped_again(calls, sum(one.count for one in pickled)), *_system_calls(calls), *copied]
+    copied = [] if pickled else [pattern for work in _WORK for pattern in _library_work(calls, *work)]
+    return [*pickled, *_mapped_again(calls, sum(pattern.count for pattern in pickled)), *_system_calls(calls), *copied]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _Again:
 
 def _again(calls: ProgramCalls) -> dict[int, _Again]:
     """Of each rank whose faults go beyond what its memory grew by, in the end or in between."""
-    found = {}
+    by_rank = {}
     for share in calls.resources.ranks if calls.resources else ():
         if share.faults is None or not share.fault_s or share.grown_bytes is None:
             continue
@@ -71,8 +71,8 @@ def _again(calls: ProgramCalls) -> dict[int, _Again]:
         each_s = share.elapsed_ratio * np.array([np.median(share.fault_s), min(share.fault_s), max(share.fault_s)])
         ends = (USUAL_RATIO * each_s[0], LEAST_RATIO * each_s[1], MOST_RATIO * each_s[2])
         if faults >= max(AGAIN * share.faults, LEAST * LEAST_PAGES):
-            found[share.rank] = _Again(share, faults, ends)
-    return found
+            by_rank[share.rank] = _Again(share, faults, ends)
+    return by_rank
 
 
 def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
@@ -215,14 +215,14 @@ def _places(calls: ProgramCalls, again: _Again) -> list[_Place] | None:
     fresh = _repeated(calls.first_uses[calls.first_uses[:, 3] >= LEAST_BYTES])[:, 0]
     waits = [keys[kind][2] and keys[kind][1] not in fresh for kind in largest.tolist()]
     shares = _shares(time_s, np.diff(counted).astype(float), np.where(waits, IN_CALL, 1.0))
-    found = []
+    places = []
     for kind, share in zip(largest.tolist(), shares.tolist(), strict=True):
         before, after, is_one = keys[kind]
         here = rows[number == kind]
         if share > 0 and not (is_one and after not in fresh):
             times = float(calls.weight[here].sum())
-            found.append(_Place(before, after, is_one, here, times, share * again.faults))
-    return found
+            places.append(_Place(before, after, is_one, here, times, share * again.faults))
+    return places
 
 
 def _shares(time_s: Floats, faults: Floats, weight: Floats) -> Floats:
@@ -241,8 +241,8 @@ def _shares(time_s: Floats, faults: Floats, weight: Floats) -> Floats:
         part /= np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
         shared = (part * faults[:, None]).sum(axis=0)
         rate = shared / total_s
-    found: Floats = shared / max(shared.sum(), 1e-300)
-    return found
+    shares: Floats = shared / max(shared.sum(), 1e-300)
+    return shares
 
 
 _GIVE: Final = ("send", "ssend", "bsend", "isend", "issend", "ibsend", "sendrecv", "gather", "allgather", "alltoall")

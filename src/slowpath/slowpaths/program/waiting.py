@@ -142,7 +142,6 @@ def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: F
 
 
 def _computed_s(calls: ProgramCalls) -> Floats:
-    """Of each rank the time outside MPI."""
     return np.bincount(calls.rank, weights=gaps(calls) * calls.seconds_weight).astype(float)
 
 
@@ -154,13 +153,13 @@ def _is_apart(computed_s: Floats, rank: int) -> bool:
 
 def _outside_s(calls: ProgramCalls, thread: Ints, at_s: Floats) -> Floats:
     """How long each thread was outside MPI until then, but for a constant of its own."""
-    found = at_s.copy()
+    outside_s = at_s.copy()
     for number in np.unique(thread).tolist():
         asked, mine = thread == number, calls.thread == number
         edges = np.maximum.accumulate(np.stack([calls.start_s[mine], calls.end_s[mine]], axis=1).ravel())
         spent = np.cumsum(np.diff(edges, prepend=edges[0]) * (np.arange(edges.size) % 2))
-        found[asked] -= np.interp(at_s[asked], edges, spent)
-    return found
+        outside_s[asked] -= np.interp(at_s[asked], edges, spent)
+    return outside_s
 
 
 def _last_met(calls: ProgramCalls, rows: Ints) -> Floats:
@@ -173,8 +172,8 @@ def _last_met(calls: ProgramCalls, rows: Ints) -> Floats:
     first_s = np.full(threads, np.inf)
     np.minimum.at(first_s, calls.thread, calls.start_s)
     start_s, until_s = calls.start_s[rows], calls.waits.until_s[rows]
-    one, two = calls.thread[rows], calls.thread[calls.waits.other[rows]]
-    pair = np.minimum(one, two) * threads + np.maximum(one, two)
+    thread, two = calls.thread[rows], calls.thread[calls.waits.other[rows]]
+    pair = np.minimum(thread, two) * threads + np.maximum(thread, two)
     turn = np.argsort(np.argsort(np.concatenate([until_s, start_s]), kind="stable"), kind="stable")
     _, number = np.unique(pair, return_inverse=True)
     key, wanted = (number.reshape(-1) * turn.size + each for each in (turn[: rows.size], turn[rows.size :]))
@@ -188,8 +187,8 @@ def _last_met(calls: ProgramCalls, rows: Ints) -> Floats:
     all_s.sort()
     place = np.searchsorted(all_s, start_s, side="right")
     of_all = np.append(-np.inf, all_s)[place]
-    found: Floats = np.maximum.reduce([met_s, of_all, first_s[one], first_s[two]])
-    return found
+    latest_s: Floats = np.maximum.reduce([met_s, of_all, first_s[thread], first_s[two]])
+    return latest_s
 
 
 def _of_all(calls: ProgramCalls) -> Ints:
@@ -204,9 +203,9 @@ def _of_all(calls: ProgramCalls) -> Ints:
     whole = count == calls.ranks
     turn = np.full(count.size, NONE, dtype=np.int64)
     turn[np.flatnonzero(whole)[np.argsort(last_s[whole], kind="stable")]] = np.arange(whole.sum())
-    found = np.full(len(calls), NONE, dtype=np.int64)
-    found[inside] = turn[number]
-    return found
+    turns = np.full(len(calls), NONE, dtype=np.int64)
+    turns[inside] = turn[number]
+    return turns
 
 
 def _late_ranks(calls: ProgramCalls, late: _Late) -> list[int]:
@@ -306,7 +305,9 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
             words = "sleeps" if asleep in _PAUSES else f"waits in {asleep}"
             return _Doing(words, _SLEEP, seen.slept_s / seen.length_s)
         kind, count, length = max(
-            ("writes", seen.writes, seen.written_bytes), ("reads", seen.reads, seen.read_bytes), key=lambda one: one[1]
+            ("writes", seen.writes, seen.written_bytes),
+            ("reads", seen.reads, seen.read_bytes),
+            key=lambda activity: activity[1],
         )
         in_system = seen.system_s / max(seen.ran_s, seen.system_s, 1e-9)
         if in_system >= LEAST_SYSTEM and count >= LEAST_CALLS * seen.length_s:
@@ -335,7 +336,6 @@ def _in_functions(calls: ProgramCalls, rank: int, rows: Ints) -> str:
 
 
 def _activity(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
-    """What the rank did before it entered these calls, outside MPI."""
     rows = rows[np.isfinite(calls.gap_s[rows])]
     rows = rows[np.argsort(calls.start_s[rows], kind="stable")]
     return calls.activity(rank, calls.end_s[rows - 1], calls.start_s[rows])
@@ -503,28 +503,28 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     alike, _ = grouped(kind, calls.site[rows], calls.site[waits.other[rows]])
     for number in np.unique(alike).tolist():
         here = rows[alike == number]
-        what = (_TARGET, _RECEIVER, _SENDER, _SYNCHRONOUS)[int(kind[alike == number][0])]
-        here = here[wait_s[here] > what.short_s]
+        kind_of_wait = (_TARGET, _RECEIVER, _SENDER, _SYNCHRONOUS)[int(kind[alike == number][0])]
+        here = here[wait_s[here] > kind_of_wait.short_s]
         there = np.isin(calls.site, calls.site[here]) & np.isin(calls.call, calls.call[here])
         in_mpi = computed_s[here].sum() < OWN * known[here].sum()
-        is_passed_on = in_mpi and bool(what.in_mpi) and _passed_on(calls, waits.other[here])
+        is_passed_on = in_mpi and bool(kind_of_wait.in_mpi) and _passed_on(calls, waits.other[here])
         # That ranks pass messages on is how the program is made: waits that anyone has without a processor are not.
         is_busy = not is_passed_on and no_core_s >= OWN * float((wait_s[here] * calls.seconds_weight[here]).sum())
         if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum()):
             continue
         there = rows[np.isin(calls.site[rows], calls.site[waits.other[here]])]
         reverse = there[np.isin(calls.site[waits.other[there]], calls.site[here])]
-        if what is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[reverse]):
+        if kind_of_wait is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[reverse]):
             continue  # on busy processors either is late now and then
-        if in_mpi and not is_passed_on and what is not _SYNCHRONOUS:
+        if in_mpi and not is_passed_on and kind_of_wait is not _SYNCHRONOUS:
             continue
         if not in_mpi and only_in_mpi:
             continue
         # Equal ranks are as late as that by chance, this one and then that one.
         by_chance = _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks
-        if what is _SENDER and not in_mpi and (by_chance or not _in_turn(calls, here)):
+        if kind_of_wait is _SENDER and not in_mpi and (by_chance or not _in_turn(calls, here)):
             continue
-        pattern = _reordered(calls, what, here, waits.other[here], wait_s[here], in_mpi=in_mpi)
+        pattern = _reordered(calls, kind_of_wait, here, waits.other[here], wait_s[here], in_mpi=in_mpi)
         yield replace(pattern, freed=np.stack([here, waits.other[here]], axis=1),
                       waited_s=float((wait_s[here] * calls.seconds_weight[here]).sum()) / calls.ranks)  # fmt: skip
 
@@ -554,7 +554,7 @@ def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
 
 
 def _reordered(
-    calls: ProgramCalls, what: _Kind, rows: Ints, other: Ints, wait_s: Floats, *, in_mpi: bool = False
+    calls: ProgramCalls, wait_kind: _Kind, rows: Ints, other: Ints, wait_s: Floats, *, in_mpi: bool = False
 ) -> SeenPattern:
     """Without what it saves.  Args: other: calls for which these waited."""
     ranks = np.unique(calls.rank[other])
@@ -566,13 +566,13 @@ def _reordered(
     }
     sites = most(calls.site[rows], wait_s)
     return SeenPattern(
-        name=what.name,
+        name=wait_kind.name,
         sites=sites[:1] + tuple(site for site in most(calls.site[other], wait_s) if site not in sites[:1]),
         count=calls.stood_for(rows),
-        text=(what.in_mpi if in_mpi else what.text).format(**words),
-        change=(what.change_in_mpi if in_mpi else what.change).format(**words),
+        text=(wait_kind.in_mpi if in_mpi else wait_kind.text).format(**words),
+        change=(wait_kind.change_in_mpi if in_mpi else wait_kind.change).format(**words),
         basis="a replay of all ranks without these waits",
-        least_share=what.least_share,
+        least_share=wait_kind.least_share,
     )
 
 
@@ -585,26 +585,26 @@ def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if calls.target is None:
         return
     none = np.zeros(len(calls), dtype=np.int64)
-    for what, waiting, ending, target in (
+    for kind, waiting, ending, target in (
         (_HELD, LOCKS, "MPI_Win_unlock", calls.target), (_PUT_LATE, ("MPI_Win_wait",), "MPI_Win_complete", none)
     ):  # fmt: skip
         rows, ends = np.flatnonzero(calls.named(*waiting)), np.flatnonzero(calls.named(ending))
         other = _ended(calls, rows, ends, target)
         rows, other = rows[other != NONE], other[other != NONE]
         wait_s = calls.start_s[other] - calls.start_s[rows]
-        long = wait_s > what.short_s
+        long = wait_s > kind.short_s
         rows, other, wait_s = rows[long], other[long], wait_s[long]
         freed_s = _computed_for(calls, rows, other)
         at_once = calls.end_s[rows] - calls.start_s[other] <= GRANTED * wait_s
         for site in np.unique(calls.site[rows]).tolist():
             here = calls.site[rows] == site
             # The target of a lock may have been late for being outside MPI.
-            is_sure = (what is _PUT_LATE) | (calls.rank[other] != calls.target[rows])
+            is_sure = (kind is _PUT_LATE) | (calls.rank[other] != calls.target[rows])
             if (here & is_sure).sum() < LEAST or at_once[here].mean() < USUAL_ON_BUSY:
                 continue
             if freed_s[here].sum() >= OWN * wait_s[here].sum():
-                pattern = _reordered(calls, what, rows[here], other[here], wait_s[here])
-                saved_s = freed_s[here, None] * np.array([1.0, what.least_share, 1.0])
+                pattern = _reordered(calls, kind, rows[here], other[here], wait_s[here])
+                saved_s = freed_s[here, None] * np.array([1.0, kind.least_share, 1.0])
                 yield replace(pattern, rows=rows[here], saved_s=saved_s)
 
 
@@ -613,7 +613,7 @@ def _ended(calls: ProgramCalls, rows: Ints, ends: Ints, target: Ints) -> Ints:
 
     Args: target: calls of one concern each other.
     """
-    found = np.full(rows.size, NONE, dtype=np.int64)
+    ended = np.full(rows.size, NONE, dtype=np.int64)
     key, _ = grouped(calls.communicator, target)
     pair, first = grouped(key[rows], calls.rank[rows])
     for number, row in enumerate(rows[first].tolist()):
@@ -621,28 +621,28 @@ def _ended(calls: ProgramCalls, rows: Ints, ends: Ints, target: Ints) -> Ints:
         theirs = ends[(key[ends] == key[row]) & (calls.rank[ends] != calls.rank[row])]
         theirs = theirs[np.argsort(calls.start_s[theirs], kind="stable")]
         at = np.searchsorted(calls.start_s[theirs], calls.end_s[rows[mine]]) - 1
-        found[mine] = np.append(theirs, NONE)[at]
-    return found
+        ended[mine] = np.append(theirs, NONE)[at]
+    return ended
 
 
 def _computed_for(calls: ProgramCalls, rows: Ints, other: Ints) -> Floats:
     """How much of each wait the other rank computed, or waited likewise for one that did; shape (rows,)."""
     since_s, until_s, thread = calls.start_s[rows], calls.start_s[other], calls.thread[other]
     computed_s = _outside_s(calls, thread, until_s) - _outside_s(calls, thread, since_s)
-    found: Floats = computed_s
+    total_s: Floats = computed_s
     order = np.argsort(until_s, kind="stable")
-    chains = [(thread == one, order[calls.thread[rows[order]] == one]) for one in np.unique(thread).tolist()]
+    chains = [(thread == number, order[calls.thread[rows[order]] == number]) for number in np.unique(thread).tolist()]
     for _ in range(calls.ranks - 1):  # along a chain of all ranks
         more_s = np.zeros(rows.size)
         for asked, theirs in chains:
-            whole_s = np.append(0.0, np.cumsum(found[theirs]))
+            whole_s = np.append(0.0, np.cumsum(total_s[theirs]))
             first, last = (np.searchsorted(until_s[theirs], at[asked]) for at in (since_s, until_s))
             more_s[asked] = whole_s[last] - whole_s[first]
         longer = np.minimum(computed_s + more_s, until_s - since_s)
-        if (longer == found).all():
+        if (longer == total_s).all():
             break
-        found = longer
-    return found
+        total_s = longer
+    return total_s
 
 
 # What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
@@ -722,9 +722,9 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
     fits &= calls.gap_s[np.maximum(rows, other)] <= np.clip(np.percentile(calls.own_s[rows], FAST), *AT_ONCE_S)
     before = np.maximum(rows - 1, 0)
     fits &= ~(calls.is_one_sided[before] & (calls.thread[before] == calls.thread[rows]))
-    found = np.zeros(len(calls), dtype=bool)
-    found[rows[fits]] = True
-    return found
+    is_next = np.zeros(len(calls), dtype=bool)
+    is_next[rows[fits]] = True
+    return is_next
 
 
 VAIN = 10  # polls in vain for each that found something: fewer are what it takes to look
@@ -787,10 +787,10 @@ def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterato
     rows = here[calls.end_s[here] > calls.start_s[here]]  # what belongs to a loop that waits has no time of its own
     if here.size - rows.size > MOST_LOOPS * here.size:
         return
-    found = (calls.site == site) & (calls.call == call)
-    found[here] = False
+    is_waste = (calls.site == site) & (calls.call == call)
+    is_waste[here] = False
     of_place = (calls.counted[:, 1] == site) & (calls.counted[:, 0] == call)
-    hits = calls.stood_for(np.flatnonzero(found))
+    hits = calls.stood_for(np.flatnonzero(is_waste))
     count = int(calls.counted[of_place, 3].sum()) - hits
     if not hits or count < VAIN * hits:  # polls that never find anything are there to let the library make progress
         return

@@ -67,10 +67,10 @@ def candidate(
     """The remedy, or why it can't be tried here.  libraries: folders in which preloaded ones may lie."""
     if (missing := next((why for need in remedy.needs if (why := why_not(need)) is not None), None)) is not None:
         return missing
-    found = variables_for(remedy, mpi.name, mpi.version, mpi.transport)
-    if found is None:
+    for_library = variables_for(remedy, mpi.name, mpi.version, mpi.transport)
+    if for_library is None:
         return f"no variable for it is known under {mpi.name or 'this library'} {mpi.version or ''}".rstrip()
-    argv, variables = tuple(command), _joined(found, environ)
+    argv, variables = tuple(command), _joined(for_library, environ)
     if remedy.preload is not None:
         library = next((folder / remedy.preload for folder in libraries if (folder / remedy.preload).is_file()), None)
         if library is None:
@@ -177,7 +177,7 @@ ALL = "all"
 class ReadyRemedies:
     """found: ready to be tried, best first.  left_out: key and reason of the others."""
 
-    found: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     left_out: tuple[tuple[str, str], ...]
 
 
@@ -187,8 +187,8 @@ def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[Prog
         return [find_program_remedy(name) for name in dict.fromkeys(names)]
     suggested = suggested_by(findings)
     if not suggested:
-        what = "has no finding yet" if not findings else "has findings, but no remedy that works without code changes"
-        raise UsageError(f"this watch {what}; name one with --remedy, or your own with --try NAME=VALUE")
+        state = "has no finding yet" if not findings else "has findings, but no remedy that works without code changes"
+        raise UsageError(f"this watch {state}; name one with --remedy, or your own with --try NAME=VALUE")
     return suggested
 
 

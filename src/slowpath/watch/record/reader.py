@@ -105,8 +105,8 @@ class RankRecord:
         names = self.call_names
         is_send = np.array(["send" in name.lower() or name.startswith("MPI_Start") for name in names], dtype=bool)
         is_sent = is_send[self.profile["call"]] & ((self.profile["flags"] & RECEIVE_SIDE) == 0)
-        found: NDArray[Any] = self.profile[is_sent]
-        return found
+        sent: NDArray[Any] = self.profile[is_sent]
+        return sent
 
     @property
     def call_names(self) -> list[str]:
@@ -147,9 +147,9 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
     bounds = {name: len(parts[name]) for name in ("calls", "sites", "communicators", "datatypes", "allocations")}
     events_ok = _sound_events(events, event_lane, int(header["state"]) == RecordState.THINNING, bounds)
     profile_ok = profile["call"] < bounds["calls"]
-    for what, kept in (("events", events_ok), ("profile rows", profile_ok)):
+    for kind, kept in (("events", events_ok), ("profile rows", profile_ok)):
         if not kept.all():
-            file.notes.append(f"{path.name}: {int((~kept).sum())} of {kept.size} {what} are damaged and left out")
+            file.notes.append(f"{path.name}: {int((~kept).sum())} of {kept.size} {kind} are damaged and left out")
     events, profile = events[events_ok], profile[profile_ok]
     _hold_indices(events, bounds)
     _hold_indices(profile, bounds)
@@ -296,8 +296,8 @@ def _in_order(samples: NDArray[Any], when: str) -> NDArray[Any]:
     """Without those that come before an earlier one: a rank that died while it made room leaves some twice."""
     ticks = samples[when]
     latest = np.maximum.accumulate(np.concatenate([[np.uint64(0)], ticks]))[:-1]
-    found: NDArray[Any] = samples[(ticks > latest) & (ticks < np.uint64(2**63))]
-    return found
+    in_order: NDArray[Any] = samples[(ticks > latest) & (ticks < np.uint64(2**63))]
+    return in_order
 
 
 def _add_local(
@@ -323,12 +323,12 @@ def _hold_members(communicators: NDArray[Any], members: int) -> None:
 
 def _text(raw: NDArray[Any]) -> dict[str, tuple[str, ...]]:
     """Lines `KEY<tab>VALUE` by key; the value may hold tabs."""
-    found: dict[str, list[str]] = defaultdict(list)
+    texts: dict[str, list[str]] = defaultdict(list)
     for line in _lines(raw):
         key, tab, value = line.partition(b"\t")
         if tab and len(value) <= LONGEST_LINE:
-            found[key.decode("utf-8", "replace")].append(value.decode("utf-8", "replace"))
-    return {key: tuple(values) for key, values in found.items()}
+            texts[key.decode("utf-8", "replace")].append(value.decode("utf-8", "replace"))
+    return {key: tuple(values) for key, values in texts.items()}
 
 
 def _lines(raw: NDArray[Any]) -> Iterable[bytes]:

@@ -103,15 +103,15 @@ def lines_of(dwarf: Any, addresses: Sequence[int | None], is_over: Callable[[], 
 
     Args: dwarf: pyelftools' DWARFInfo.  is_over: whether the time for looking is up.
     """
-    found: list[Line | None] = [None] * len(addresses)
+    lines: list[Line | None] = [None] * len(addresses)
     for offset, positions in _units(dwarf, addresses, is_over).items():
         if is_over():
             break
         unit = dwarf.get_CU_at(offset)
         wanted = [(address, i) for i in positions if (address := addresses[i]) is not None]
         for i, line in _in_unit(dwarf, unit, wanted):
-            found[i] = line
-    return found
+            lines[i] = line
+    return lines
 
 
 def _units(dwarf: Any, addresses: Sequence[int | None], is_over: Callable[[], bool]) -> dict[int, list[int]]:
@@ -190,15 +190,15 @@ def _in_unit(dwarf: Any, unit: Any, wanted: Sequence[tuple[int, int]]) -> list[t
     rows.sort(key=lambda row: (row[0], row[2] != 0))
     starts = [row[0] for row in rows]
     functions = sorted(_functions_in(unit.get_top_DIE()))
-    found = []
+    lines = []
     for address, i in wanted:
         at = bisect_right(starts, address) - 1
         if at >= 0 and rows[at][2]:
             _, file, line = rows[at]
             of = bisect_right(functions, (file, line, "\x7f")) - 1
             name = functions[of][2] if of >= 0 and functions[of][0] == file else ""
-            found.append((i, (_file_name(program, file), line, name)))
-    return found
+            lines.append((i, (_file_name(program, file), line, name)))
+    return lines
 
 
 def _functions_in(scope: Any) -> Iterable[tuple[int, int, str]]:
@@ -286,13 +286,13 @@ class Object:
         lines: list[Line | None] = [None] * len(addresses)
         with suppress(*_DAMAGE):
             lines = self._lines(addresses, until)
-        found = []
+        places = []
         for address, line in zip(addresses, lines, strict=True):
             name = ""
             with suppress(*_DAMAGE):
                 name = demangled(self._function(address)) if address is not None else ""
-            found.append(SourcePlace(name, *line) if line else SourcePlace(name, None, None))
-        return found
+            places.append(SourcePlace(name, *line) if line else SourcePlace(name, None, None))
+        return places
 
     def imported(self, offset: int) -> str:
         """The function of another object that the call before an offset in the file calls; empty: none (x86-64)."""
@@ -319,15 +319,15 @@ class Object:
     def _imports(self) -> dict[int, str]:
         """Address of each entry of the table of imports -> name."""
         symbols = self._elf.get_section_by_name(".dynsym")
-        found = {}
+        by_slot = {}
         for name in (".rela.plt", ".rela.dyn"):
             section = self._elf.get_section_by_name(name)
             rows = (
                 np.frombuffer(section.data(), "<u8").reshape(-1, 3) if section is not None else np.zeros((0, 3), "<u8")
             )
             for slot, info in rows[np.isin(rows[:, 1] & 0xFFFFFFFF, _IMPORTED), :2].tolist():
-                found[slot] = str(symbols.get_symbol(info >> 32).name)
-        return found
+                by_slot[slot] = str(symbols.get_symbol(info >> 32).name)
+        return by_slot
 
     def _address(self, offset: int) -> int | None:
         for start, length, address in self._loads:
@@ -432,17 +432,17 @@ class Maps:
     @classmethod
     def parsed(cls, lines: Iterable[str]) -> Maps:
         """From lines of /proc/self/maps."""
-        found: dict[int, tuple[int, int, str]] = {}
+        by_begin: dict[int, tuple[int, int, str]] = {}
         for line in lines:
             match = _LINE.fullmatch(line)
             if match and int(match[1], 16) < int(match[2], 16):
-                found[int(match[1], 16)] = (int(match[2], 16), int(match[3], 16), match[4].removesuffix(_DELETED))
-        starts = sorted(found)
+                by_begin[int(match[1], 16)] = (int(match[2], 16), int(match[3], 16), match[4].removesuffix(_DELETED))
+        starts = sorted(by_begin)
         return cls(
             np.array(starts, dtype=np.uint64),
-            np.array([found[start][0] for start in starts], dtype=np.uint64),
-            np.array([found[start][1] for start in starts], dtype=np.uint64),
-            tuple(found[start][2] for start in starts),
+            np.array([by_begin[start][0] for start in starts], dtype=np.uint64),
+            np.array([by_begin[start][1] for start in starts], dtype=np.uint64),
+            tuple(by_begin[start][2] for start in starts),
         )
 
     def places(self, addresses: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -488,15 +488,15 @@ def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[Nam
         for path, offset in entry:
             wanted[path].add(offset)
     places = _looked_up(wanted)
-    found = []
+    known_sites = []
     for (record, row), entry in zip(sites, frames, strict=True):
         path, offset = entry[0] if entry else ("", 0)
         around = [places[key].function for key in entry[1:] if key in places]
         callers = tuple(name for name in around if name and name not in BEFORE_MAIN)
         place = NamedSite(path, offset, places.get((path, offset)), callers)
         lines = python[id(record)].get(int(record.sites["python"][row]), ())
-        found.append(_in_python(place, lines) if lines else place)
-    return found
+        known_sites.append(_in_python(place, lines) if lines else place)
+    return known_sites
 
 
 PythonFrames = tuple[SourcePlace, ...]
@@ -506,13 +506,13 @@ _EXTENSION = re.compile(r"\.(cpython-|abi3|pypy)[^/]*\.so$")
 
 def python_frames(record: RankRecord) -> dict[int, PythonFrames]:
     """Of each number of a line in Python that called MPI: it and its callers, nearest first."""
-    found = {}
+    frames = {}
     for text in record.text.get("python", ()):
         number, *fields = text.split("\t")
         each = [fields[start : start + 3] for start in range(0, len(fields) - 2, 3)]
         if number.isdecimal() and len(number) < 6 and all(line.isdecimal() for _, line, _ in each):
-            found[int(number)] = tuple(SourcePlace(name, _short(file), int(line[:9])) for file, line, name in each)
-    return found
+            frames[int(number)] = tuple(SourcePlace(name, _short(file), int(line[:9])) for file, line, name in each)
+    return frames
 
 
 def _short(path: str) -> str:
@@ -555,7 +555,7 @@ def _looked_up(
 ) -> dict[tuple[str, int], SourcePlace]:
     """Places by object and offset.  Args: called: gets what the call before each of its offsets calls elsewhere."""
     until = time.monotonic() + LOOK_S
-    found = {}
+    looked_up = {}
     for path, offsets in wanted.items():
         if not path.startswith("/"):
             continue
@@ -566,12 +566,12 @@ def _looked_up(
         ordered = sorted(offsets)
         try:
             for offset, place in zip(ordered, held.places(ordered, until), strict=True):
-                found[path, offset] = place
+                looked_up[path, offset] = place
             for key in [key for key in called or () if key[0] == path]:
                 (called or {})[key] = held.imported(key[1])
         finally:
             held.close()
-    return found
+    return looked_up
 
 
 def sampled_code(
@@ -591,8 +591,8 @@ def sampled_code(
         called.update(dict.fromkeys(callers, ""))
     places = _looked_up(wanted, called)
     codes: dict[Code, int] = {}
-    found = [codes.setdefault(_code(row, places, called), len(codes)) for row in rows]
-    return tuple(codes), np.array(found, dtype=np.int64)
+    numbers = [codes.setdefault(_code(row, places, called), len(codes)) for row in rows]
+    return tuple(codes), np.array(numbers, dtype=np.int64)
 
 
 OF_MPI = re.compile(r"p?mpi_", re.IGNORECASE)

@@ -315,7 +315,7 @@ def _rank_bars(results: WatchResults) -> Rows:
     every, which = [(i, rank) for i, rank in enumerate(results.ranks)], "all ranks"
     if len(every) > _MOST_BARS:  # those that wait least, which others wait for, and those that wait most
         waits, half = _waits(results), _MOST_BARS // 2
-        order = sorted(every, key=lambda one: waits[one[0]])
+        order = sorted(every, key=lambda bar: waits[bar[0]])
         which = f"of {words.count(len(every))} ranks, the {half} that wait least and the {half} that wait most"
         which, every = f"{which}; results.json has all", [*order[:half], *order[-half:]]
     rows = []
@@ -327,12 +327,12 @@ def _rank_bars(results: WatchResults) -> Rows:
         share = fmt.percent(rank.mpi_s / rank.span_s, 0) if rank.span_s else fmt.MISSING
         note = f"{share} of its run" + ("" if rank.ended == "finalized" else f"; {rank.ended}")
         rows.append(Row(f"rank {rank.rank}", marks, f"{fmt.time(rank.mpi_s)} in MPI", note))
-    head = ["Rank", "Host", "In MPI", *(what for what, _, _ in _PARTS), "Record"]
+    head = ["Rank", "Host", "In MPI", *(label for label, _, _ in _PARTS), "Record"]
     table = [
         [str(rank.rank), rank.host, fmt.time(rank.mpi_s), *map(words.time, _parts(results, i)), rank.ended]
         for i, rank in every
     ]
-    key = [(f"bar {style}", what) for what, style, _ in _PARTS]
+    key = [(f"bar {style}", label) for label, style, _ in _PARTS]
     axis = Axis("time", log=False, ends=(0.0, max(rank.span_s for rank in results.ranks) or 1e-9))
     return Rows("Time of each rank by name", which, axis, rows, Table("", head, table, "The numbers"), key)
 
@@ -389,11 +389,13 @@ def _timeline_section(results: WatchResults) -> Section | None:
         known = [(s.start_s, s.end_s, [read(s) for read, _, _ in _SLICES]) for s in ordered if s.is_kept]
         lost = [(stretch.start_s, stretch.end_s) for stretch in ordered if not stretch.is_kept]
         mean = [sum(shares) / max(1, len(known)) for shares in zip(*(s for _, _, s in known), strict=True)]
-        said = ", ".join(f"{fmt.percent(share, 0)} {what}" for share, (_, _, what) in zip(mean, _SLICES, strict=False))
+        said = ", ".join(
+            f"{fmt.percent(share, 0)} {label}" for share, (_, _, label) in zip(mean, _SLICES, strict=False)
+        )
         marks = _shares(known, lost, [style for _, style, _ in _SLICES])
         rows.append(Row(str(rank), [*marks, *_path_marks(ordered, most)], words=said))
     lost_share = sum(not stretch.is_kept for stretch in results.slices) / len(results.slices)
-    key = [("bar computing", "outside of MPI"), *((f"bar {style}", what) for _, style, what in _SLICES)]
+    key = [("bar computing", "outside of MPI"), *((f"bar {style}", label) for _, style, label in _SLICES)]
     key += [("hatch", "not kept")] if lost_share else []
     key += [("bar s4", "line: the critical path")] if most else []
     end_s = max(stretch.end_s for stretch in results.slices)

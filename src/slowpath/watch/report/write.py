@@ -88,10 +88,10 @@ def rebuild(folder: Path) -> WatchResults:
 
 def _proofs(folder: Path) -> list[tuple[str, Proof]]:
     """Those that can be read: a damaged one costs the report nothing else."""
-    found = []
+    proofs = []
     for proof_folder in proof_folders(folder):
         try:
-            found.append((proof_folder.name, read_proof(proof_folder)))
+            proofs.append((proof_folder.name, read_proof(proof_folder)))
         except RecordError:
             continue
-    return found
+    return proofs

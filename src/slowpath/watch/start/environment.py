@@ -165,18 +165,18 @@ def _end_of_options(command: Sequence[str], environ: Mapping[str, str]) -> int:
 
 def needs_sanitizer_option(program: Path) -> bool:
     """Whether a program names a shared AddressSanitizer among its libraries; one without it ignores the option."""
-    found = dynamic(program)
-    return found is not None and any(name.startswith(_SANITIZERS) for name in found.needed)
+    elf = dynamic(program)
+    return elf is not None and any(name.startswith(_SANITIZERS) for name in elf.needed)
 
 
 def programs_in(command: Sequence[str], environ: Mapping[str, str]) -> list[Path]:
     """Programs that the words of a command name, launchers left out, in order."""
-    found = []
+    programs = []
     for word in command:
         path = None if word.startswith("-") else shutil.which(word, path=environ.get("PATH"))
         if path is not None and os.path.basename(word).split(".")[0] not in LAUNCHERS:
-            found.append(Path(path))
-    return found
+            programs.append(Path(path))
+    return programs
 
 
 def program_name(command: Sequence[str], environ: Mapping[str, str]) -> str:
@@ -195,8 +195,8 @@ def is_launcher(word: str) -> bool:
 
 def launcher_of(command: Sequence[str], environ: Mapping[str, str]) -> str:
     """Name in mpi.launchers; empty: the command begins with something else, as a script or the program alone."""
-    found = launcher_in(command[:1], environ)
-    return found.name if found is not None else ""
+    launcher = launcher_in(command[:1], environ)
+    return launcher.name if launcher is not None else ""
 
 
 def launcher_in(command: Sequence[str], environ: Mapping[str, str]) -> WatchLauncher | None:
@@ -216,9 +216,9 @@ def launcher_in(command: Sequence[str], environ: Mapping[str, str]) -> WatchLaun
 def _launcher(word: str, name: str, path: str, environ: Mapping[str, str]) -> WatchLauncher:
     if name.split(".")[0] not in _ANYONES:
         return WatchLauncher(path=path, name=name, library="openmpi" if name in _OPEN_MPI else None)
-    found = identify(output_of([word, "--version"], environ) or "", name)
-    library = None if found.name == "unknown" else found.name
-    return WatchLauncher(path=path, name=found.launcher, library=library, version=found.version)
+    launcher = identify(output_of([word, "--version"], environ) or "", name)
+    library = None if launcher.name == "unknown" else launcher.name
+    return WatchLauncher(path=path, name=launcher.launcher, library=library, version=launcher.version)
 
 
 FILE = "commands"

@@ -57,8 +57,8 @@ def library_folders(environ: Mapping[str, str], mpi: str | None = None) -> list[
     source = source_hash(data_folder("engine"))
     own = usable_engines(environ, lambda engine: engine.note.source == source and engine.note.mpi == mpi) if mpi else ()
     there = [engine.program.parent for engine in (*_chosen(environ, mpi), *own)]
-    found = [path.parent for path in _ready(environ)]
-    return list(dict.fromkeys(folder for folder in (*there, *found) if why_not_preloaded(folder) is None))
+    ready = [path.parent for path in _ready(environ)]
+    return list(dict.fromkeys(folder for folder in (*there, *ready) if why_not_preloaded(folder) is None))
 
 
 def _chosen(environ: Mapping[str, str], mpi: str | None) -> list[Engine]:
