@@ -292,7 +292,6 @@ def chosen_metrics(cells: Sequence[CellResult], metrics: Collection[str]) -> lis
 
 
 def _why_no_pair(pair: CellPair, metric: str, phase: str) -> str | None:
-    """Return why the two cells' values can't be compared, or None if they can."""
     a, b = pair.a.metrics[metric], pair.b.metrics[metric]
     if (a.unit, a.better) != (b.unit, b.better):
         return f"{metric} is in {a.unit} ({a.better} is better) in A and in {b.unit} ({b.better} is better) in B"
@@ -520,7 +519,6 @@ _Facts = Mapping[tuple[str, str], str | None]  # kind of ACCEPTABLE, or "" for w
 
 
 def _facts(run: RunResult, cells: Sequence[CellResult]) -> _Facts:
-    """Return what a run states about itself, and about the MPIs, placements and environments of some cells."""
     machine, load = run.machine, run.machine.get("load")
     mpis = list({id(mpi): mpi for mpi in (mpi_of(run, cell.mpi) for cell in cells)}.values())
     engines = [mpi.engine or machine.get("engine") for mpi in mpis]
