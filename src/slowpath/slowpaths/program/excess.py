@@ -329,9 +329,9 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "many receives stay open, where other ranks can't access a window's memory directly, or where a datatype has many "
     "short blocks.",
     needs="A watched program. Receives: a hundred or more at one place, ten times slower from one rank than from "
-    "another, or ever faster as the queue shrinks; or 256 open receives, with calls 1.5x slower meanwhile. Windows: all "
-    "from MPI_Win_create, and a hundred or more one-sided calls between ranks of one host slower than a processor's own "
-    "copy. Datatypes: 128 or more blocks of at most 256 B, twice as slow as a loop that packs them, plus 2 us.",
+    "another, or ever faster as the queue shrinks; or 256 open receives and calls 1.5x slower meanwhile. Windows: all "
+    "from MPI_Win_create, and a hundred one-sided calls or more between ranks of one host slower than a processor's "
+    "own copy. Datatypes: 128 or more blocks of at most 256 B, twice as slow as a loop that packs them, plus 2 us.",
     remedy="Post receives early or receive in the order of sending; let MPI allocate the memory of windows; "
     "pack by a loop.",
     cause="What the slow calls share makes the library do more.",
