@@ -119,7 +119,7 @@ constinit std::atomic<bool> is_wanted{false};
 constinit pid_t looked_at = 0;
 constinit long page_bytes = 0;
 constinit int refused = 0;                              ///< error of what gives addresses
-constexpr std::uint32_t address_period_ns = 3'989'000;  // no beat of a program
+constexpr std::uint32_t address_period_ns = 9'973'000;  // no beat of a program
 constinit pid_t looks = 0;                              ///< the kernel makes it 0 when the thread is gone
 alignas(64) char stack[32 * 1024];
 
