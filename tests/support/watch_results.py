@@ -276,7 +276,7 @@ def a_coverage(**changes: Any) -> Coverage:
 
 
 def accounts(size: int) -> tuple[Account, ...]:
-    parts: dict[AccountName, float] = {"computing": 30.0, "late sender": 6.2, "excess": 5.0}
+    parts: dict[AccountName, float] = {"computing": 30.0, "late sender": 6.2, "slow transfer": 5.0}
     return tuple(
         Account(name=name, seconds=value, share=value / SPAN_S, by_rank=(value,) * size)
         for name, value in parts.items()

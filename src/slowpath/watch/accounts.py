@@ -51,13 +51,13 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "late target",
     "unexpected copy",
     "moving bytes",
-    "cost of calls",
-    "excess",
-    "wait or excess",
+    "call overhead",
+    "slow transfer",
+    "wait or slow transfer",
     "no processor",
     "management",
     "files",
-    "no name",
+    "unattributed",
     "computing",
     "asleep",
     "page faults",
@@ -65,7 +65,7 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "outside MPI",
 )
 WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank needs no processor
-IDLE: Final = {*WAITS, "wait or excess", "no processor", "asleep", "no name", "cost of calls"}  # or polls
+IDLE: Final = {*WAITS, "wait or slow transfer", "no processor", "asleep", "unattributed", "call overhead"}  # or polls
 _NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
 _MANAGING: Final = ("communicators and groups", "datatypes", "start and end")
 
@@ -166,7 +166,7 @@ def _take_out_queue(seconds: Floats, queued_s: float) -> None:
     Args: queued_s: that the rank stood in the queue in MPI.
     """
     waiting_s = float(seconds[[_NUMBER[name] for name in WAITS]].sum())
-    within = [_NUMBER[name] for name in ("wait or excess", "moving bytes", "cost of calls")]
+    within = [_NUMBER[name] for name in ("wait or slow transfer", "moving bytes", "call overhead")]
     within_s = float(seconds[within].sum())
     without_s = min(max(queued_s - waiting_s, 0.0), within_s)
     if without_s > 0:
@@ -185,8 +185,8 @@ class _Names:
         waiting = np.array([_NUMBER[_waits_in(name)] for name in world.calls], dtype=np.int64)
         self.waiting: Ints = np.where(is_managing, _NUMBER["wait at management"], waiting[events.call])
         is_short = _moved_bytes(run) <= SHORT_BYTES
-        self.usual: Ints = np.where(is_short, _NUMBER["cost of calls"], _NUMBER["moving bytes"])
-        self.unknown: Ints = np.full(len(events), _NUMBER["wait or excess"])
+        self.usual: Ints = np.where(is_short, _NUMBER["call overhead"], _NUMBER["moving bytes"])
+        self.unknown: Ints = np.full(len(events), _NUMBER["wait or slow transfer"])
         managed: tuple[tuple[Bools, AccountName], ...] = ((is_managing, "management"), (is_file, "files"))
         for chosen, name in managed:
             self.usual[chosen] = self.unknown[chosen] = _NUMBER[name]
@@ -256,7 +256,7 @@ def _in_mpi(run: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Na
     if (i, lane) in seconds_in:
         with_events = np.isin(np.arange(len(world.calls)), run.events.call[rows])
         is_overhead = world.is_of(*OVERHEAD) & ~with_events
-        named = np.where(is_overhead, _NUMBER["cost of calls"], _NUMBER["wait or excess"])
+        named = np.where(is_overhead, _NUMBER["call overhead"], _NUMBER["wait or slow transfer"])
         named = np.where(world.is_of("files"), _NUMBER["files"], named)
         named = np.where(_manages(world), _NUMBER["management"], named)
         alone_s = unkept_seconds(run.events, rows, weight, seconds_in[i, lane])
@@ -264,7 +264,7 @@ def _in_mpi(run: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Na
     whole_s = float(result.sum())
     if whole_s > rank.mpi_s > 0:
         return result * (rank.mpi_s / whole_s)
-    result[_NUMBER["no name"]] += max(rank.mpi_s - whole_s, 0.0)
+    result[_NUMBER["unattributed"]] += max(rank.mpi_s - whole_s, 0.0)
     return result
 
 

@@ -96,7 +96,7 @@ def _class(side: MessageClass | None) -> int:
     return -1 if side is None else side.id
 
 
-_WITHIN: Final[tuple[AccountName, ...]] = ("moving bytes", "cost of calls")  # what has excess in it
+_WITHIN: Final[tuple[AccountName, ...]] = ("moving bytes", "call overhead")  # what holds slow transfers
 
 
 def excess_s(prices: Sequence[Price], calls: ProgramCalls, moved: Ints, ranks: int) -> Floats:
@@ -129,7 +129,7 @@ def with_excess(accounts: Sequence[Account], beyond_s: Floats) -> tuple[Account,
         left_s = left_s - taken_s
         excesses.append(_account(account.name, of_rank - taken_s, account))
     if accounts and (left_s < beyond_s).any():
-        excesses.append(_account("excess", beyond_s - left_s, accounts[0]))
+        excesses.append(_account("slow transfer", beyond_s - left_s, accounts[0]))
     return tuple(sorted(excesses, key=lambda account: -account.seconds))
 
 

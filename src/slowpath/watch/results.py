@@ -40,8 +40,8 @@ Family = Literal["point to point", "completion", "collective", "one-sided", "man
 AccountName = Literal[
     "late sender", "late receiver", "late progress", "wait at barrier", "wait at N x N", "late broadcast",
     "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "moving bytes",
-    "cost of calls", "excess", "wait or excess", "no processor", "management", "files", "no name", "computing",
-    "asleep", "page faults", "system calls", "outside MPI",
+    "call overhead", "slow transfer", "wait or slow transfer", "no processor", "management", "files", "unattributed",
+    "computing", "asleep", "page faults", "system calls", "outside MPI",
 ]  # fmt: skip
 BEFORE_THE_RUN: Final = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})  # in no sum of a rank's time
 
@@ -96,7 +96,7 @@ class Account(Result, frozen=True, kw_only=True):
 
     name: Annotated[
         AccountName,
-        means("what the time went to; no name: time in MPI that has none; outside MPI: where no more is known of it"),
+        means("what the time went to; unattributed: in MPI, of no known call; outside MPI: where no more is known"),
     ]
     seconds: Annotated[NotNegative, means("a rank")]
     share: Annotated[Share, means("of all ranks' time")]

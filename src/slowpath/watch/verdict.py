@@ -284,9 +284,9 @@ _ACCOUNT_WORDS: Final[Mapping[str, str]] = {
     "management": "making and freeing",
 }
 _LONGER: Final[Mapping[str, str]] = {
-    "excess": "messages that take longer than between two processes alone",
-    "wait or excess": "calls that wait for others, or work: whose other side is not known",
-    "no name": "time that has no name",
+    "slow transfer": "messages that take longer than between two processes alone",
+    "wait or slow transfer": "calls that wait for others, or work: whose other side is not known",
+    "unattributed": "time in MPI of which no call is known",
     "asleep": "sleeping outside MPI",
     "no processor": "ready to run without a processor",
 }
@@ -296,14 +296,14 @@ LONGEST: Final = 190  # characters: two lines
 
 
 def account_words(accounts: Sequence[Account], span_s: float) -> str | None:
-    """Return `Of 2.6 s a rank: 1.1 computing, 0.5 waiting (late sender), 0.2 no name.`; None: there are none.
+    """Return `Of 2.6 s a rank: 1.1 computing, 0.5 waiting (late sender), 0.2 unattributed.`; None: there are none.
 
     Args: accounts: longest first.  span_s: of a rank.
     """
     sums = _summed(accounts)
     if not sums:
         return None
-    unnamed_s = sums.pop("no name", 0.0)
+    unnamed_s = sums.pop("unattributed", 0.0)
     order = sorted(sums.items(), key=lambda entry: -entry[1])
     wait = next((account.name for account in accounts if account.name in WAITS), "")
     order = [(f"{words} ({wait})" if words == WAITING else words, value_s) for words, value_s in order]
@@ -311,7 +311,7 @@ def account_words(accounts: Sequence[Account], span_s: float) -> str | None:
     while True:
         rest_s = sum(value_s for _, value_s in order[len(shown) :])
         more = [("other names", rest_s)] if rest_s >= LEAST_SHOWN * span_s else []
-        line = _sum_line([*shown, *more, ("no name", unnamed_s)], span_s)
+        line = _sum_line([*shown, *more, ("unattributed", unnamed_s)], span_s)
         if len(line) <= LONGEST or not shown:
             return line
         shown.pop()

@@ -116,7 +116,7 @@ def test_what_messages_take_beyond_their_cell_is_excess(watch: Watched, cell_s: 
         account.name: account.seconds
         for account in concluded(watch, replayed(asked_of(watch), cell_s, cell_s)).accounts
     }
-    assert after.get("excess", 0.0) == pytest.approx(share * before["moving bytes"], rel=0.01)
+    assert after.get("slow transfer", 0.0) == pytest.approx(share * before["moving bytes"], rel=0.01)
     assert sum(after.values()) == pytest.approx(sum(before.values()))
 
 
@@ -124,7 +124,11 @@ def test_what_a_rank_lacked_a_processor_is_no_excess() -> None:
     moving = Account(name="moving bytes", seconds=1.0, share=0.5, by_rank=(1.0, 1.0))
     lacked = Account(name="no processor", seconds=0.5, share=0.25, by_rank=(1.0, 0.0))
     by_account = {account.name: account.by_rank for account in with_excess((moving, lacked), np.array([0.8, 0.8]))}
-    assert by_account == {"moving bytes": (1.0, pytest.approx(0.2)), "no processor": (1.0, 0.0), "excess": (0.0, 0.8)}
+    assert by_account == {
+        "moving bytes": (1.0, pytest.approx(0.2)),
+        "no processor": (1.0, 0.0),
+        "slow transfer": (0.0, 0.8),
+    }
 
 
 def test_messages_that_no_rule_names_are_asked_for_as_they_are() -> None:

@@ -83,7 +83,7 @@ def test_short_messages_cost_their_calls(tmp_path: Path) -> None:
         at, slow = 0.001 * i, 10e-6 if i < 10 else 0.0
         job.ranks[0].send(1, start_s=at, end_s=at + 1e-6 + slow)
         job.ranks[1].receive(0, start_s=at + 50e-6, end_s=at + 52e-6)
-    assert seconds(tmp_path, job)["cost of calls"] == pytest.approx((200e-6, 200e-6))
+    assert seconds(tmp_path, job)["call overhead"] == pytest.approx((200e-6, 200e-6))
 
 
 def test_a_few_calls_of_which_nothing_else_is_known_wait_or_are_slow(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_few_calls_of_which_nothing_else_is_known_wait_or_are_slow(tmp_path: P
     for number in range(5):
         job.ranks[1].receive(0, start_s=0.01 * number, end_s=0.01 * number + 0.002)  # no send was recorded
     by_account = seconds(tmp_path, job)
-    assert by_account["wait or excess"][1] == pytest.approx(0.01)
-    assert "no name" not in by_account
+    assert by_account["wait or slow transfer"][1] == pytest.approx(0.01)
+    assert "unattributed" not in by_account
 
 
 def test_long_messages_move_bytes(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_pat
     job.ranks[0].profile_row("MPI_Wtime", 50, 1000)
     by_account = seconds(tmp_path, job)
     assert by_account["management"] == pytest.approx((150e-6,))
-    assert by_account["cost of calls"] == pytest.approx((50e-6,))
+    assert by_account["call overhead"] == pytest.approx((50e-6,))
 
 
 ROUNDS, ROUND_S, WINDOW_ROUNDS = 64, 1e-3, 4

@@ -65,9 +65,9 @@ def account(name: Any, share: float, mpi_s: float = 10.0, ranks: int = 4) -> Acc
 
 ACCOUNTS = (
     account("wait at N x N", 0.4),
-    account("cost of calls", 0.3),
+    account("call overhead", 0.3),
     account("moving bytes", 0.25),
-    account("no name", 0.05),
+    account("unattributed", 0.05),
     account("computing", 1.0, 31.2),
 )
 
@@ -90,11 +90,13 @@ def test_the_first_line_says_how_much_is_mpi_and_what_takes_most_of_it() -> None
 
 
 def test_one_line_adds_up_to_the_whole_time_of_a_rank() -> None:
-    line = "Of 41 s a rank: 31 computing, 4 waiting (wait at N x N), 3 cost of calls, 2.5 moving bytes, 0.5 no name."
+    line = (
+        "Of 41 s a rank: 31 computing, 4 waiting (wait at N x N), 3 call overhead, 2.5 moving bytes, 0.5 unattributed."
+    )
     assert line in " ".join(lines(a_watch()))
     short = a_watch(ranks=tuple(a_rank(rank, span_s=0.04, mpi_s=0.01) for rank in range(4)))
     short = replace(short, accounts=(account("late sender", 1.0, 0.01), account("computing", 1.0, 0.03)))
-    assert "Of 40 ms a rank: 30 computing, 10 waiting (late sender), 0 no name." in lines(short)
+    assert "Of 40 ms a rank: 30 computing, 10 waiting (late sender), 0 unattributed." in lines(short)
 
 
 NEVER = ("at most", "no more than", "no slow path", "could be saved", "not priced")
@@ -114,11 +116,11 @@ def test_nothing_is_called_a_bound_that_is_none(share: float, with_findings: boo
 
 def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
     small = (a_finding(saved_s=1.0, saved_interval=(0.8, 1.2)),)
-    accounts = (account("excess", 0.9), account("late sender", 0.1))
+    accounts = (account("slow transfer", 0.9), account("late sender", 0.1))
     answer = " ".join(lines(a_watch(accounts=accounts))[:2])
     assert "largest part: messages that take longer than between two processes alone, 9.00 s a rank" in answer
     assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, findings=small))[:2])
-    few = (account("late sender", 0.1), account("excess", 0.09))
+    few = (account("late sender", 0.1), account("slow transfer", 0.09))
     answer = " ".join(lines(a_watch(accounts=few, findings=small))[:2])
     assert f"largest cause: {small[0].name} (saves 1.00 s)" in answer
 

@@ -519,7 +519,7 @@ def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP079",
-    name="cost of calls",
+    name="call overhead",
     title="Fewer or other calls would do the same",
     summary="Each call has a fixed cost, whatever it carries. A program that sends, puts or reduces each element by a "
     "separate call, or uses a more expensive call than it needs, pays this cost on all ranks.",

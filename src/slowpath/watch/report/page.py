@@ -282,8 +282,8 @@ _PARTS: tuple[tuple[str, str, tuple[AccountName, ...]], ...] = (
     ("asleep, page faults, system calls", "s3", ("asleep", "page faults", "system calls")),
     ("no processor", "s5", ("no processor",)),
     ("waiting for other ranks", "s4", WAITS),
-    ("moving bytes, cost of calls", "s1", ("moving bytes", "cost of calls")),
-    ("excess, wait or excess", "s2", ("excess", "wait or excess", "unexpected copy")),
+    ("moving bytes, call overhead", "s1", ("moving bytes", "call overhead")),
+    ("slow transfer, or waiting", "s2", ("slow transfer", "wait or slow transfer", "unexpected copy")),
     ("the rest", "other faint", ()),
 )
 _TIME_LEAD = (
