@@ -54,7 +54,7 @@ from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S,
 RANKS = {"SP079 by hand": 8}
 
 
-def found(plant: str, twin: bool, folder: Path) -> tuple[WatchResults, list[WatchFinding]]:
+def watch_of(plant: str, twin: bool, folder: Path) -> tuple[WatchResults, list[WatchFinding]]:
     program = Program(RANKS.get(plant, 4))
     PLANTS[plant](program, twin)
     results = program.watched(folder)
@@ -70,7 +70,7 @@ def test_every_pattern_is_planted() -> None:
 
 @pytest.mark.parametrize("plant", list(PLANTS))
 def test_what_is_planted_is_named_alone_at_its_place(plant: str, tmp_path: Path) -> None:
-    results, findings = found(plant, False, tmp_path)
+    results, findings = watch_of(plant, False, tmp_path)
     assert {finding.rule for finding in findings} == {plant.split()[0]}
     assert len(findings) == 1
     assert findings[0].status == "estimated"
@@ -82,7 +82,7 @@ def test_what_is_planted_is_named_alone_at_its_place(plant: str, tmp_path: Path)
 
 @pytest.mark.parametrize("code", list(PLANTS))
 def test_the_corrected_twin_is_clean(code: str, tmp_path: Path) -> None:
-    assert found(code, True, tmp_path)[1] == []
+    assert watch_of(code, True, tmp_path)[1] == []
 
 
 # Counts without a price; a tree whose steps are not measured.
@@ -91,8 +91,8 @@ ROUGH = ("SP083 never freed", "SP079 by hand")
 
 @pytest.mark.parametrize("code", [code for code in PLANTS if code not in ROUGH])
 def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: Path) -> None:
-    faulty, findings = found(code, False, tmp_path / "faulty")
-    clean, _ = found(code, True, tmp_path / "clean")
+    faulty, findings = watch_of(code, False, tmp_path / "faulty")
+    clean, _ = watch_of(code, True, tmp_path / "clean")
     less_s = (faulty.program.span_s or 0.0) - (clean.program.span_s or 0.0)
     steps_s = sum(finding.messages for finding in findings) * STEP_S  # loops' steps are no calls
     assert sum(finding.saved_s or 0.0 for finding in findings) == pytest.approx(less_s, abs=steps_s + 0.1 * less_s)
@@ -284,7 +284,7 @@ CLEAN = (
 )
 
 
-@pytest.mark.parametrize("clean", CLEAN, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("clean", CLEAN, ids=lambda program: program.__name__)
 def test_what_looks_alike_is_not_named(clean: Callable[[Program], None], tmp_path: Path) -> None:
     program = Program(4)
     clean(program)
@@ -323,9 +323,9 @@ def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -
             program.now[0] += 6 * CALL_S
             program.receive(1, 0, program.send(0, 1))
     program.watched(tmp_path)
-    found = watched(tmp_path)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    calls = calls_of_program(found, kept_of(found.attributed, pairs))
+    watch = watched(tmp_path)
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    calls = calls_of_program(watch, kept_of(watch.attributed, pairs))
     seen = [cost_of_calls.see(dataclasses.replace(calls, cost_s=cost_s)) for cost_s in (0.0, 4 * CALL_S, 5 * CALL_S)]
     assert [len(patterns) for patterns in seen] == [0, 1, 1]
     between_s = [pattern.more_s[2] for patterns in seen for pattern in patterns]
@@ -344,9 +344,9 @@ def test_messages_of_short_blocks_are_not_told_to_become_one_that_is_packed_as_s
         for _ in range(96):
             program.message(0, 1, 768)
     program.watched(tmp_path)
-    found = watched(tmp_path)
+    watch = watched(tmp_path)
     calls = calls_of_program(
-        found, kept_of(found.attributed, pair_classes(found.attributed, found.class_keys, found.results.classes))
+        watch, kept_of(watch.attributed, pair_classes(watch.attributed, watch.class_keys, watch.results.classes))
     )
     each = np.ones(len(calls))
     calls = dataclasses.replace(calls, own_s=9e-6 * each, block_bytes=block_bytes * each)
@@ -355,7 +355,7 @@ def test_messages_of_short_blocks_are_not_told_to_become_one_that_is_packed_as_s
 
 def test_parts_that_a_collective_orders_by_rank_are_named_with_that_order(tmp_path: Path) -> None:
     for plant, is_by_rank in (("SP079 gathers", True), ("SP079 scans", False)):
-        (finding,) = found(plant, False, tmp_path / plant)[1]
+        (finding,) = watch_of(plant, False, tmp_path / plant)[1]
         assert ("ordered by rank" in finding.change) is is_by_rank
 
 
@@ -369,26 +369,26 @@ def test_reductions_of_objects_in_a_row_are_named_and_those_with_computing_betwe
     between_s: float, in_a_row: int, named: int | None
 ) -> None:
     """Each is two broadcasts, of a length and of the bytes, 1 us apart; `between_s` before the next."""
-    found = list(objects.reductions_of_objects(reductions_of_objects(between_s, in_a_row)))
-    assert [one.count for one in found] == ([] if named is None else [named])
-    for one in found:
-        assert f"{ALLREDUCE} of an object in {{place}}, 32 in a row, each of them 2.0 MPI calls" in one.text
-        assert "call comm.Allreduce once" in one.change
-        assert one.sites == (0, 1)
+    named_patterns = list(objects.reductions_of_objects(reductions_of_objects(between_s, in_a_row)))
+    assert [pattern.count for pattern in named_patterns] == ([] if named is None else [named])
+    for pattern in named_patterns:
+        assert f"{ALLREDUCE} of an object in {{place}}, 32 in a row, each of them 2.0 MPI calls" in pattern.text
+        assert "call comm.Allreduce once" in pattern.change
+        assert pattern.sites == (0, 1)
         less_s = 20 * (32 * (2 * CALL_S + 1e-6) + 31 * between_s) * 31 / 32  # a rank; before a row is not in it
-        assert one.more_s == pytest.approx((less_s, 0.0, less_s), rel=0.01)
+        assert pattern.more_s == pytest.approx((less_s, 0.0, less_s), rel=0.01)
 
 
 def test_what_a_rank_waits_for_within_a_row_is_anothers_pickling_and_goes_with_it() -> None:
     """Half of each call is a wait. In the first reduction of a row it is one for a rank that came late, which stays."""
     calls = reductions_of_objects(12e-6, 32)
     waits = dataclasses.replace(calls, own_s=calls.own_s / 2)
-    (one,) = objects.reductions_of_objects(calls)
+    (pattern,) = objects.reductions_of_objects(calls)
     (with_waits,) = objects.reductions_of_objects(waits)
     in_first_s = 20 * 2 * CALL_S / 2 * 31 / 32  # of each row, a rank
-    assert one.more_s[0] - with_waits.more_s[0] == pytest.approx(in_first_s, rel=1e-6)
+    assert pattern.more_s[0] - with_waits.more_s[0] == pytest.approx(in_first_s, rel=1e-6)
     assert (with_waits.saved_s[:, [0, 2]] == 0.0).all()
-    assert with_waits.saved_s[:, 1].sum() < one.saved_s[:, 1].sum()
+    assert with_waits.saved_s[:, 1].sum() < pattern.saved_s[:, 1].sum()
 
 
 def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
@@ -493,7 +493,7 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
         own_s=own_s, target=1 - calls.rank, eager_bytes=64, messages=messages, within=("", "", ""),
         thread=np.repeat(np.arange(40), 128),
     )  # fmt: skip
-    patterns = [one for one in excess.see(received) if one.name == "receives search a long queue"]
+    patterns = [pattern for pattern in excess.see(received) if pattern.name == "receives search a long queue"]
     assert len(patterns) == is_named
     for pattern in patterns:
         assert pattern.saved_s[:, 0].sum() == pytest.approx(20 * (1e-7 * (times - 2.0)).clip(0).sum(), rel=0.05)
@@ -513,7 +513,7 @@ def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, since_
         own_s=np.where(source == 1, 20e-6, fast_s), target=source, eager_bytes=64, messages=messages,
         within=("", "", ""), ranks=3, start_s=calls.start_s + np.where(calls.rank == 0, since_s, 0.0),
     )  # fmt: skip
-    patterns = [one for one in excess.see(received) if one.name == "receives search a long queue"]
+    patterns = [pattern for pattern in excess.see(received) if pattern.name == "receives search a long queue"]
     assert len(patterns) == is_named
     for pattern in patterns:
         assert pattern.saved_s[:, 0].sum() == pytest.approx(1280 * (20e-6 - fast_s), rel=0.01)
@@ -609,13 +609,13 @@ def test_system_calls_of_mpi_io_are_placed_at_its_call(in_files_ratio: float, tm
         rank.profile_row("MPI_File_write_at", round(in_files_ratio * program.now[0] * 1e9), 1, site=ELSEWHERE)
         rank.profile_row("MPI_File_open", round(2 * in_files_ratio * program.now[0] * 1e9), 1, site=THERE)
     results = program.watched(tmp_path)
-    (one,) = (finding for finding in results.findings if finding.rule == "SP082")
+    (finding,) = (finding for finding in results.findings if finding.rule == "SP082")
     is_inside = in_files_ratio > 0.2
-    assert one.name == ("system calls of MPI-IO" if is_inside else "system calls outside MPI")
-    assert ("4 of 4 ranks make system calls in MPI_File_write_at in " in one.text) is is_inside
-    assert (results.sites[one.sites[0]].offset == 0x1000 * ELSEWHERE) is is_inside
+    assert finding.name == ("system calls of MPI-IO" if is_inside else "system calls outside MPI")
+    assert ("4 of 4 ranks make system calls in MPI_File_write_at in " in finding.text) is is_inside
+    assert (results.sites[finding.sites[0]].offset == 0x1000 * ELSEWHERE) is is_inside
     if is_inside:  # no more than twice what the calls that write are timed, of which 0.7 goes
-        assert one.seconds <= 1.4 * in_files_ratio * program.now[0]
+        assert finding.seconds <= 1.4 * in_files_ratio * program.now[0]
 
 
 def test_page_faults_in_calls_on_old_buffers_are_memory_of_the_librarys_own(tmp_path: Path) -> None:
@@ -676,9 +676,9 @@ def computing(tmp_path: Path) -> ProgramCalls:
         program.compute()
         program.all(size=2048)
     program.watched(tmp_path)
-    found = watched(tmp_path)
-    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    return calls_of_program(found, kept_of(found.attributed, pairs))
+    watch = watched(tmp_path)
+    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
+    return calls_of_program(watch, kept_of(watch.attributed, pairs))
 
 
 @pytest.mark.parametrize(
