@@ -55,7 +55,7 @@ PLANTED = {
     "late": ("SP081", "late"),
     "new-buffers": ("SP082", "new_buffers"),
     "passive": ("SP081", "passive"),
-    "synchronous": ("SP079", "synchronous"),
+    "synchronous": ("SP081", "synchronous"),
     "polls": ("SP081", "polls"),
     "requests": ("SP083", "requests"),
     "epochs": ("SP079", "epochs"),

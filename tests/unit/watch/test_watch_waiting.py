@@ -259,17 +259,18 @@ def test_epochs_that_last_while_their_rank_computes_are_named(
 
 
 @pytest.mark.parametrize(
-    ("call", "source", "gap_s", "is_named"),
-    [("MPI_Sendrecv", 1, 1e-6, True), ("MPI_Recv", 1, 1e-6, True), ("MPI_Recv", -1, 1e-6, False),
-     ("MPI_Sendrecv", 1, 30e-6, False)],
+    ("call", "source", "gap_s", "receivers", "is_named"),
+    [("MPI_Sendrecv", 1, 1e-6, 2, True), ("MPI_Recv", 1, 1e-6, 2, True), ("MPI_Recv", -1, 1e-6, 2, False),
+     ("MPI_Sendrecv", 1, 30e-6, 2, False), ("MPI_Wait", 1, 1e-6, 1, False)],
 )  # fmt: skip
-def test_a_barrier_beside_messages_is_redundant_where_receives_name_their_source(
-    call: str, source: int, gap_s: float, is_named: bool
+def test_a_barrier_beside_messages_is_redundant_where_all_receive_from_named_sources(
+    call: str, source: int, gap_s: float, receivers: int, is_named: bool
 ) -> None:
     calls = calls_in_turn(("MPI_Barrier", call))
     turn = np.tile(np.arange(40), 2)
     moved = dataclasses.replace(
         calls, is_collective=turn % 2 == 0, is_message=turn % 2 == 1, is_one_sided=turn < 0,
+        brings=(turn % 2 == 1) & (calls.rank < receivers), group=turn,
         start_s=turn * (1e-6 + gap_s), end_s=turn * (1e-6 + gap_s) + 1e-6, target=np.full(turn.size, source),
     )  # fmt: skip
     assert [pattern.name for pattern in waiting.see(moved)] == ["redundant barrier"] * is_named

@@ -708,22 +708,22 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
     """
     rows = np.flatnonzero(barrier)
     rows = rows[(rows + step >= 0) & (rows + step < len(calls))]
-    if not rows.size:
-        return np.zeros(len(calls), dtype=bool)
-    other = rows + step
-    of_one = (calls.communicator[rows] == calls.communicator[other]) | calls.is_message[other]
-    fits = (calls.thread[rows] == calls.thread[other]) & of_one
-    # What a receive from any source takes may be for another one, where nothing separates the two.
-    needs_none = calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective
-    peer = calls.root if calls.target is None else calls.target
-    takes_any = calls.named("MPI_Recv", "MPI_Irecv", "MPI_Probe", "MPI_Iprobe") & (peer < 0)
-    fits &= (needs_none | (calls.is_message & (not takes_any.any())))[other]
-    fits &= ~((step < 0) & barrier[other])  # of two barriers the first is the needless one
-    fits &= calls.gap_s[np.maximum(rows, other)] <= np.clip(np.percentile(calls.own_s[rows], FAST), *AT_ONCE_S)
-    before = np.maximum(rows - 1, 0)
-    fits &= ~(calls.is_one_sided[before] & (calls.thread[before] == calls.thread[rows]))
     is_next = np.zeros(len(calls), dtype=bool)
-    is_next[rows[fits]] = True
+    if not rows.size:
+        return is_next
+    other, before = rows + step, np.maximum(rows - 1, 0)
+    of_messages = calls.is_message[other]
+    fits = (calls.thread[rows] == calls.thread[other]) & ~((step < 0) & barrier[other])  # of two the first is needless
+    fits &= (calls.communicator[rows] == calls.communicator[other]) | of_messages
+    # Who only sends does not wait for the others; what a receive from any source takes may be for another one.
+    receives = calls.named("MPI_Recv", "MPI_Irecv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
+    needs_none = calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective
+    if calls.target is not None and not (receives & (calls.target < 0)).any():
+        needs_none |= calls.is_message & (receives if step > 0 else calls.brings)
+    fits &= needs_none[other]
+    fits &= calls.gap_s[np.maximum(rows, other)] <= np.clip(np.percentile(calls.own_s[rows], FAST), *AT_ONCE_S)
+    fits &= ~(calls.is_one_sided[before] & (calls.thread[before] == calls.thread[rows]))
+    is_next[rows[fits & ~(of_messages & np.isin(calls.group[rows], calls.group[rows[~fits]]))]] = True
     return is_next
 
 
