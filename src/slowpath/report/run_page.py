@@ -69,7 +69,9 @@ def _page(results: Results, most: int) -> Page:
         (*LEVELS.get(line.level, LEVELS["info"]), line.text, anchor(line.contrast) if line.contrast in rows else "")
         for line in verdict.lines
     ]
-    answers, study = answers_of(results), study_sections(results)
+    answers = answers_of(results)
+    # A panel has every kind of call in a row, and the tables every cell.
+    study = study_sections(results) if answers or not results.panel else []
     details = [
         *of_cells.contrasts_section(results, most),
         *_cell_sections(results, few),
@@ -155,6 +157,7 @@ def shown_cells(results: Results, most: int = FEWER[0]) -> Results:
 def _cell_sections(results: Results, few: Results) -> list[Section]:
     """Return the sections of single cells, without those that have nothing to show."""
     limit: list[Block] = []
+    sized = results if len(few.cells) >= FEWER[0] else few
     if len(few.cells) < len(results.cells):
         words = f"This run has {len(results.cells)} cells. Pictures and commands of single cells show "
         words += (
@@ -163,7 +166,7 @@ def _cell_sections(results: Results, few: Results) -> list[Section]:
         limit = [Text(f"{words}results.json.", "warn")]
     sections = []
     for name, title, nav, lead, figures in (
-        ("sizes", "Over message size", "Message size", of_cells.SIZES_LEAD, of_cells.size_figures(results)),
+        ("sizes", "Over message size", "Message size", of_cells.SIZES_LEAD, of_cells.size_figures(sized)),
         ("spread", "Distribution of each cell", "Distributions", of_cells.SPREAD_LEAD,
          of_cells.distribution_figures(few)),
     ):  # fmt: skip
