@@ -16,7 +16,7 @@ from slowpath.cli.options import DURATION, EFFECT, dry_run_option, full_option, 
 if TYPE_CHECKING:
     from slowpath.watch.folder import WatchInfo
     from slowpath.watch.proof import Proof
-    from slowpath.watch.prove.remedies import Candidate, ProgramMpi
+    from slowpath.watch.prove.candidates import Candidate, ProgramMpi
     from slowpath.watch.results import WatchResults
 
 EXIT_PROVEN, EXIT_NOT, EXIT_UNDECIDED = 0, 1, 3
@@ -154,7 +154,7 @@ def _candidates(
 ) -> list[Candidate]:
     """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
-    from slowpath.watch.prove.remedies import by_name, of_user, ready
+    from slowpath.watch.prove.candidates import by_name, of_user, ready
     from slowpath.watch.prove.session import findings_of
     from slowpath.watch.start.library import library_folders
 

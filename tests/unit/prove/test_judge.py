@@ -40,14 +40,14 @@ from slowpath.watch.proof import (
     proof_lines,
     write_proof,
 )
-from slowpath.watch.prove.judge import by_faults, concluded, order, placebo, smallest_decidable
-from slowpath.watch.prove.remedies import (
+from slowpath.watch.prove.candidates import (
     Candidate,
     ProgramMpi,
     by_name,
     ready,
     suggested_by,
 )
+from slowpath.watch.prove.judge import by_faults, concluded, order, placebo, smallest_decidable
 from slowpath.watch.prove.rerun import Compared, Started
 from slowpath.watch.prove.session import ProofQuestion, goes_on, new_proof, whole_runs_only
 from slowpath.watch.results import WatchResults

@@ -26,8 +26,8 @@ from slowpath.slowpaths.registry import find_program_remedy
 from slowpath.watch.folder import WatchInfo
 from slowpath.watch.proof import Proof, ProofWitness, new_proof_folder, proof_folders, read_proof
 from slowpath.watch.prove import session as conduct
+from slowpath.watch.prove.candidates import Candidate, ProgramMpi, candidate, of_user
 from slowpath.watch.prove.judge import PLACEBO
-from slowpath.watch.prove.remedies import Candidate, ProgramMpi, candidate, of_user
 from slowpath.watch.prove.rerun import Compared, Rerun, Started, before_runs, of_pad_report, rerun
 from slowpath.watch.prove.session import (
     Budget,

@@ -24,7 +24,7 @@ from slowpath.mpi.own_settings import OwnSetting, why_ignored
 from slowpath.mpi.probe import output_of
 from slowpath.run.process import JobLimits, LaunchedJob, run_jobs
 from slowpath.watch.proof import ProofWitness
-from slowpath.watch.prove.remedies import Candidate, ProgramMpi
+from slowpath.watch.prove.candidates import Candidate, ProgramMpi
 
 STDOUT = "stdout"
 LEAST_LIMIT_S, LIMIT_RATIO = 120.0, 10.0

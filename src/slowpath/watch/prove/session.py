@@ -41,6 +41,7 @@ from slowpath.watch.proof import (
     read_proof,
     write_proof,
 )
+from slowpath.watch.prove.candidates import Candidate, ProgramMpi
 from slowpath.watch.prove.judge import (
     MOST_BLOCKS,
     PILOT_BLOCKS,
@@ -56,7 +57,6 @@ from slowpath.watch.prove.judge import (
     whole_blocks,
 )
 from slowpath.watch.prove.judge import blocks_within as _blocks_within
-from slowpath.watch.prove.remedies import Candidate, ProgramMpi
 from slowpath.watch.prove.rerun import Rerun, Started, before_runs, of_pad_report, rerun
 from slowpath.watch.results import WatchFinding, WatchResults, read_watch_results
 from slowpath.watch.start.environment import launcher_of
