@@ -122,6 +122,22 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
             assert pattern.more_s[2] >= pattern.more_s[0] > pattern.more_s[1] == 0.0
 
 
+def test_numbers_that_become_text_for_a_message_are_named_and_numbers_are_not(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path
+) -> None:
+    for twin in ("faulty", "clean"):
+        words = (str(program), "text", twin, "100", str(COMPUTE_US))
+        watch = watched_run(ranks, watch_library, words, tmp_path / twin, 2)
+        if any(record.header["address_errno"] for record in watch.attributed.world.records):
+            pytest.skip("the kernel gives no addresses here")
+        patterns = [pattern for _, pattern in seen_in(calls_of(watch)) if "converted" in pattern.name]
+        assert len(patterns) == (twin == "faulty")
+        for pattern in patterns:
+            assert pattern.name == "numbers converted by snprintf"
+            assert "snprintf, called in text (patterns.c:" in pattern.text
+            assert pattern.at.startswith("patterns.c:")
+
+
 def seen(
     ranks: Ranks, library: Path, program: Path, folder: Path, pattern: str, twin: str
 ) -> set[tuple[str, str]]:  # fmt: skip

@@ -296,6 +296,20 @@ static void asks_again(void) {
     MPI_Allreduce(MPI_IN_PLACE, halo, 300, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 }
 
+static void text(void) {
+    enum { line = 24 };
+    static char lines[most * line], received[most * line];
+    const int other = rank ^ 1;
+    if (is_faulty) {
+        for (int i = 0; i < most; i++) snprintf(&lines[line * i], line, "%23.16e", values[i] + i / 7.0);
+        MPI_Sendrecv(lines, most * line, MPI_CHAR, other, 1, received, most * line, MPI_CHAR, other, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    } else {
+        MPI_Sendrecv(values, most, MPI_DOUBLE, other, 1, taken, most, MPI_DOUBLE, other, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+}
+
 int main(int argc, char** argv) {
     static const struct {
         const char* name;
@@ -307,7 +321,7 @@ int main(int argc, char** argv) {
         {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
         {"passive", passive}, {"synchronous", synchronous}, {"serial", serial}, {"polls", polls},
         {"requests", requests}, {"epochs", epochs}, {"any-request", any_request}, {"own-part", own_part},
-        {"asks-again", asks_again},
+        {"asks-again", asks_again}, {"text", text},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -462,7 +462,7 @@ def _library_work(
         sites=tuple(site for site in sites if site != NONE),
         count=calls.stood_for(rows),
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
-        f"{_between(calls, here, len(sites) == 1)}; MPI moves {format_bytes(round(moved_bytes / calls.ranks))} a rank",
+        f"{_between(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank",
         change=change,
         basis=f"their time by samples, less {s_per_byte * 1e9:g} ns a byte that MPI moves; low: half; high: all of it",
         at=", ".join(dict.fromkeys(code.at for code, _ in longest[:2])),
