@@ -11,7 +11,7 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, RunDifference
-from slowpath.compare.gate import LAUNCHES, MOST_SHARED, Gate, Undecided
+from slowpath.compare.gate import LAUNCHES, Gate, Undecided
 from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief
 from slowpath.experiments.registry import experiment_named
@@ -123,10 +123,7 @@ def _what_to_do(gate: Gate) -> str:
         again = "Measure the baseline again" if SHARED in kinds else "Measure both runs completely and alike"
         return f"{again}, or judge anyway: --accept {','.join(kinds)}"
     launches = min((min(each.row.a_launches, each.row.b_launches) for each in gate.rows), default=0)
-    if gate.spread_ratio > 1 + MOST_SHARED:
-        spread = fmt.ratio(gate.spread_ratio)
-        return f"Cells differ by {spread} among themselves: measure both runs on a quiet machine."
-    return f"Measure both runs again with --rounds {max(LAUNCHES, 2 * launches)}."
+    return f"Measure both runs again on a quiet machine, with --rounds {max(LAUNCHES, 2 * launches)}."
 
 
 def headline(gate: Gate) -> str:

@@ -76,9 +76,11 @@ def test_a_machine_that_changed_as_a_whole_is_one_line_and_undecided(factor: flo
     assert gate(slow, base, accept=["shared"]).outcome == "pass"
 
 
-def disturbed(rng: np.random.Generator, name: str, slow: Mapping[int, float] | None = None) -> RunSource:
+def disturbed(
+    rng: np.random.Generator, name: str, slow: Mapping[int, float] | None = None, sd: float = 0.15
+) -> RunSource:
     """A run in which other work slows down each cell by a factor of its own, which its launches share."""
-    factors = np.exp(rng.normal(0, 0.15, CELLS))
+    factors = np.exp(rng.normal(0, sd, CELLS))
     cells = [planted.cell(i, planted.values(rng, f * (slow or {}).get(i, 1.0))) for i, f in enumerate(factors)]
     return planted.source(name, cells)
 
@@ -88,8 +90,17 @@ def test_cells_that_other_work_disturbed_are_no_regressions() -> None:
     judged = [gate(disturbed(rng, "b"), planted.run_of(rng, "a", CELLS)) for _ in range(40)]
     assert sum(each.outcome == "regression" for each in judged) <= 4
     assert sum(each.outcome == "pass" for each in judged) <= 30, "each of 50 cells may hide a slowdown"
-    caught = [gate(disturbed(rng, "b", {7: 3.0}), planted.run_of(rng, "a", CELLS)) for _ in range(20)]
+    caught = [gate(disturbed(rng, "b", {7: 3.0}, 0.08), planted.run_of(rng, "a", CELLS)) for _ in range(20)]
     assert sum(outcomes(each)[7] == "regression" for each in caught) >= 18
+
+
+def test_one_slow_cell_among_many_noisy_ones_is_undecided() -> None:
+    rng = np.random.default_rng(9)
+    sd = [0.6] * 12 + [0.02] * (CELLS - 12)
+    made = [planted.cell(i, planted.values(rng, 6.0 if i == 20 else 1.0, sd=sd[i])) for i in range(CELLS)]
+    found = gate(planted.source("b", made), planted.run_of(rng, "a", CELLS))
+    assert (found.outcome, outcomes(found)[20]) == ("undecided", "undecided")
+    assert "cell 20" in render_gate(found)
 
 
 @pytest.mark.parametrize("outcome", ["pass", "regression", "undecided"])
