@@ -98,6 +98,7 @@ def run_command(
     run that another process is measuring and, without --trust, a folder that chooses which programs run.
     """
     from slowpath.cli.options import exit_code_of, show
+    from slowpath.record.folder import require_free
     from slowpath.report.write import rebuild
     from slowpath.run.measure import create, measure_prepared, resume
     from slowpath.run.prepare import command_lines, prepare
@@ -120,6 +121,8 @@ def run_command(
         results = rebuild(resumed)
         show(resumed, results, "json" if as_json else "text", full)
         return exit_code_of(results)
+    if out is not None and not dry_run:
+        require_free(out)  # before minutes of compiling
     prepared = prepare(campaign or "checkup", os.environ, tell, mpi, ranks, rounds, seed, budget, dry_run)
     for line in summary(prepared):
         tell(line)

@@ -134,20 +134,31 @@ def create_run_folder(campaign: str, out: Path | None = None, now: datetime | No
     raise EnvironmentFailure(f"{DEFAULT_PARENT}: 99 runs began in this second; wait a second and try again")
 
 
+TAKEN = "is not empty; a run needs its own folder: name a new one, or continue with: slowpath run --resume"
+
+
+def require_free(path: Path) -> None:
+    """Refuse a folder that holds anything, and a file in its place.
+
+    Raises: EnvironmentFailure.
+    """
+    require_utf8(path.absolute())
+    if path.is_file():
+        raise EnvironmentFailure(f"{path}: is a file, not a folder; name another one")
+    if path.is_dir() and any(path.iterdir()):
+        raise EnvironmentFailure(f"{path}: {TAKEN}")
+
+
 def _claim(path: Path) -> Path:
     """Claim the folder: of two runs that want it at the same time, the one whose mkdir of `launches` succeeds gets
     it.
     """
-    require_utf8(path.absolute())
-    taken = f"{path}: is not empty; a run needs its own folder: name a new one, or continue with: slowpath run --resume"
+    require_free(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise EnvironmentFailure(taken)
         (path / "launches").mkdir()
     except FileExistsError as error:
-        reason = f"{path}: is a file, not a folder; name another one" if path.is_file() else taken
-        raise EnvironmentFailure(reason) from error
+        raise EnvironmentFailure(f"{path}: {TAKEN}") from error
     except OSError as error:
         raise cannot("make the run folder", path, error) from error
     return path
