@@ -60,26 +60,40 @@ Flat vector(Reader& from, bool is_stride_in_bytes) {
     return repeated(copies(part, from.number(1)), from.number(0), stride);
 }
 
-/// count, then lengths, then places.
+/// @param length Of the i-th block, in elements.  @param place Of it, in bytes.
+template <typename Length, typename Place>
+Flat listed(const TypeLayout& part, std::uint64_t count, const Length& length, const Place& place) {
+    const Flat& flat = part.flat;
+    const bool is_plain =
+        flat.is_known && flat.blocks == 1 && flat.bytes == part.extent_bytes && flat.bytes <= INT32_MAX;
+    Flat sum;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (is_plain && length(i) <= INT32_MAX)
+            append(sum, {flat.begin + place(i), length(i) * flat.bytes});
+        else
+            sum = sum + shifted(copies(part, length(i)), place(i));
+    }
+    return sum;
+}
+
+/// count, lengths, then places.
 Flat indexed(Reader& from, bool are_places_in_bytes) {
     const TypeLayout& part = from.part(0);
     const std::int64_t unit = are_places_in_bytes ? 1 : part.extent_bytes;
     const auto count = static_cast<std::uint64_t>(from.number(0));
-    Flat sum;
-    for (std::uint64_t i = 0; i < count; ++i)
-        sum = sum + shifted(copies(part, from.number(1 + i)), from.number(1 + count + i) * unit);
-    return sum;
+    return listed(
+        part, count, [&](std::uint64_t i) { return from.number(1 + i); },
+        [&](std::uint64_t i) { return from.number(1 + count + i) * unit; });
 }
 
 /// count, the length of all, then places.
 Flat indexed_block(Reader& from, bool are_places_in_bytes) {
     const TypeLayout& part = from.part(0);
     const std::int64_t unit = are_places_in_bytes ? 1 : part.extent_bytes;
-    const auto count = static_cast<std::uint64_t>(from.number(0));
-    const Flat block = copies(part, from.number(1));
-    Flat sum;
-    for (std::uint64_t i = 0; i < count; ++i) sum = sum + shifted(block, from.number(2 + i) * unit);
-    return sum;
+    const std::int64_t length = from.number(1);
+    return listed(
+        part, static_cast<std::uint64_t>(from.number(0)), [&](std::uint64_t) { return length; },
+        [&](std::uint64_t i) { return from.number(2 + i) * unit; });
 }
 
 Flat structure(Reader& from) {

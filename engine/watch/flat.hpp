@@ -94,6 +94,28 @@ inline Flat shifted(Flat flat, std::int64_t by) {
     return flat;
 }
 
+/// One block more: without copies of a layout, since lists have thousands.
+inline void append(Flat& sum, const Block& block) {
+    if (!sum.is_known || block.bytes == 0) return;
+    if (sum.blocks == 0) {
+        sum = one_block(block.begin, block.bytes);
+        return;
+    }
+    sum.bytes += block.bytes;
+    sum.begin = std::min(sum.begin, block.begin);
+    sum.end = std::max(sum.end, block.end());
+    if (sum.last.end() == block.begin) {
+        sum.last.bytes += block.bytes;
+        if (sum.blocks == 1) sum.first = sum.last;
+        return;
+    }
+    if (sum.blocks > 1) sum.between.add(sum.last.bytes);
+    sum.last = block;
+    ++sum.blocks;
+    sum.all = sum.all + Steps{1, block.begin};
+    sum.behind_first = sum.behind_first + Steps{1, block.begin};
+}
+
 /// `a`, then `b`.
 inline Flat operator+(const Flat& a, const Flat& b) {
     if (!a.is_known || !b.is_known) return unknown_layout();
@@ -130,6 +152,7 @@ inline Flat repeated(const Flat& flat, std::int64_t count, std::int64_t step) {
     if (count < 0 || __builtin_mul_overflow(count, step, &reach) || reach > most || reach < -most ||
         __builtin_mul_overflow(count, flat.bytes, &bytes) || bytes > most)
         return unknown_layout();
+    if (flat.blocks == 1 && step == flat.bytes) return one_block(flat.begin, bytes);
     Flat sum, power = flat;
     std::int64_t at = 0;
     for (auto left = static_cast<std::uint64_t>(count); left != 0; left >>= 1) {

@@ -122,9 +122,9 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
     if (outermost > frame) [[unlikely]]
         return invoke(target, words);
     outermost = frame;
-    const std::uint64_t entered = is_measured() ? now_ticks() : 0;
-    std::uint64_t called = 0, returned = 0;
     Observed seen{call, words, caller, frame};
+    const std::uint64_t entered = is_measured() || handles_many(call, words) ? now_ticks() : 0;
+    std::uint64_t called = 0, returned = 0;
     note_fortran_caller(seen);
     Scratch* const scratch = before(seen);
     if (shapes[call].family == Family::start_and_end) [[unlikely]] {

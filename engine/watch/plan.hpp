@@ -86,4 +86,11 @@ extern constinit Plan plans[call_count];
 
 void make_plans();
 
+/// Whether the library's own work in this call is measured each time: it is for each of many requests.
+inline bool handles_many(Call call, const Word* arguments) {
+    constexpr int many = 64;
+    const Plan& plan = plans[call];
+    return plan.has(Role::request_count) && static_cast<int>(plan.of(arguments, Role::request_count)) >= many;
+}
+
 }  // namespace slowpath::watch
