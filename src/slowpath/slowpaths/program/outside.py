@@ -30,7 +30,7 @@ from slowpath.slowpaths.program.managed import KINDS, PAGE_BYTES
 MAPPED_AGAIN = "memory mapped again and again"
 # What a Fortran program is told in place of other languages' examples.
 OF_SECTIONS = "a section with gaps as an argument, such as a(5, :), is copied into new memory: pass contiguous arrays"
-LEAST = 20  # times that pages are mapped again at one place, by a rank
+LEAST = 8  # times that pages are mapped again at one place, by a rank
 LEAST_PAGES = 16  # of one time: less is a list that grows
 OWN = 0.5  # share of what the page faults take, that calls which make objects may take for theirs
 AGAIN = 0.7  # share of page faults beyond the memory that a rank came to need; lists that grow by doubling have 0.5

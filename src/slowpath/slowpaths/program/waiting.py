@@ -449,7 +449,8 @@ _SENDER = _Kind(
     "the next rank begins after the first block",
     "messages go round one after the other: {count} {call} in {{place}} waited {median} each (median) for {who}, which "
     "received first and then sent from another buffer in {{other}}",
-    "send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
+    "if what is sent does not depend on what comes, send and receive at once: MPI_Sendrecv, or MPI_Irecv before the "
+    "send",
     least_share=LEAST_PIPELINE,
     short_s=SHORT_S,
 )
@@ -518,7 +519,7 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
             continue  # on busy processors either is late now and then
         if in_mpi and not is_passed_on and kind_of_wait is not _SYNCHRONOUS:
             continue
-        if not in_mpi and only_in_mpi:
+        if not in_mpi and only_in_mpi and is_busy:
             continue
         # Equal ranks are as late as that by chance, this one and then that one.
         by_chance = _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks
@@ -576,6 +577,7 @@ def _reordered(
     )
 
 
+SURE = 0.25  # of waits for a lock, that must be for a rank other than the target
 GRANTED = 0.25  # of such a wait, that the call lasts at most after the other rank's call began
 LOCKS = ("MPI_Win_lock", "MPI_Win_flush", "MPI_Win_flush_local", "MPI_Win_unlock")
 
@@ -600,7 +602,7 @@ def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
             here = calls.site[rows] == site
             # The target of a lock may have been late for being outside MPI.
             is_sure = (kind is _PUT_LATE) | (calls.rank[other] != calls.target[rows])
-            if (here & is_sure).sum() < LEAST or at_once[here].mean() < USUAL_ON_BUSY:
+            if (here & is_sure).sum() < max(LEAST, SURE * here.sum()) or at_once[here].mean() < USUAL_ON_BUSY:
                 continue
             if freed_s[here].sum() >= OWN * wait_s[here].sum():
                 pattern = _reordered(calls, kind, rows[here], other[here], wait_s[here])
