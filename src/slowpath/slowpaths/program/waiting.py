@@ -449,8 +449,7 @@ _SENDER = _Kind(
     "the next rank begins after the first block",
     "messages go round one after the other: {count} {call} in {{place}} waited {median} each (median) for {who}, which "
     "received first and then sent from another buffer in {{other}}",
-    "if what is sent does not depend on what comes, send and receive at once: MPI_Sendrecv, or MPI_Irecv before the "
-    "send",
+    "unless what is sent depends on what comes, do both at once: MPI_Sendrecv, or MPI_Irecv before the send",
     least_share=LEAST_PIPELINE,
     short_s=SHORT_S,
 )
