@@ -115,7 +115,7 @@ def run_command(
         from slowpath.cli.script import print_script
 
         return print_script(campaign or "checkup", script, nodes, ranks, limit_s, mpi, budget)
-    tell, limits = teller(quiet), RunLimits(cell_timeout, budget, whole_rounds=True)
+    tell, limits = teller(quiet), RunLimits(cell_timeout, budget, whole_rounds=resumed is None)
     if resumed is not None:
         resume(resumed, os.environ, tell, limits, lambda: choose(quiet), Terms(mpi, trust))
         results = rebuild(resumed)

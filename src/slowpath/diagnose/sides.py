@@ -93,18 +93,14 @@ def sides_of(finding: Finding, results: Results) -> Sides | None:
     chosen = [c for c in results.contrasts if c.id in set(finding.contrasts) and c.interval and c.ratio]
     across = [c for c in chosen if c.axis != "phase"]
     if across or chosen:
-        return _of_contrast(max(across or chosen, key=lambda contrast: (_is_own(contrast), _clear(contrast))), results)
+        return _of_contrast(max(across or chosen, key=_clearness), results)
     return _of_cells(finding, results)
 
 
-def _is_own(contrast: ContrastResult) -> bool:
-    """Whether users who change nothing are on its slow side."""
-    return contrast.ratio is not None and contrast.default_side == ("b" if contrast.ratio > 1 else "a")
-
-
-def _clear(contrast: ContrastResult) -> float:
+def _clearness(contrast: ContrastResult) -> tuple[bool, float]:
+    """Whether users who change nothing are on its slow side, and how far its interval lies from 1."""
     low, high = contrast.interval or (0.0, float("inf"))
-    return max(low, 1 / high)
+    return contrast.default_side == ("b" if (contrast.ratio or 0) > 1 else "a"), max(low, 1 / high)
 
 
 def _of_contrast(contrast: ContrastResult, results: Results) -> Sides:
@@ -136,17 +132,13 @@ def _of_cells(finding: Finding, results: Results) -> Sides | None:
     under = condition(slow, results)
     if fast is None or fast[0] >= slow_s:
         return Sides(slow, under, None, None, None, metric, phase, phase)
-    axis = _only_difference(slow.parameters, fast[1].parameters)
+    differing = [name for name, value in slow.parameters.items() if value != fast[1].parameters.get(name)]
+    axis = differing[0] if len(differing) == 1 else None
     return Sides(slow, under, fast[1], condition(fast[1], results), axis, metric, phase, phase)
 
 
 def _message(cell: CellResult) -> str | None:
     return cell.parameters.get("message_bytes")
-
-
-def _only_difference(first: Mapping[str, str], other: Mapping[str, str]) -> str | None:
-    names = [name for name in first if first[name] != other.get(name)]
-    return names[0] if len(names) == 1 else None
 
 
 def condition(cell: CellResult, results: Results) -> Condition:

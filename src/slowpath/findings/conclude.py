@@ -107,7 +107,7 @@ def question(contrasts: Sequence[ContrastResult], loss: bool) -> Question:
     if not measured:
         return Question(group, "not measured")
     undecided = [contrast for contrast in measured if contrast.verdict == "undecided"]
-    still_open = [contrast for contrast in undecided if _may_lose(contrast)]
+    still_open = [contrast for contrast in undecided if (_possible_loss(contrast) or math.inf) >= CLEAR_RATIO]
     if not still_open and 2 * len(undecided) <= len(measured):
         return Question(group, "answered")
     hidden = [_possible_loss(contrast) for contrast in still_open or undecided]
@@ -121,10 +121,6 @@ def _possible_loss(contrast: ContrastResult) -> float | None:
         return None
     low, high = contrast.interval
     return {"a": 1 / low, "b": high}.get(contrast.default_side or "", max(high, 1 / low))
-
-
-def _may_lose(contrast: ContrastResult) -> bool:
-    return (_possible_loss(contrast) or math.inf) >= CLEAR_RATIO
 
 
 def grouped(contrasts: Iterable[ContrastResult]) -> list[list[ContrastResult]]:
@@ -506,7 +502,8 @@ def conclude(
     rules = _rules(contrasts, findings)
     groups = grouped(contrasts)
     answers = [_answer(group, rules) for group in groups]
-    lines = sorted([*answers, *more], key=lambda line: (_RANK[line.level], -_strength_of(line, by_id)))
+    strengths = {name: -strength(contrast) for name, contrast in by_id.items()}
+    lines = sorted([*answers, *more], key=lambda line: (_RANK[line.level], strengths.get(line.contrast or "", 0.0)))
     mine = {name for name, those in rules.items() if any(finding.affects_default is not False for finding in those)}
     losses = [line for line in answers if line.level == "slow"]
     tally = Tally(
@@ -615,10 +612,6 @@ def _with_remedy(contrast: ContrastResult, offer: Offer) -> ContrastResult:
     if contrast.verdict not in DECIDED or not _is_clear(contrast):
         return contrast
     return replace(contrast, remedy=offer.a if contrast.verdict == "slower" else offer.b)
-
-
-def _strength_of(line: Line, by_id: Mapping[str, ContrastResult]) -> float:
-    return strength(by_id[line.contrast]) if line.contrast else 0.0
 
 
 def _is_clear(contrast: ContrastResult) -> bool:

@@ -81,12 +81,10 @@ def sizes(cells: Iterable[CellResult], name: str = "message_bytes") -> str:
 
 def memory(cells: Iterable[CellResult]) -> str:
     """Kinds of memory of some cells, as their parameter has it: `host`, `device:host`."""
-    return " and ".join(dict.fromkeys(parameter(cell, "memory", _default(cell)) for cell in cells))
-
-
-def _default(cell: CellResult) -> str:
-    """An experiment with a GPU that exports is about GPU memory alone."""
-    return "device" if "exporter_device" in cell.parameters else "host"
+    # An experiment with a GPU that exports is about GPU memory alone.
+    usual = {False: "host", True: "device"}
+    kinds = (parameter(cell, "memory", usual["exporter_device" in cell.parameters]) for cell in cells)
+    return " and ".join(dict.fromkeys(kinds))
 
 
 def is_device(cell: CellResult) -> bool:

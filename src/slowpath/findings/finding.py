@@ -198,13 +198,9 @@ def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
         return Leg(state="missing", text=part, evidence=evidence)
     if support.state == "refuted" or not path.needs_law or (law is not None and law.name is not None):
         return Leg(state=support.state, text=support.text, evidence=evidence)
-    why = _no_law(law)
+    why = f"no law: {law.refused}" if law is not None and law.refused else f"no law; {_NO_LAW}"
     text = why if support.state == "shown" else f"{why}; {support.text}"
     return Leg(state="missing", text=text, evidence=evidence)
-
-
-def _no_law(law: FittedLaw | None) -> str:
-    return f"no law: {law.refused}" if law is not None and law.refused else f"no law; {_NO_LAW}"
 
 
 def _remedies(
@@ -279,13 +275,11 @@ def with_trial(finding: Finding, remedy: RemedyResult, leg: Leg) -> Finding:
         status="proven" if proven else finding.status,
         legs=legs,
         missing=legs_missing(legs),
-        remedies=sorted([remedy, *others], key=_by_verdict),
+        remedies=sorted([remedy, *others], key=lambda tried: _ORDER.get(tried.verdict, len(_ORDER))),
         next=[] if proven else finding.next,
     )
 
 
-_ORDER = ("proven", "partial", "not tried", "both sides", "no effect", "worse")
-
-
-def _by_verdict(remedy: RemedyResult) -> int:
-    return _ORDER.index(remedy.verdict) if remedy.verdict in _ORDER else len(_ORDER)
+_ORDER = {
+    name: number for number, name in enumerate(("proven", "partial", "not tried", "both sides", "no effect", "worse"))
+}

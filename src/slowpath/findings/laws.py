@@ -54,22 +54,22 @@ def sweeps(cells: Sequence[CellResult], roles: Roles) -> list[Sweep]:
 
 def along(sweep: Sweep, covariate: str) -> list[Sweep]:
     """The lines of a grid on which one covariate varies and all that do not follow from it stand still."""
-    inputs = [name for name in sweep.varied() if name != covariate and not _follows(name)]
+    follow = ("buffer_bytes", "allocation_bytes")  # lengths of allocations, which what is swept may decide
+    inputs = [name for name in sweep.varied() if name != covariate and not name.endswith(follow)]
     keys = list(zip(*(sweep.covariates[name].tolist() for name in inputs), strict=True)) or [()] * sweep.points
     lines = [sweep.take(np.array([key == wanted for key in keys])) for wanted in dict.fromkeys(keys)]
     return [line for line in lines if line.points >= FEWEST_POINTS and covariate in line.varied()]
-
-
-def _follows(name: str) -> bool:
-    """Whether it is a length of an allocation, which what is swept may decide."""
-    return name == "buffer_bytes" or name.endswith("allocation_bytes")
 
 
 def _grouped(cells: Sequence[CellResult], roles: Roles) -> list[list[CellResult]]:
     groups: dict[tuple[str, ...], list[CellResult]] = defaultdict(list)
     for cell in cells:
         if cell.metrics:
-            settings = [item for item in cell.parameters.items() if _is_setting(*item, roles)]
+            settings = [
+                (name, value)
+                for name, value in cell.parameters.items()
+                if not is_effort(roles, name) and _number(name, value, roles) is None
+            ]
             place = (cell.group, cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy)
             groups[tuple(str(part) for part in [*place, sorted(settings)])].append(cell)
     return list(groups.values())
@@ -118,10 +118,6 @@ def _within(estimates: Sequence[MetricEstimate]) -> Floats | None:
     if any(spread is None for spread, _ in spreads):
         return None
     return np.array([1.2533 * spread / np.sqrt(n) for spread, n in spreads if spread is not None], dtype=np.float64)
-
-
-def _is_setting(name: str, value: str, roles: Roles) -> bool:
-    return not is_effort(roles, name) and _number(name, value, roles) is None
 
 
 def _number(name: str, value: str, roles: Roles) -> float | None:
@@ -284,9 +280,6 @@ class Line:
             return ratio
         wide = mean(both[:, 0] - both[:, 1]).interval(1 - SIGNIFICANCE / self.sweep.points)
         return replace(ratio, beyond=ratio.beyond and wide is not None and wide.low >= np.log(LAW_RATIO))
-
-    def is_fixed(self, covariate: str) -> bool:
-        return covariate not in self.sweep.covariates or bool(np.ptp(self.sweep.covariates[covariate]) == 0)
 
 
 def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:

@@ -71,6 +71,7 @@ def slowdown_observed(facts: Facts, group: Sequence[Slowdown], wording: Wording)
         f"{subject[0].upper()}{subject[1:]} are {ratio_words(top.ratio)} slower than {wording.reference}: "
         f"{times_words(top)}{also}."
     )
+    strongest = sorted(speaks, key=lambda slowdown: slowdown.excess_s, reverse=True)[:MOST_EVIDENCE]
     return observed(
         top,
         about=wording.about,
@@ -81,7 +82,7 @@ def slowdown_observed(facts: Facts, group: Sequence[Slowdown], wording: Wording)
         cells=tuple(dict.fromkeys(cell.cell for slowdown in group for cell in (slowdown.slow, slowdown.fast))),
         contrasts=tuple(dict.fromkeys(slowdown.contrast for slowdown in group)),
         axis=top.axis,
-        evidence=tuple(slowdown_words(slowdown) for slowdown in _strongest(speaks)),
+        evidence=tuple(slowdown_words(slowdown) for slowdown in strongest),
         exports=facts.variables(top.fast) if facts.as_found(top.slow) else {},
         unsets=tuple(facts.variables(top.slow)) if facts.as_found(top.fast) else (),
         doubts=tuple(dict.fromkeys(text for slowdown in group for text in slowdown.suspect)),
@@ -97,10 +98,6 @@ def _group_words(group: Sequence[Slowdown], lengths: str) -> list[str]:
 def _first_metric(group: Sequence[Slowdown]) -> str:
     there = {slowdown.metric for slowdown in group}
     return next((name for name in SPEAKING if name in there), group[0].metric)
-
-
-def _strongest(group: Sequence[Slowdown]) -> list[Slowdown]:
-    return sorted(group, key=lambda slowdown: slowdown.excess_s, reverse=True)[:MOST_EVIDENCE]
 
 
 def _default_side(group: Sequence[Slowdown]) -> bool | None:

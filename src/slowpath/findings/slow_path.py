@@ -364,16 +364,11 @@ def tunings(common: Remedy) -> tuple[Remedy, ...]:
     )
 
 
-def ways_of(remedy: ProgramRemedy) -> tuple[Way, ...]:
-    """Return how each library is asked; empty: it is none of a library's variables."""
-    return remedy.ways or tuple(Way(row.applies, row.variables) for row in SETTINGS if row.name == remedy.state)
-
-
 def variables_for(
     remedy: ProgramRemedy, library: str | None, version: str | None, transport: str | None
 ) -> dict[str, str] | None:
     """Return what the remedy sets under this library; None: no way is known there."""
-    ways = ways_of(remedy)
+    ways = remedy.ways or [Way(row.applies, row.variables) for row in SETTINGS if row.name == remedy.state]
     if not ways:
         return dict(remedy.variables)
     way = next((way for way in ways if way.applies.fits(library, version, transport)), None)
@@ -461,11 +456,6 @@ Observe = Callable[[Facts], Sequence[Observation]]
 Witness = Callable[[Facts, Observation], Support]
 
 
-def no_witness(_: Facts, __: Observation) -> Support:
-    """Return no support: nothing that is recorded can confirm this cause."""
-    return Support("missing", "nothing recorded besides times confirms this cause")
-
-
 def nothing(_: Facts) -> Sequence[Observation]:
     """Return no observation: it is not seen in cells."""
     return ()
@@ -525,7 +515,7 @@ class SlowPath:
     remedy: str
     observe: Observe
     cause: str
-    witnesses: Witness = no_witness
+    witnesses: Witness = lambda *_: Support("missing", "nothing recorded besides times confirms this cause")
     hypotheses: tuple[str, ...] = ()
     needs_law: bool = True
     probes: tuple[str, ...] = ()

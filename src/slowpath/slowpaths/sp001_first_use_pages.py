@@ -122,14 +122,15 @@ def _value_s(cell: CellResult, metric: str, phase: str) -> float:
 
 def _over_allocations(facts: Facts, line: Line) -> Observation | None:
     """All of one message, so that later messages can't follow the allocation's pages."""
-    if not line.is_fixed(MESSAGE) or any(_primary(cell) != line.sweep.metric for cell in line.cells):
+    if MESSAGE in line.sweep.varied() or any(_primary(cell) != line.sweep.metric for cell in line.cells):
         return None
     place = line.slowest
     slow = line.cells[place]
     ratio, contrast, fast = _between(facts, line, place, _reference(line, place))
     fast_s = _value_s(fast, line.sweep.metric, "first")
-    # Cold caches make a first message from a longer buffer a little slower, too.
-    if not ratio.beyond or ratio.least < LAW_RATIO or _as_cold_caches(line, place, fast_s):
+    # Cold caches make a first message from a longer buffer a little slower, too: less than a visit to each page takes.
+    visits_s = VISIT_S * _lengths(line)[place] / SMALL_PAGE_BYTES
+    if not ratio.beyond or ratio.least < LAW_RATIO or line.centre_s[place] - fast_s < visits_s:
         return None
     law = with_bound(line.law, line.sweep)
     if not (pays_by_allocation(law) or is_device(slow)):
@@ -167,13 +168,6 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
 
 def _lengths(line: Line) -> Floats:
     return next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
-
-
-def _as_cold_caches(line: Line, slow: int, fast_s: float) -> bool:
-    """Whether the excess is less than a visit to each page of the allocation takes, so that nothing can have paid by
-    its pages or bytes: a longer buffer pushes more out of the caches while it is filled.
-    """
-    return bool(line.centre_s[slow] - fast_s < VISIT_S * _lengths(line)[slow] / SMALL_PAGE_BYTES)
 
 
 def _reference(line: Line, slow: int) -> int:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
@@ -48,7 +48,9 @@ def _of_logs(facts: Facts) -> Sequence[Observation]:
     slowdowns = [
         slowdown for slowdown in facts.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(slowdown)
     ]
-    inside = [slowdown for slowdown in slowdowns if not _leaves_the_node(facts.stated(slowdown.slow))]
+    stated = [facts.stated(slowdown.slow) for slowdown in slowdowns]
+    is_inside = [here.get("nodes", "1") == "1" and here.get("transport") != "network" for here in stated]
+    inside = [slowdown for slowdown, stays in zip(slowdowns, is_inside, strict=True) if stays]
     known = [slowdown for slowdown in inside if not _unknown(facts, slowdown)]
     alike = [slowdown for slowdown in known if facts.stated(slowdown.slow) == facts.stated(slowdown.fast)]
 
@@ -78,10 +80,6 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
         seen = slowdown_observed(facts, group, wording)
     doubts = (*seen.doubts, *filter(None, (doubt, "" if written else _ZEROS)))
     return replace(seen, doubts=doubts, axis=seen.axis if written else "touch")
-
-
-def _leaves_the_node(stated: Mapping[str, str]) -> bool:
-    return stated.get("nodes", "1") != "1" or stated.get("transport") == "network"
 
 
 def _is_written(cell: CellResult) -> bool:

@@ -181,7 +181,7 @@ def _thinned(pairs: Campaign, state: State, takes: Estimate, most_s: float) -> T
         shorten(side, partial(_without_side, side=side))
     shorten(LAST_ROUND, lambda contrast: replace(contrast, rounds=min(contrast.rounds, _FEWEST_ROUNDS)))
     for group in GROUPS:
-        shorten(group, partial(_without_group, group=group))
+        shorten(group, partial(with_groups_alone, kept={table.name for table in pairs.cells} - {group}))
     return Thinned(pairs, tuple(left_out), most_s, takes)
 
 
@@ -200,10 +200,6 @@ def first_trial(gpus: int) -> Campaign:
     }
     twice = replace(allocations, name="first trial", copies=2, parameters=parameters)
     return Campaign(name="trial", title="First trial", ranks=[PAIR], rounds=ROUNDS, cells=[twice])
-
-
-def _without_group(pairs: Campaign, group: str) -> Campaign:
-    return with_groups_alone(pairs, {table.name for table in pairs.cells} - {group})
 
 
 def _without_side(pairs: Campaign, side: str) -> Campaign:

@@ -83,11 +83,6 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
     return _seen_again(with_trial(finding, tried, outcome.leg), outcome)
 
 
-def is_gone(outcome: TrialOutcome) -> bool:
-    """Whether a trial's own pairs, enough for a proof, show that there is no gap: few launches showed noise."""
-    return outcome.pairs >= FEWEST_PAIRS and outcome.gap is not None and outcome.gap.again == "gone"
-
-
 def _seen_again(finding: Finding, outcome: TrialOutcome) -> Finding:
     """No cause is claimed of what the trial's own pairs could not show again, and it costs what these show."""
     gap = outcome.gap
@@ -244,7 +239,9 @@ def apply(before: StepConclusion, task: TrialTask, results: Results, history: St
     outcome = judge_trial(task, pooled(results, earlier))
     finding = before.finding(task.finding)
     is_of_switch = finding is not None and switch_of(finding) is not None
-    if is_gone(outcome) and not is_of_switch:  # whose other side was measured in other launches
+    # Pairs enough for a proof show no gap: few launches showed noise. A switch has its other side in other launches.
+    is_gone = outcome.pairs >= FEWEST_PAIRS and outcome.gap is not None and outcome.gap.again == "gone"
+    if is_gone and not is_of_switch:
         return before.without(task.finding)
     remedy = next((remedy for remedy in REMEDIES if remedy.name == task.remedy), None) or _as_set(task, results)
 

@@ -235,7 +235,7 @@ _METRICS = (
     Metric("multiply_s", "s", "lower", "one multiplication: from the first rank's start to the last rank's end"),
     *(Metric(f"{part}_s", "s", "lower", meaning) for part, meaning in MEANINGS.items()),
     EXPOSED,
-    Metric("exposed_ratio", "1", "lower", "the part of all ranks' time outside of local multiplication"),
+    Metric("exposed_ratio", "1", "lower", "the part of all ranks' time that is no local multiplication"),
 )
 
 

@@ -72,15 +72,11 @@ def _variant(name: str, text: str) -> Variant:
     return Variant(text, single("by length", per_byte_of(text), lambda c: c[name]))
 
 
-def _variants(covariates: Covariates) -> Sequence[Variant]:
-    return [_variant(name, text) for name, text in sides(covariates).items()]
-
-
 ALLOCATION = Law(
     name="allocation",
     formula="t = a + b allocation_bytes",
     needs=lambda covariates: missing(covariates, *SIDES),
-    variants=_variants,
+    variants=lambda covariates: [_variant(name, text) for name, text in sides(covariates).items()],
     along=tuple(SIDES),
     fewest=4,
 )
@@ -131,7 +127,7 @@ class _Classes:
         terms = _bases(covariates, self.asked) if self.rest == "by length" else [intercept(covariates)]
         for number, page in enumerate(self.pages()):
             count = np.where(index == number, np.ceil(covariates[self.length] / page), 0.0)
-            terms.append(granules_of(int(page), count))
+            terms.append(Column(f"{format_bytes(int(page))} granules", per_page(int(page)), count))
         return terms
 
 
@@ -144,11 +140,6 @@ def _bases(covariates: Covariates, lengths: tuple[float, ...]) -> list[Column]:
         )
         for length in lengths
     ]
-
-
-def granules_of(page_bytes: int, count: Floats) -> Column:
-    """Return the term of an allocation's pages of this length."""
-    return Column(f"{format_bytes(page_bytes)} granules", per_page(page_bytes), count)
 
 
 def _granules_variant(classes: _Classes, measure: str, levels: Floats) -> Variant:
