@@ -25,7 +25,7 @@ from slowpath.slowpaths.program import waiting
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
-from support.program_plants import another_rank, late_rank, turns
+from support.program_plants import another_rank, late_rank
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
 
@@ -119,9 +119,6 @@ def test_of_ranks_that_share_processors_another_is_late_each_time_where_queues_d
     shared = dataclasses.replace(calls, resources=ProgramResources(ranks, 1.0))
     named = [pattern.name for pattern in waiting.see(shared)]
     assert named == ["another rank is late at each MPI_Allreduce"] * is_named
-    calls = calls_of(lambda program: turns(program, twin=False), tmp_path / "turns")
-    named = [pattern.name for pattern in waiting.see(dataclasses.replace(calls, resources=shared.resources))]
-    assert named == ["ranks take turns"] * is_named
 
 
 @pytest.mark.parametrize(

@@ -518,7 +518,7 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
             continue  # on busy processors either is late now and then
         if in_mpi and not is_passed_on and kind_of_wait is not _SYNCHRONOUS:
             continue
-        if not in_mpi and only_in_mpi and is_busy:
+        if not in_mpi and only_in_mpi:
             continue
         # Equal ranks are as late as that by chance, this one and then that one.
         by_chance = _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks
