@@ -88,9 +88,9 @@ void note_own_cost(const Observed& call, std::uint64_t ticks) {
     constexpr std::uint64_t most_ns = 100'000;
     if (recording == 0) return;
     Lane& lane = current_lane();
-    const bool has_many = handles_many(call.call, call.arguments);
-    if (has_many) lane.row->own_ticks += ticks;
-    if (has_many || lane.is_shared || duration_ns(ticks) > most_ns) return;
+    if (lane.is_shared) return;
+    if (handles_many(call.call, call.arguments)) lane.row->own_ticks += ticks;
+    if (handles_many(call.call, call.arguments) || duration_ns(ticks) > most_ns) return;
     OwnCost& own = lane.own_cost[call.is_thinned ? 1 : 0];
     own.ticks += ticks - std::min(ticks, 2 * read_ticks);
     ++own.calls;

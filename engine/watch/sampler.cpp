@@ -217,7 +217,7 @@ void look(Files& files, layout::Sample& sample) {
     }
 }
 
-/// Where the thread computes: every few ms of its processor time the kernel notes address and stack in a
+/// Where the thread computes: every 10 ms of its processor time the kernel notes address and stack in a
 /// ring, which this thread empties. The ring's file is in this thread's own table, where the program does not
 /// see it.
 class Computing {

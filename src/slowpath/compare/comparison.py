@@ -188,7 +188,7 @@ def compare(
     pairs, alone = match(a.results, b.results)
     if not pairs:
         raise UsageError(f"{a.path} and {b.path} have no cell in common; compare runs of one campaign")
-    series = [all_series for pair in pairs for all_series in _series(pair, metrics, phases, by_parts)]
+    series = [compared for pair in pairs for compared in _series(pair, metrics, phases, by_parts)]
     if not series and metrics:
         known = sorted({name for pair in pairs for name in pair.a.metrics.keys() & pair.b.metrics.keys()})
         raise UsageError(

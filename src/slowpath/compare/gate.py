@@ -21,9 +21,7 @@ LAUNCHES = 8
 # By which all cells of equal runs may differ. Beyond, the machine is in another state, which slows down cells by unlike
 # factors: of 43 pairs of equal runs 34 lay within 1.05 and 9 beyond 1.13, with single cells between 1.0 and 3.3.
 MOST_SHARED = 0.1
-MOST_NOISY = (
-    0.1  # of the cells, or two, that are too noisy to judge: with more, other work slowed down single cells too
-)
+MOST_NOISY = 0.1  # of the cells, or two, too noisy to judge: with more, other work slowed down single cells, too
 Undecided = Literal["undecided", "pass", "fail"]  # what the user takes an undecided gate for: --undecided
 EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES

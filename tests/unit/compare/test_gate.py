@@ -98,9 +98,9 @@ def test_one_slow_cell_among_many_noisy_ones_is_undecided() -> None:
     rng = np.random.default_rng(9)
     sd = [0.6] * 12 + [0.02] * (CELLS - 12)
     made = [planted.cell(i, planted.values(rng, 6.0 if i == 20 else 1.0, sd=sd[i])) for i in range(CELLS)]
-    found = gate(planted.source("b", made), planted.run_of(rng, "a", CELLS))
-    assert (found.outcome, outcomes(found)[20]) == ("undecided", "undecided")
-    assert "cell 20" in render_gate(found)
+    judged = gate(planted.source("b", made), planted.run_of(rng, "a", CELLS))
+    assert (judged.outcome, outcomes(judged)[20]) == ("undecided", "undecided")
+    assert "cell 20" in render_gate(judged)
 
 
 @pytest.mark.parametrize("outcome", ["pass", "regression", "undecided"])

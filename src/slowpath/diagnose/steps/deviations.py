@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What lies outside of healthy runs: found in the panel, measured again with lengths between, then said. Pure.
 
-A cell that is slow once may have met a disturbance. What is slow twice, in launches of their own, is called a fault.
+A cell that is slow once may have met a disturbance. Slow twice, in launches of its own, or with many others: a fault.
 """
 
 from __future__ import annotations

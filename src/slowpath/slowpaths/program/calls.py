@@ -109,7 +109,7 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
             continue
         saved_s = merged(own_s, calls.call[rows], share, bytes_each)
         waits = " and waits for each" if calls.is_synchronous[mine.rows].mean() > 0.5 else ""
-        yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])), f"messages{waits}")
+        yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])), waits)
 
 
 def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -122,22 +122,22 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
     for place, mine in dense(calls, runs).by_place(calls):
         size = calls.bytes[mine.rows].astype(float)
         saved_s = merged(calls.own_s[mine.rows], calls.call[mine.rows], mine.gone, size)
-        yield _to_one(calls, place, mine, mine.rows, saved_s, float(size.mean()), "puts")
+        yield _to_one(calls, place, mine, mine.rows, saved_s, float(size.mean()))
 
 
 def _to_one(
-    calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float, transfers: str
+    calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float, waits: str = ""
 ) -> SeenPattern:
-    """What a row of transfers to one rank would save as one.  Args: size: of each.  transfers: messages or puts."""
-    total, kind = calls.stood_for(mine.rows), transfers.partition(" ")[0]
+    """What a row of transfers to one rank would save as one.  Args: size: of each, bytes."""
+    total, kind = calls.stood_for(mine.rows), "put" if calls.is_one_sided[mine.rows[0]] else "message"
     others = most(calls.site[rows], calls.weight[rows] * calls.own_s[rows])
     return SeenPattern(
-        name=f"many small {kind}",
+        name=f"many small {kind}s",
         sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
         count=total,
-        text=f"{total:,} {kind} of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
-        f"{mine.each:.0f} in a row to one rank without an answer in between{transfers.removeprefix(kind)}",
-        change=f"join them to one {kind[:-1]} of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
+        text=f"{total:,} {kind}s of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
+        f"{mine.each:.0f} in a row to one rank without an answer in between{waits}",
+        change=f"join them to one {kind} of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
         "pass all elements to one call, or describe their places by a datatype",
         basis="the calls' own time, less one call and 0.25 ns a byte for the longer one, and half of the time between "
         "those of a row, on the rank with most; low: none of it; high: all",
