@@ -69,7 +69,7 @@ def slow_pages(made: Results) -> ContrastResult:
 
 def remedy(name: str, text: str, snippet: Snippet) -> RemedyResult:
     """One that was not tried."""
-    return RemedyResult(name=name, text=text, snippet=snippet, removed_ratio=None, side_effects=["memory"],
+    return RemedyResult(name=name, text=text, snippet=snippet, removed_ratio=None, side_effects=[],
                         verdict="not tried", reason="no trial was run")  # fmt: skip
 
 

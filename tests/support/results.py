@@ -225,7 +225,6 @@ def a_finding(rule: str = "SP001", **changes: Any) -> Finding:
         legs=Legs(observed=a_leg(), explained=a_leg("missing", "No law."), proven=a_leg("missing", "Nothing tried.")),
         missing=["explained: no law."],
         cause=None,
-        hypotheses=["The pages are mapped at the first message."],
         contrasts=["c1"],
         cells=[0, 1],
         slow_cells=[1],

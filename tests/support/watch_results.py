@@ -127,7 +127,7 @@ def a_remedy(**changes: Any) -> RemedyResult:
         "phrase": "huge pages of malloc",
         "snippet": Snippet(shell="export GLIBC_TUNABLES=glibc.malloc.hugetlb=1"),
         "removed_ratio": None,
-        "side_effects": ["memory: up to 2 MiB more an allocation"],
+        "side_effects": [],
         "verdict": "not tried",
         "reason": "",
     }

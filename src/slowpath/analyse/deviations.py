@@ -444,8 +444,7 @@ def with_outside(findings: Sequence[Finding], outside: Sequence[Finding]) -> lis
             continue
         wider = fresh[target]
         merged = [*wider.merged, finding.id, *finding.merged]
-        titles = list(dict.fromkeys([*wider.hypotheses, finding.title]))
-        fresh[target] = msgspec.structs.replace(wider, merged=merged, hypotheses=titles)
+        fresh[target] = msgspec.structs.replace(wider, merged=merged)
     return [*fresh, *kept]
 
 
@@ -479,7 +478,6 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], sure
         legs=Legs(observed=seen, explained=missing, proven=untried),
         missing=[f"explained: {missing.text}"],
         cause=None,
-        hypotheses=[],
         contrasts=[],
         cells=cells,
         slow_cells=cells,

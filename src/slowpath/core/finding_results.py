@@ -251,7 +251,7 @@ class RemedyResult(Result, frozen=True, kw_only=True):
     phrase: Annotated[Text | None, means("what to use, as after 'Use'; null: its name")] = optional()
     snippet: Annotated[Snippet, means("lines to copy")]
     removed_ratio: Annotated[RemovedRatio | None, means("share of the gap that it removed; null: not tried")]
-    side_effects: Annotated[list[str | SideEffect], means("what to watch, and what a trial measured")]
+    side_effects: Annotated[list[SideEffect], means("that a trial measured")]
     verdict: Annotated[
         Literal["proven", "partial", "both sides", "not tried", "no effect", "worse"],
         means("what trying it showed; both sides: it speeds up the fast side as well, and the gap stays"),
@@ -295,7 +295,6 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     legs: Annotated[Legs, means("what it rests on")]
     missing: Annotated[list[Text], means("which leg is missing, and what would supply it")]
     cause: Annotated[str | None, means("null unless explained")]
-    hypotheses: Annotated[list[Text], means("what it may be; of an explained one, what would look the same")]
     contrasts: Annotated[list[str], means("ids of contrasts on which it rests")]
     cells: Annotated[list[Count], means("all cells on which it rests")]
     slow_cells: Annotated[list[Count], means("the first is the one that the text is about")]

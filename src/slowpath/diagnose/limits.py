@@ -21,10 +21,6 @@ MOST_HEADER_BYTES = 256  # by which a switch may lie from its variable's value
 MOST_SUSPECTS = 3  # of one switch
 LENGTH = "message_bytes"
 AND = " and "  # between variables that set one switch together
-SIDE_EFFECTS = (
-    "memory of the library's buffers",
-    "messages between the old and the new threshold use the other protocol",
-)
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,6 @@ def remedies_of(finding: Finding, state: State, seen: Sides) -> Iterator[tuple[R
             text=f"Set {AND.join(f'{name}={value}' for name, value in variables.items())}: {some[0].switch.does}.",
             axes=("environment",),
             control=EAGER,
-            side_effects=SIDE_EFFECTS,
             applies=AppliesTo(library.name),
             variables=variables,
         )

@@ -152,7 +152,7 @@ def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
         phrase=f"an environment without {', '.join(setting.name for setting in settings)}",
         snippet=Snippet(shell="\n".join(filter(None, shell)) or None, modulefile=modulefile_lines({}, names)),
         removed_ratio=None,
-        side_effects=["whatever the setting was made for"],
+        side_effects=[],
         verdict="not tried",
         reason="no trial was run",
         own_settings=[setting.name for setting in settings],

@@ -118,8 +118,7 @@ class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
     """Toggle one remedy. axis: what differs; slow, remedied: its values.  fast_side: None: not
     measured with the remedy.
 
-    constant_s: the law's constant part, where there is no fast side at all.  control: why the negative control must not
-    change.  uncontrolled: why there is no control.
+    constant_s: the law's constant part, where there is no fast side at all.
     """
 
     finding: Name
@@ -131,8 +130,6 @@ class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
     phase: Name
     fast_side: FastSide | None = None
     constant_s: Number | None = None
-    control: str | None = None
-    uncontrolled: str | None = None
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -144,8 +144,8 @@ def design(
     Args: finding: its id.  environ: names of the user's variables.  ranks: of the run in which the finding was
           observed.  constant_s: the law's constant part, seconds; None: it has none.
     """
-    if remedy.untried is not None:
-        return remedy.untried
+    if not remedy.is_tried:
+        return "no trial can toggle it"
     toggle = toggle_of(sides.slow, sides.slow_under, remedy, environ)
     if isinstance(toggle, str):
         return toggle
@@ -173,8 +173,6 @@ def design(
         metric=sides.metric,
         phase=sides.phase,
         constant_s=constant_s,
-        control=remedy.control.why if remedy.control else None,
-        uncontrolled=remedy.uncontrolled,
     )
     return Trial(task, campaign)
 
@@ -248,7 +246,7 @@ def _own_name(environment: EnvironmentTable, taken: Sequence[EnvironmentTable]) 
 def _control(sides: Sides, toggle: Toggle, control: Control | None) -> _Part:
     if control is None:
         return _Part()
-    question = f"Does it leave the rest unchanged? {control.why[:1].upper()}{control.why[1:]}."[:390]
+    question = "Does it leave the rest unchanged?"
     metric = control.metric or sides.metric
     if control.phase is not None:
         return _Part((), (_pair(CONTROL, question, EFFECT, toggle, (metric, control.phase), "1"),))
@@ -486,8 +484,7 @@ def _why_control(
     if not _agree(alike):
         return "two measurements of the slow cell differ, so its pairs prove nothing"
     if control is None:
-        why = task.uncontrolled or "no control is known that this remedy must leave unchanged"
-        return f"no negative control: {why}"
+        return "no control is known that this remedy must leave unchanged"
     if stayed(control, low):
         return None
     if control.verdict == "undecided":
@@ -559,7 +556,7 @@ def _control_words(task: TrialTask, control: ContrastResult, effect: ContrastRes
         word = "hardly changed" if control.verdict in ("slower", "faster") else "unchanged"
     else:
         word = "undecided" if control.verdict == "undecided" else "may have changed"
-    return f"negative control: {ratio_words(control.ratio, control.interval)}, {word} ({task.control or ''})"
+    return f"negative control: {ratio_words(control.ratio, control.interval)}, {word}"
 
 
 def judged_by(contrast: ContrastResult, pairs_s: Floats) -> ContrastResult:
@@ -610,8 +607,7 @@ def without_cause(finding: Finding, why: str, state: LegState = "refuted") -> Fi
     """
     if finding.status == "proven":
         return finding
-    lost = [finding.cause] if finding.cause and state == "missing" else []
     leg = msgspec.structs.replace(finding.legs.explained, state=state, text=why)
-    observed = with_explained(finding, leg, None, [*lost, *finding.hypotheses])
+    observed = with_explained(finding, leg, None)
     doubts = list(dict.fromkeys([*finding.doubts, why]))
     return msgspec.structs.replace(observed, status="observed", doubts=doubts)

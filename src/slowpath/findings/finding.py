@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -129,8 +129,7 @@ def build(
         law=law_result(seen.law) if seen.law else None,
         legs=legs,
         missing=legs_missing(legs),
-        cause=(seen.cause or path.cause) if shown else None,
-        hypotheses=[*([] if shown else [path.cause]), *path.hypotheses],
+        cause=path.summary if shown else None,
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
         slow_cells=list(seen.slow_cells),
@@ -145,10 +144,10 @@ def build(
     )
 
 
-def with_explained(finding: Finding, leg: Leg, cause: str | None, hypotheses: Sequence[str] = ()) -> Finding:
-    """The finding with another leg "explained".  Args: hypotheses: other causes that are left."""
+def with_explained(finding: Finding, leg: Leg, cause: str | None) -> Finding:
+    """The finding with another leg "explained"."""
     legs = replace(finding.legs, explained=leg)
-    return replace(finding, cause=cause, hypotheses=list(hypotheses), legs=legs, missing=legs_missing(legs))
+    return replace(finding, cause=cause, legs=legs, missing=legs_missing(legs))
 
 
 def legs_missing(legs: Legs) -> list[str]:
@@ -241,9 +240,9 @@ def untried(remedy: Remedy, library: str | None, why: str | None = None) -> Reme
         phrase=remedy.words,
         snippet=Snippet(**snippet(remedy, library)),
         removed_ratio=None,
-        side_effects=list(remedy.side_effects),
+        side_effects=[],
         verdict="not tried",
-        reason=why or remedy.untried or "no trial was run",
+        reason=why or "no trial was run",
     )
 
 

@@ -18,7 +18,6 @@ def _parts(path: SlowPath) -> list[tuple[str, str]]:
         ("What it is", path.summary),
         ("How to fix", path.remedy),
         ("How it is found", path.needs),
-        ("Other causes", "; ".join(path.hypotheses)),
     ]
 
 

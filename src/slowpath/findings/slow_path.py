@@ -117,10 +117,8 @@ class Control:
     phase: of the trial's own cells, where `parameters` is None: the phase that the remedy does not reach.
     experiment, parameters: else a cell of its own, measured with and without the remedy.  metric: None: the trial's.
     without: what stands in place of the slow side's value where the remedy is a parameter; None: the slow side's own.
-    why: the reason for which nothing may change.
     """
 
-    why: str
     phase: str | None = None
     experiment: str = "p2p"
     parameters: Parameters | None = None
@@ -138,9 +136,7 @@ class Remedy:
     axes         axes of contrast along which it may lead from the slow side to the fast one: a parameter of the engine,
                  environment, placement, or phase
     control      what must stay as it is; None: nothing that must can be measured, so that it can't be proven
-    uncontrolled why there is no control; None: there is one, or it is not tried
     cores_per_rank  cores that each rank has to have for it to help; None: it helps on any number
-    side_effects what to watch, in words
     applies      libraries, versions and transport that it is for
     variables    environment variables to set.  unset: names to take out of the environment
     parameter, change  a parameter of the engine and what the parameters become; None from `change`: it is so already,
@@ -151,14 +147,13 @@ class Remedy:
     only         parameter -> values of slow cells that it is for; empty: any. A library sets an algorithm by collective
     of_gpu_memory  it is about messages from or to GPU memory alone
     replaces_calls  a trial lets libslowpath-coll.so replace the call by the mock-up of the fast side
-    untried      why no cell can try it on this version of Slowpath; None: it can be tried
+    is_tried     a cell can try it
     """
 
     name: str
     text: str
     axes: tuple[str, ...]
     control: Control | None = None
-    side_effects: tuple[str, ...] = ()
     applies: AppliesTo = EVERYWHERE
     variables: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
@@ -167,8 +162,7 @@ class Remedy:
     bind: str | None = None
     code: str | None = None
     replaces_calls: bool = False
-    untried: str | None = None
-    uncontrolled: str | None = None
+    is_tried: bool = True
     cores_per_rank: int | None = None
     phrase: str | None = None
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -231,23 +225,18 @@ def fitting(
     )
 
 
+# Ranks that multiply matrices send no messages.
 ALONE = Control(
-    "ranks that multiply matrices send no messages",
     experiment="cannon",
     parameters={"variant": "compute_only", "n": "256", "repetitions": "12", "quiet_wait_s": "0"},
     metric="multiply_s",
 )
+# An 8-byte message is eager in every library, and lies on a single page: no setting for long messages changes it.
 EAGER = Control(
-    "an 8-byte message is eager in every library, so a setting for long messages can't change it",
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
-LATER = Control("padding changes only the first use, not later messages from the same buffer", phase="steady")
-SHORT = Control(
-    "an 8-byte message lies on a single page, huge or small",
-    parameters={"pattern": "ping_pong", "message_bytes": "8"},
-    metric="half_round_trip_latency_s",
-)
+LATER = Control(phase="steady")
 
 
 def of_environment(listed: RemedyResult, variables: Mapping[str, str], unset: tuple[str, ...] = ()) -> Remedy:
@@ -257,7 +246,6 @@ def of_environment(listed: RemedyResult, variables: Mapping[str, str], unset: tu
         text=listed.text,
         axes=("environment",),
         control=ALONE,
-        side_effects=tuple(effect for effect in listed.side_effects if isinstance(effect, str)),
         applies=AppliesTo(None),
         variables=variables,
         unset=unset,
@@ -383,7 +371,7 @@ LEAST_COVERED = 0.5
 
 @dataclass(frozen=True)
 class Support:
-    """Whether what was witnessed supports the rule's cause. text: what agrees, or what is missing.
+    """Whether what was witnessed supports the rule's cause. text: what agrees.
 
     is_processor_time: it rests on processor time alone, which a side that waits spends as well.
     covers: share of the excess that it accounts for; None: it is no quantity, as sharing a processor. What covers less
@@ -391,7 +379,7 @@ class Support:
     """
 
     state: Literal["shown", "missing", "refuted"]
-    text: str
+    text: str = "nothing that was counted confirms the cause"
     evidence: tuple[str, ...] = ()
     is_processor_time: bool = False
     covers: float | None = None
@@ -407,7 +395,6 @@ class Observation:
     affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.
     axis: what the two sides differ in, as a contrast has it; None: the observation rests on no contrast.
     evidence: lines of the leg "observed".
-    cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.
     is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it.
@@ -427,7 +414,6 @@ class Observation:
     axis: str | None = None
     law: FittedLaw | None = None
     evidence: tuple[str, ...] = ()
-    cause: str | None = None
     doubts: tuple[str, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     unsets: tuple[str, ...] = ()
@@ -479,12 +465,10 @@ class SlowPath:
             call gives the same result faster.  property: how the library works everywhere.
         concerns: what a program must use for it to matter ("one-sided communication"); None: any program. It never
             speaks first to those who have not said that they use it.
-        summary, needs, remedy: its page: what it is, how it is found and proven, what to do.
+        summary, needs, remedy: its page: the cause, how it is found and proven, what to do.
 
     Facts:
         observe: from facts to observations, the only place that writes its sentence.
-        cause: the sentence of an explained finding.  hypotheses: other causes that would look the same; a finding
-            names them.
         witnesses: what supports the cause.
         needs_law: False where what differs is a name and not a number, so that nothing can be swept.
 
@@ -514,9 +498,7 @@ class SlowPath:
     needs: str
     remedy: str
     observe: Observe
-    cause: str
-    witnesses: Witness = lambda *_: Support("missing", "nothing recorded besides times confirms this cause")
-    hypotheses: tuple[str, ...] = ()
+    witnesses: Witness = lambda *_: Support("missing")
     needs_law: bool = True
     probes: tuple[str, ...] = ()
     refinements: tuple[Refinement, ...] = ()

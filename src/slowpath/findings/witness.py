@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.core.cell_results import CellResult, RoleWitness
@@ -97,9 +97,7 @@ _NUMBER_AGREES = (0.5, 1.5)  # page faults over those that the law predicts
 
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
 
-SAMPLED = "this kernel samples processor times at timer ticks, so it can't separate its own time from the program's"
-
-NOT_COUNTED = "calls were not counted; needs a launch with witness = true"
+OTHER_PAGES = "the buffers are on other pages"
 
 _WAITS = ("sched_yield", "poll", "futex_wait", "sleep")
 
@@ -269,11 +267,9 @@ def without_waits(facts: Facts, seen: Observation, support: Support) -> Support:
         return support
     slow, fast = sides(facts, seen)
     fast_phase = "steady" if slow is fast and seen.phase == "first" else seen.phase
-    if is_sampled(slow):
-        return replace(support, state="missing", text=SAMPLED)
-    if is_counted(slow, seen.phase) and is_counted(fast, fast_phase):
+    if not is_sampled(slow) and is_counted(slow, seen.phase) and is_counted(fast, fast_phase):
         return support
-    return replace(support, state="missing", text=f"waiting {NOT_COUNTED}")
+    return Support("missing", evidence=support.evidence)
 
 
 def is_sampled(cell: CellResult) -> bool:

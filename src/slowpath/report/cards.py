@@ -140,8 +140,6 @@ def _details(finding: Finding, sources: Sources, contrasts: set[str]) -> list[Bl
     blocks: list[Block] = [Text(finding.text)]
     if finding.cause:
         blocks.append(Text(finding.cause, name="Cause"))
-    if finding.hypotheses:
-        blocks.append(Text(may_be(finding), name="Other causes" if finding.cause else "It may be"))
     blocks += [Text(law.text, name="Law")] if law and law.name else []
     blocks += [Text(line, name="Limit") for line in sources.limits]
     facts: list[tuple[str, str | Sequence[str]]] = []
@@ -158,11 +156,6 @@ def _details(finding: Finding, sources: Sources, contrasts: set[str]) -> list[Bl
 def anchor(contrast_id: str) -> str:
     """Return an id for the contrast's place in the page: the text as one word that a link can contain."""
     return "contrast-" + quote(contrast_id, safe="").replace("%", "_")
-
-
-def may_be(finding: Finding) -> str:
-    """Return what the cause may be, or what else would look the same as the cause that it has."""
-    return "; ".join(cause.rstrip(".") for cause in finding.hypotheses)
 
 
 def remedies(tried: Sequence[RemedyResult]) -> list[Block]:
@@ -197,7 +190,7 @@ def removed_words(remedy: RemedyResult) -> str | None:
 def side_effects(remedy: RemedyResult) -> list[str]:
     """Return what else a remedy changes. A remedy without effect has none."""
     effects = remedy.side_effects if remedy.verdict != "no effect" else []
-    return [effect if isinstance(effect, str) else side_effect(effect) for effect in effects]
+    return [side_effect(effect) for effect in effects]
 
 
 def side_effect(effect: SideEffect) -> str:

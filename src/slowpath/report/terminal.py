@@ -13,7 +13,7 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.findings.conclude import group_of
 from slowpath.report import format as fmt
 from slowpath.report import run_page
-from slowpath.report.cards import HEADINGS, copied, counted_of, may_be, removed_words, side_effects
+from slowpath.report.cards import HEADINGS, copied, counted_of, removed_words, side_effects
 from slowpath.report.cells import common, libraries_answer, questions, title, word
 from slowpath.report.figure import grouped
 from slowpath.report.osu import cell_lines
@@ -200,8 +200,6 @@ def block(finding: Finding, results: Results | None = None) -> list[str]:
     lines += [f"    Law: {law.text}"] if law and law.name else []
     if finding.cause:
         lines.append(f"    Cause: {finding.cause}")
-    if finding.hypotheses:
-        lines.append(f"    {'Other causes' if finding.cause else 'It may be'}: {may_be(finding)}")
     lines += [line for name, leg in legs for line in _leg(name, leg)]
     lines += [f"    Doubt: {doubt}" for doubt in finding.doubts]
     # The page has all counts.

@@ -12,7 +12,6 @@ from slowpath.findings.slow_path import (
     EAGER_BYTES,
     LATER,
     PAD_LIBRARY,
-    SHORT,
     TUNABLES,
     Control,
     Parameters,
@@ -41,10 +40,9 @@ def _padded(parameters: Parameters) -> Mapping[str, str] | None:
 NO_MAPPING_OF_GPU_MEMORY = tunings(
     Remedy(
         "no mapping of GPU memory",
-        "Switch off IPC, so processes no longer map each other's GPU memory at the first message.",
+        "Switch off IPC: the first message maps no GPU memory, and later messages take a slower path.",
         ("phase", "overalloc_bytes"),
         control=EAGER,
-        side_effects=("later messages from GPU memory take a slower path",),
         of_gpu_memory=True,
     )
 )
@@ -54,7 +52,6 @@ PAD_TO_2_MIB = Remedy(
     "Allocate communication buffers in multiples of 2 MiB.",
     ("phase", "overalloc_bytes"),
     LATER,
-    ("memory: up to 2 MiB more for each allocation",),
     parameter="overalloc_bytes",
     change=_padded,
     code="size_t length = (bytes + (2u << 20) - 1) & ~(size_t)((2u << 20) - 1);",
@@ -65,17 +62,15 @@ LIBSLOWPATH_PAD_SO = Remedy(
     "libslowpath-pad.so",
     "Preload the padding library if you can't change the program.",
     ("phase", "overalloc_bytes"),
-    side_effects=("memory: up to 2 MiB more for each allocation", "every allocation call passes through it"),
-    untried="the engine pads by itself; preload the library into your program",
+    is_tried=False,
     code='LD_PRELOAD="$(dirname "$(slowpath mpi build)")/libslowpath-pad.so" mpiexec ...',
 )
 
 KEEP_BUFFERS = Remedy(
     "keep buffers",
-    "Allocate communication buffers once, send one message from each before the work begins, and keep them.",
+    "Allocate communication buffers once, and keep them.",
     ("phase",),
-    side_effects=("memory stays taken",),
-    untried="the finding already compares with later messages from kept buffers; there is nothing else to toggle",
+    is_tried=False,
     code="static void* buffer;  /* allocated once, before the first use that counts */",
     phrase="reused buffers",
 )
@@ -127,8 +122,7 @@ MPI_WIN_ALLOCATE = Remedy(
     "MPI_Win_allocate",
     "Allocate the window's memory with MPI_Win_allocate, so ranks of a node access it directly.",
     ("window",),
-    Control("both ranks already access memory from MPI_Win_allocate_shared", without="allocate_shared"),
-    ("memory comes from the library's shared segment, which may be limited (/dev/shm)",),
+    Control(without="allocate_shared"),
     parameter="window",
     change=set_to("window", "allocate"),
     code="MPI_Win_allocate(bytes, unit, info, comm, &memory, &window);  /* in place of MPI_Win_create */",
@@ -139,8 +133,7 @@ LOCK_ALL_ONCE = Remedy(
     "lock all once",
     "Call MPI_Win_lock_all once and MPI_Win_flush after each burst.",
     ("synchronise",),
-    Control("MPI_Win_flush_local under MPI_Win_lock_all takes no lock of its own either", without="flush_local"),
-    (),
+    Control(without="flush_local"),
     parameter="synchronise",
     change=_flushed,
     code="MPI_Win_lock_all(0, window);\n/* puts */ MPI_Win_flush(target, window);",
@@ -192,8 +185,7 @@ HUGE_PAGES = Remedy(
     "huge pages",
     "Allocate communication buffers on 2 MiB boundaries and ask for huge pages.",
     ("pages", "environment", "touch"),
-    SHORT,
-    ("memory: each buffer takes whole pages of 2 MiB", "the first touch of a buffer takes longer"),
+    EAGER,
     parameter="pages",
     change=set_to("pages", "huge"),
     code=(
@@ -232,9 +224,8 @@ PROGRAM_PAD_HOST = ProgramRemedy(
 )
 
 
-# Both ranks computing at once would not do: where they share a core, that is what binding mends.
+# An empty call uses one rank's core. Two that compute at once would share a core, which is what binding mends.
 _CALL = Control(
-    "an empty call uses only one rank's core: no message, no memory, no second rank",
     experiment="put",
     parameters={"design": "empty_call"},
     metric="time_per_put_s",
@@ -245,7 +236,6 @@ BIND_TO_CORES = Remedy(
     "Bind each rank to its own core.",
     ("placement",),
     _CALL,
-    side_effects=("threads of a rank share its core unless it gets more",),
     bind="core",
     phrase="a core of its own for each rank",
     cores_per_rank=1,

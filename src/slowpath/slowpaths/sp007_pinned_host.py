@@ -10,7 +10,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.findings.facts import Facts, Slowdown, parameter
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import (
-    SHORT,
+    EAGER,
     Observation,
     ProgramPrice,
     Remedy,
@@ -19,15 +19,15 @@ from slowpath.findings.slow_path import (
     When,
     set_to,
 )
-from slowpath.findings.witness import pages_seen, sides, system_time_words
+from slowpath.findings.witness import OTHER_PAGES, pages_seen, sides, system_time_words
 
 _CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")
 _WORDING = Wording("{size}messages from pinned host memory", "from pageable memory", "pinned host memory")
 _UNWRITTEN = replace(_WORDING, reference="from pageable memory that nothing had written")
 _ZEROS = (
-    "nothing had written the pageable memory: all its pages are the kernel's one page of zeros, which is read from "
-    "the cache, so that this may be the whole difference; slowpath run pinned-host compares written memory"
+    "nothing had written the pageable memory, so the cached page of zeros may be the whole difference; compare with: "
+    "slowpath run pinned-host"
 )
 
 
@@ -96,12 +96,12 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     slow, fast = sides(facts, seen)
     time = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
     if time is None:
-        return Support("missing", "system time does not account for the extra time, or was not recorded")
+        return Support("missing")
     pages = pages_seen(slow, ("small", "shared"))
     if pages is None:
-        return Support("missing", "the pages under the pinned buffers were not observed", (time,))
+        return Support("missing", evidence=(time,))
     if not pages:
-        return Support("refuted", "the pinned buffers are not on small pages", (time,))
+        return Support("refuted", OTHER_PAGES, (time,))
     return Support(
         "shown",
         "page kinds and system time agree",
@@ -112,10 +112,9 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 PAGEABLE_HOST_MEMORY = Remedy(
     "pageable host memory",
-    "Use memory from malloc instead of pinned memory for messages inside a node.",
+    "Send from memory of malloc inside a node, although a GPU copies it more slowly.",
     ("memory", "environment"),
-    SHORT,
-    ("copies between this memory and a GPU get slower",),
+    EAGER,
     parameter="memory",
     change=set_to("memory", "host"),
     code="void* buffer = malloc(length);  /* in place of cudaMallocHost */",
@@ -126,21 +125,13 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP007",
     name="pinned host memory",
     title="Messages from pinned host memory are slower inside a node",
-    summary="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
-    "memory. The driver maps it with small pages, which a single copy handles page by page.",
-    needs="Slowpath sends the same messages from both kinds of memory, written before. Explained when small pages "
-    "are observed under the pinned buffers and system time accounts for the extra time.",
+    summary="The driver maps pinned memory with small pages, which the kernel copies one by one.",
+    needs="Slowpath sends the same messages from pinned and from pageable memory; small pages and the kernel's "
+    "time explain it.",
     remedy="Send from pageable memory, or register it (cudaHostRegister).",
     observe=observe,
-    cause="The kernel copies pinned memory page by page, because its pages are small.",
     witnesses=witnesses,
     needs_law=False,
-    hypotheses=(
-        "nothing had written the pageable memory, so its pages are one page of zeros in the cache",
-        "each message faults in an attached mapping again (page faults)",
-        "the library treats it as GPU memory",
-        "the mapping is uncached or far away (a local copy is slow, too)",
-    ),
     kind="opportunity",
     probes=("memory kinds",),
     remedies=(PAGEABLE_HOST_MEMORY,),

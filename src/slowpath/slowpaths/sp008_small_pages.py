@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from slowpath.findings.facts import HUGE_PAGE_BYTES, Facts, Slowdown, page_bytes
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import MALLOC, Observation, ProgramPrice, SlowPath, Support, When
-from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
+from slowpath.findings.witness import OTHER_PAGES, pages_seen, sides, single_copy_bytes, system_time_words
 from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
     PROGRAM_HUGE_PAGES,
@@ -39,23 +39,21 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     slow, fast = sides(facts, seen)
     kinds = (pages_seen(slow, ("small", "shared")), pages_seen(fast, ("huge",)))
     if False in kinds:
-        return Support("refuted", "the allocations are not on the requested pages")
+        return Support("refuted", OTHER_PAGES)
     if None in kinds:
-        return Support("missing", "the pages under the buffers were not observed; needs /proc/self/smaps")
+        return Support("missing")
     pages = "page kinds observed: small under the slow messages, huge under the fast ones"
     time = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
     if time is None:
-        return Support("missing", "system time does not account for the extra time, or was not recorded", (pages,))
+        return Support("missing", evidence=(pages,))
     copied = single_copy_bytes(slow, seen.phase)
-    if copied is None:
-        return Support("missing", "the calls that copy were not counted", (pages, time))
-    if copied == 0:
-        return Support("missing", "system time grows, but no single copy was counted", (pages, time))
-    more = [f"process_vm_readv or writev copies {copied:.4g} bytes per operation"] if copied else []
+    if not copied:
+        return Support("missing", evidence=(pages, time))
+    copies = f"process_vm_readv or writev copies {copied:.4g} bytes per operation"
     return Support(
         "shown",
         "page kinds, the kernel's time and its copies agree",
-        (pages, time, *more),
+        (pages, time, copies),
         is_processor_time=True,
     )
 
@@ -64,16 +62,13 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP008",
     name="small-page host memory",
     title="Messages from small pages are slower than from huge pages",
-    summary="Long messages inside a node cost more from pages of 4 KiB than from pages of 2 MiB: for a single copy "
-    "(CMA, XPMEM) the kernel looks up and pins each page.",
-    needs="Slowpath sends the same messages, 2 MiB and longer, from huge and from small pages. Explained when page "
-    "kinds are observed, the kernel's time accounts for the extra time, and calls of a single copy were counted.",
+    summary="For a single copy (CMA, XPMEM) the kernel looks up and pins each page, and small pages are many.",
+    needs="Slowpath sends messages of 2 MiB and more from huge and from small pages; page kinds, the kernel's "
+    "time and counted copies explain it.",
     remedy="Allocate on 2 MiB boundaries and call madvise(MADV_HUGEPAGE), or run with transparent huge pages on.",
     observe=observe,
-    cause="The kernel handles a single copy page by page, and small pages are many.",
     witnesses=witnesses,
     needs_law=False,  # what differs is the kind of page; what one costs grows with the length (evidence)
-    hypotheses=("the TLB covers less of the buffer (user time)", "one side waits for the other"),
     kind="opportunity",
     probes=("pages",),
     remedies=(HUGE_PAGES,),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath, Support
-from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes, socket_bytes
+from slowpath.findings.witness import sides, single_copy_bytes, socket_bytes
 from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
 
 FEWEST_LENGTHS = 2  # at which the default has to be the slower way, where it is not clearly so at one
@@ -67,7 +67,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     more, less = (forced, own) if is_network else (own, forced)  # that has the calls, and that has not
     counted = [(socket_bytes if is_network else single_copy_bytes)(cell, seen.phase) for cell in (more, less)]
     if counted[0] is None or counted[1] is None:
-        return Support("missing", NOT_COUNTED)
+        return Support("missing")
     calls = "sockets carry" if is_network else "process_vm_readv and writev copy"
     line = f"{calls} {counted[0]:.4g} bytes for a message of {length:.0f} bytes, {counted[1]:.4g} otherwise"
     if counted[0] >= length / 2 > 0 and counted[1] < length / 2:
@@ -79,23 +79,14 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP009",
     name="path in a node",
     title="Messages inside a node take the slower of two ways",
-    summary="Long messages inside a node are copied once from process to process, twice through shared memory, or go "
-    "through the network's module. The kernel refuses process_vm_readv, the library lacks it, or a variable "
-    "chose another way. From small pages a single copy can be the slower one.",
-    needs="Slowpath sends the same messages by the library's default, without single copy, and through the network. "
-    "Explained when counted calls of process_vm_readv, or bytes through sockets, carry the message on one side alone.",
-    remedy="Take the faster way. Where single copy is faster, allow it (ptrace_scope 0, the container's seccomp "
-    "profile) and unset what forbids it; where two copies are faster, turn single copy off (Open MPI 4: "
-    "OMPI_MCA_btl_vader_single_copy_mechanism=none, 5: OMPI_MCA_smsc=^cma,xpmem,knem; MPICH: "
-    "MPIR_CVAR_CH4_CMA_ENABLE=0).",
+    summary="Long messages inside a node are copied once from process to process, twice through shared memory, "
+    "or go through the network's module.",
+    needs="Slowpath sends the same messages each way; counted calls of process_vm_readv, or bytes through "
+    "sockets, explain it.",
+    remedy="Allow single copy where it is faster (ptrace_scope 0, the container's seccomp profile), else turn it "
+    "off (slowpath prove --remedy two-copies).",
     observe=observe,
-    cause="The two sides copy messages in different ways.",
     witnesses=witnesses,
-    hypotheses=(
-        "single copy is off, refused or missing on the slow side",
-        "messages take the network's path on the slow side",
-        "single copy is slow from these pages",
-    ),
     needs_law=False,
     kind="fault",
     probes=("paths", "short messages"),

@@ -42,7 +42,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     slow, fast = sides(facts, seen)
     allowed, other = (facts.processors(cell) for cell in (slow, fast))
     if allowed is None or other is None:
-        return Support("missing", "the processors of the ranks were not recorded")
+        return Support("missing")
     line = f"allowed processors: {allowed.words} where it is slow, {other.words} where it is not"
     if allowed.shared and not other.shared:
         return Support("shown", "ranks share one processor where it is slow", (line,))
@@ -50,23 +50,20 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if allowed.movable and not other.movable and more is not None and fewer is not None and more > 2 * fewer:
         switches = f"{more:.0f} involuntary switches where it is slow, {fewer:.0f} where it is not"
         return Support("shown", "the kernel moves unbound ranks off their processors", (line, switches))
-    return Support(
-        "missing", "the allowed processors do not explain it: ranks do not share one on the slow side only", (line,)
-    )
+    return Support("missing", evidence=(line,))
 
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP011",
     name="binding",
     title="Message speed depends on where ranks are placed",
-    summary="Ranks that share a processor take turns; ranks that are not bound migrate, and lose their caches.",
-    needs="Slowpath sends the same messages under two placements. Explained when two ranks may only use the same "
-    "processor on the slow side alone, or unbound ranks are switched more often.",
+    summary="Ranks that share a processor take turns, and ranks that are not bound lose their caches when they "
+    "migrate.",
+    needs="Slowpath sends the same messages under two placements; allowed processors and involuntary switches "
+    "explain it.",
     remedy="Bind each rank to its own core (mpiexec -bind-to core, srun --cpu-bind=cores).",
     observe=observe,
-    cause="Ranks share a processor, or are taken off theirs.",
     witnesses=witnesses,
-    hypotheses=("the ranks are farther apart: they share no cache, or no socket",),
     needs_law=False,
     kind="fault",
     probes=("binding",),

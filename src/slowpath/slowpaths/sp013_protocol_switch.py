@@ -164,7 +164,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         )
     width = bracket.up_to - bracket.above
     if width > EXACT_BYTES:
-        return Support("missing", f"the switch is known to {width:.0f} bytes only", table)
+        return Support("missing", evidence=table)
     return Support("shown", "the library's own table of protocols has the switch", table)
 
 
@@ -172,19 +172,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
     title="A protocol switch slows messages near its threshold",
-    summary="Libraries send short messages at once (eager) and ask the receiver before long ones (rendezvous). The "
-    "threshold was tuned for another machine, or set by a variable.",
-    needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit. Proven when a trial sets one of "
-    "the library's variables near it, and messages of the slow length take the other protocol.",
+    summary="The library changes its protocol at this length, from eager to rendezvous.",
+    needs="Slowpath fits a law with a switch to 8 lengths or more, and proves it by moving the library's variable.",
     remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
     observe=observe,
-    cause="The library changes its protocol at this length.",
     witnesses=witnesses,
     kind="property",
-    hypotheses=(
-        "longer messages leave a level of the processor's caches",
-        "lengths that are multiples of a power of two",
-    ),
     refinements=("switch",),
     probes=("lengths",),
     program_remedies=(

@@ -41,10 +41,8 @@ PACKING_LOOP = Remedy(
     "Copy blocks into a contiguous buffer by a loop before sending.",
     ("datatype", "pack"),
     Control(
-        "a contiguous message has no blocks to gather",
         parameters={"pattern": "ping_pong", "datatype": "contiguous", "message_bytes": "65536"},
     ),
-    ("memory of the packed copy",),
     parameter="pack",
     change=_packed_by_loop,
     code="for (int i = 0; i < blocks; i++) packed[i] = data[places[i]];\nMPI_Send(packed, blocks, MPI_DOUBLE, ...);",
@@ -55,12 +53,10 @@ CONTIGUOUS_DATA = Remedy(
     "contiguous data",
     "Pack blocks into a contiguous buffer with MPI_Pack or a loop before sending.",
     ("datatype", "pack"),
-    None,  # see uncontrolled
-    ("memory of the packed copy",),
+    None,  # MPI_Pack also copies contiguous messages
     parameter="pack",
     change=_packed,
     code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",
-    uncontrolled="MPI_Pack also copies contiguous messages, so each packed cell gets one more copy",
     phrase="MPI_Pack or a loop before sending",
 )
 
@@ -68,13 +64,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP015",
     name="datatype, block by block",
     title="A derived datatype costs extra for each of its blocks",
-    summary="Pieces (vector, indexed) are slower through a derived datatype than as one block, because the library "
-    "copies block by block.",
-    needs="A watched program that sends blocks shorter than 512 B, and the price of the same message packed by a "
-    "loop or MPI_Pack.",
+    summary="The library copies the message block by block.",
+    needs="A watched program sends blocks shorter than 512 B, and slowpath replay measures the same message packed.",
     remedy="Pack with MPI_Pack or a loop and send the contiguous copy, or make blocks longer.",
     observe=nothing,
-    cause="The library handles the datatype block by block.",
     kind="property",
     probes=("blocks",),
     remedies=(PACKING_LOOP, CONTIGUOUS_DATA),

@@ -26,11 +26,6 @@ from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
 _SUBJECTS = {"window": "into a window of kind", "window_info": "into a window with info", "synchronise": "ended by"}
-_CAUSES = {
-    "window": "The library takes a longer path for puts into a window of this kind.",
-    "window_info": "The window's info keys determine the library's path for a put.",
-    "synchronise": "The library does more work to end an epoch in this way.",
-}
 _DEFAULT = "default"
 _MORE = 1.25  # instructions of the slow side over those of the fast one
 
@@ -51,7 +46,7 @@ def _observation(facts: Facts, axis: str, group: Sequence[Slowdown]) -> Observat
     seen = slowdown_observed(facts, group, wording)
     place = replace(seen.place, words=f"{_PLACES[axis]} {slow}, {seen.place.words}")
     default = True if slow == _DEFAULT else False if fast == _DEFAULT else None
-    return replace(seen, affects_default=default, place=place, cause=_CAUSES[axis])
+    return replace(seen, affects_default=default, place=place)
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
@@ -64,12 +59,11 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     words = f"the kernel takes {format_time(kernel_s)} more per put, {min(1.0, kernel):.0%} of the extra time"
     lines = [words] if kernel else []
     if counts[0] is None or counts[1] is None:
-        return Support("missing", "instructions of the puts were not counted (parameter instructions)", tuple(lines))
+        return Support("missing", evidence=tuple(lines))
     line = f"{counts[0]:.0f} instructions per put, with the end of the burst; {counts[1]:.0f} on the fast side"
     library = max(0.0, counts[0] / counts[1] - 1) / max((seen.ratio or 1.0) - 1, 1e-9)
     if counts[0] < _MORE * counts[1] and kernel < LEAST_COVERED:
-        more = ", and the kernel's part is not known" if per_burst_s is None else ""
-        return Support("missing", f"both sides take about as many instructions{more}", (line, *lines))
+        return Support("missing", evidence=(line, *lines))
     text = "the slow side takes another path through the library" if library >= kernel else "the kernel does the work"
     return Support("shown", text, (line, *lines), library < LEAST_COVERED <= library + kernel, library + kernel)
 
@@ -105,26 +99,22 @@ SHARED_WINDOW = Remedy(
     "shared window",
     "Within a node, allocate the window's memory with MPI_Win_allocate_shared.",
     ("window",),
-    None,  # see uncontrolled
-    ("ranks of other nodes can't be in the window",),
+    None,  # every put goes through the window
     parameter="window",
     change=_shared,
     code="MPI_Win_allocate_shared(bytes, unit, info, node_comm, &memory, &window);",
-    uncontrolled="every put goes through the window, so there is no control that the remedy must leave unchanged",
     phrase="windows from MPI_Win_allocate_shared within a node",
 )
 
 COMPLETE_PUTS_AT_ONCE = Remedy(
     "complete puts at once",
-    "Give the window the info key perf_preference=lat.",
+    "Within a node, give the window the info key perf_preference=lat.",
     ("window_info",),
     Control(
-        "a compare-and-swap completes at once, whatever the key requests",
         experiment="put",
         parameters={"design": "mpi", "operation": "compare_and_swap", "message_bytes": "8", "instructions": "0"},
         metric="time_per_put_s",
     ),
-    ("puts between nodes may get slower, because none is deferred any more",),
     applies=AppliesTo("mpich", ">=5"),
     parameter="window_info",
     change=set_to("window_info", "latency"),
@@ -136,24 +126,21 @@ FLUSH_LOCALLY = Remedy(
     "flush locally",
     "Call MPI_Win_flush_local where only the origin buffer must be reusable.",
     ("synchronise",),
-    side_effects=("the puts may not have arrived yet when it returns",),
     parameter="synchronise",
     change=_local,
     code="MPI_Win_flush_local(target, window);  /* in place of MPI_Win_flush */",
-    untried="MPI_Win_flush_local promises less than MPI_Win_flush; only the program knows whether that is enough",
-    phrase="MPI_Win_flush_local where only the origin buffer must be reusable",
+    is_tried=False,
+    phrase="MPI_Win_flush_local",
 )
 
 NO_LOCKS = Remedy(
     "no locks",
     "Give a window that is never locked the info key no_locks.",
     ("window_info",),
-    None,  # see uncontrolled
-    ("MPI_Win_lock and MPI_Win_lock_all are forbidden on this window",),
+    None,  # the key affects every fence of the window
     parameter="window_info",
     change=_without_locks,
     code='MPI_Info_set(info, "no_locks", "true");  /* for MPI_Win_allocate */',
-    uncontrolled="the key affects every fence of the window, so there is no control that it must leave unchanged",
     phrase="the info key no_locks",
 )
 
@@ -162,18 +149,12 @@ SLOW_PATH: SlowPath = SlowPath(
     name="window kind and synchronisation",
     title="The window's kind, info keys or synchronisation make puts slow",
     summary="The call that makes a window, its info keys and the way its epochs end decide how the library does a put.",
-    needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
-    "instructions per put, and the kernel's time for it, account for half of the extra time or more.",
-    remedy="Window kind: MPI_Win_allocate. Info: the key that the finding names. Synchronisation: MPI_Win_lock_all "
-    "once and MPI_Win_flush after each burst.",
+    needs="Slowpath makes the same puts in windows of several kinds; counted instructions and the kernel's time "
+    "explain it.",
+    remedy="Use MPI_Win_allocate, the info key that the finding names, or MPI_Win_lock_all once and "
+    "MPI_Win_flush after each burst.",
     observe=observe,
-    cause="The library takes a longer way for these puts, or for the end of their epoch.",
     witnesses=witnesses,
-    hypotheses=(
-        "the window's memory is out of the target's reach",
-        "the library defers puts",
-        "epochs lock and unlock",
-    ),
     needs_law=False,
     kind="opportunity",
     concerns="one-sided communication",

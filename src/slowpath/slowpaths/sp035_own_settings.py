@@ -107,14 +107,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP035",
     name="own settings",
     title="Your own settings make messages slower",
-    summary="A variable or parameter file was set for another machine, another version, a fixed bug or a benchmark, "
-    "and was never removed.",
-    needs="The same messages in your environment and without all settings, in interleaved launches. Explained when "
-    "the smallest set of settings is found without which the whole difference is gone.",
+    summary="A variable or parameter file was set for another machine or version, and was never removed.",
+    needs="Slowpath measures with and without your settings, and looks for the smallest set that makes the difference.",
     remedy="Unset the variable, or delete the line of the file, that the finding names.",
     observe=observe,
-    cause="One of your settings makes messages slower.",
-    hypotheses=("several of your settings do so together",),
     needs_law=False,
     kind="fault",
     refinements=("settings", "state"),

@@ -195,7 +195,6 @@ def _about(violation: Violation) -> str:
 def _evidence(violation: Violation, ratio: str) -> tuple[str, ...]:
     lines = [
         f"{ratio}: over these lengths, in interleaved launches",
-        "later calls only: the set-up by the first call (workspace, communicators) is not included",
     ]
     if violation.ranks:
         ranks = [violation.ranks] * 2
@@ -209,13 +208,11 @@ def _evidence(violation: Violation, ratio: str) -> tuple[str, ...]:
 
 REPLACED_COLLECTIVE = Remedy(
     "replaced collective",
-    "Preload libslowpath-coll.so with the tuning.json row in the evidence: it calls the mock-up instead of the "
-    "library's collective, in this range only.",
+    "Preload libslowpath-coll.so with the tuning.json row in the evidence.",
     ("way",),
-    side_effects=("a mock-up's first call on a communicator sets up its workspace",),
     variables={"SLOWPATH_COLL": "tuning.json"},
     replaces_calls=True,
-    untried="needs more than one run; slowpath diagnose tries it if libslowpath-coll.so is next to the engine",
+    is_tried=False,
     phrase="tuned collectives (slowpath tune)",
 )
 
@@ -223,17 +220,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP036",
     name="guideline violated",
     title="A collective is slower than an equivalent built from other MPI calls",
-    summary="A collective can be built from other calls, such as a broadcast from a scatter and an allgather. The "
-    "library's own call should never be slower than such a mock-up (docs/results/collectives.md).",
-    needs="Slowpath measures both in the same launches; a difference above 5 % counts. From 6x on it is a fault.",
-    remedy="Let libslowpath-coll.so replace the collective for this range, by the row of tuning.json in the "
-    "evidence; or force another algorithm of the library.",
+    summary="A collective can be built from other calls, such as a broadcast from a scatter and an allgather.",
+    needs="Slowpath measures both in the same launches; from 6x on it is a fault.",
+    remedy="Let slowpath tune write the files that select the faster way.",
     observe=observe,
-    cause="The library's own other calls do the same in less time.",
-    hypotheses=(
-        "another algorithm of the library would be faster here",
-        "the library has no other algorithm for this collective",
-    ),
     needs_law=False,
     kind="opportunity",
     probes=(*(f"{collective} by other calls" for collective in MADE_BY_OTHERS),),

@@ -52,7 +52,7 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
     text = (
         f"Other processes keep {others.cores:.1f} of {others.processors} cores "
         f"busy{f' ({names})' if names else ''}, so {ranks} ranks have {free:.1f} left; they lost theirs "
-        f"{times:.0f} times. This is load, not a slow path of MPI; it slows all measurements."
+        f"{times:.0f} times."
     )
     return Observation(
         about="load",
@@ -82,16 +82,13 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP048",
     name="busy cores",
     title="Other processes take the cores of your ranks",
-    summary="Ranks that wait for each other need all of their cores at the same time. Other processes keep so many "
-    "busy that less than one is left for each rank.",
-    needs="Slowpath reads the kernel's counts of busy cores while nothing is launched, and of involuntary switches "
+    summary="Other processes keep so many cores busy that less than one is left for each rank.",
+    needs="Slowpath reads the kernel's counts of busy cores before it launches, and of involuntary switches "
     "while ranks run.",
-    remedy="End or move the other processes, wait until the machine is quiet, or ask for nodes that are yours alone.",
+    remedy="End or move the other processes, or ask for nodes that are yours alone.",
     observe=observe,
-    cause="Other processes run on the cores that the ranks need: load, not MPI.",
     witnesses=witnesses,
     needs_law=False,
     kind="fault",
     refinements=("state",),
-    hypotheses=("the ranks take the cores from each other: there are fewer than ranks",),
 )

@@ -203,14 +203,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP060",
     name="shared processors",
     title="Ranks of a program share processors",
-    summary="A host runs more ranks, or busy threads of ranks, than the processors that they may use, or another job's "
-    "processes use the same processors. A waiting rank spins, and keeps its processor for milliseconds.",
-    needs="A watched program whose records say which processors each rank may use, how many of its threads are busy, "
-    "and how long they stood in the kernel's queue.",
-    remedy="Start as many ranks and threads as processors, each rank bound to its own (--map-by slot:PE=N, srun "
-    "--cpus-per-task=N); a set of processors for each job, or no binding; else let ranks that wait yield (slowpath "
-    "prove WATCH --remedy yield-when-idle).",
-    cause="A rank that waits or computes keeps the processor that others need.",
+    summary="A waiting rank spins, and keeps its processor for milliseconds.",
+    needs="A watch records which processors each rank may use, its busy threads, and how long they stood in the "
+    "kernel's queue.",
+    remedy="Start as many ranks and threads as processors, each rank bound to its own, or let waiting ranks "
+    "yield (slowpath prove WATCH --remedy yield-when-idle).",
     needs_law=False,
     kind="fault",
     program_remedies=(PROGRAM_YIELD_WHEN_IDLE, PROGRAM_BIND_CORES, PROGRAM_BIND_NONE),

@@ -9,14 +9,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP070",
     name="library default",
     title="The library's own choice is slower than another one that it has",
-    summary="A library's defaults for module, transport, copying, waiting and algorithms were made for another "
-    "machine. A variable changes each choice.",
-    needs="Short cells run with the library's defaults, with a variable that nothing reads, and with each "
-    "alternative; a trial follows for each that looked faster.",
+    summary="A library's defaults were made for another machine.",
+    needs="Slowpath runs short cells with each alternative, and a trial of each that looked faster.",
     remedy="Set the variable that the finding names.",
     observe=nothing,
-    cause="The library's own choice is slower here than another one that it has.",
-    hypotheses=("the alternative does less: it leaves something out",),
     needs_law=False,
     kind="opportunity",
     refinements=("alternatives",),

@@ -38,7 +38,6 @@ SLOW_PATH: SlowPath = SlowPath(
     needs="Nothing.",
     remedy="Take it out.",
     observe=observe,
-    cause="A test.",
 )
 '''
 REMEDY = """SIT_DOWN = Remedy("sit down", "Sit down and wait.", ("placement",), _CALL, bind="socket")

@@ -227,7 +227,6 @@ def finding(rule: str = "SP013", excess_s: float = 2e-5, number: int = 0, **chan
         "legs": Legs(observed=leg("shown"), explained=leg(), proven=leg()),
         "missing": ["explained: nothing yet", "proven: nothing yet"],
         "cause": None,
-        "hypotheses": [],
         "contrasts": [],
         "cells": [0, 1],
         "slow_cells": [0],

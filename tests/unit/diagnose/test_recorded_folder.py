@@ -38,7 +38,7 @@ def test_a_recorded_folder_is_judged_anew(recorded: Path) -> None:
     about = {
         "finding": pages.id, "remedy": "pad to 2 MiB", "axis": "overalloc_bytes", "slow": "4096",
         "remedied": "2097152", "metric": "one_way_s", "phase": "first", "constant_s": 0.00032,
-        "control": "it is paid for once", "uncontrolled": None, "fast_side": "none",
+        "fast_side": "none",
     }  # fmt: skip
     stale = msgspec.to_builtins(finding("SP001", text="An earlier rule said so."))
     step = {"why": "w", "estimate_s": 1.0, "wall_s": 2.0}

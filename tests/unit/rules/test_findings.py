@@ -32,7 +32,6 @@ def only(run: Planted) -> Finding:
 def test_without_a_witness_a_finding_is_observed_and_says_what_is_missing() -> None:
     seen = only(planted("SP008"))
     assert (seen.status, seen.cause) == ("observed", None)
-    assert seen.hypotheses
     assert [text.split(":")[0] for text in seen.missing] == ["explained", "proven"]
     assert seen.legs.observed.evidence
 
@@ -50,8 +49,7 @@ def in_the_kernel(counted: dict | None) -> Planted:
 def test_system_time_on_small_pages_explains() -> None:
     seen = only(in_the_kernel({"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": MIB, "failed_per_op": 0.0}}))
     assert seen.status == "explained"
-    assert seen.cause == find("SP008").cause
-    assert seen.hypotheses == list(find("SP008").hypotheses), "they would look the same"
+    assert seen.cause == find("SP008").summary
 
 
 def test_a_law_is_needed_besides_the_witness() -> None:

@@ -92,7 +92,6 @@ def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> N
     (only,) = findings(run.results(), ROLES)
     assert (only.ratio, only.status, only.affects_default) == (None, "explained", True)
     assert "Other processes keep 1.0 of 2 cores busy (stress (process 4711) 1.0)" in only.text
-    assert "not a slow path of MPI" in only.text
     run.cells[0]["witness"]["steady"]["receive"]["involuntary_switches"] = 2
     assert findings(run.results(), ROLES) == []
 

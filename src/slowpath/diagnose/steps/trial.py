@@ -76,7 +76,7 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
         listed,
         phrase=listed.phrase or listed.name,
         removed_ratio=outcome.removed_ratio,
-        side_effects=[*outcome.side_effects, *listed.side_effects],
+        side_effects=list(outcome.side_effects),
         verdict=outcome.verdict,
         reason=outcome.reason,
     )
@@ -115,7 +115,7 @@ def replaceable(remedy: Remedy, sides: Sides, identity: str, ranks: int, preload
     return replace(
         remedy,
         variables={PRELOAD: str(preload), FILE_VARIABLE: table},
-        untried=None,
+        is_tried=True,
         control=_control(slow["collective"], length),
     )
 
@@ -124,7 +124,6 @@ def _control(collective: str, length: int) -> Control:
     other = "allreduce" if collective == "barrier" else collective
     far = _LONGER if length * _MULTIPLE > _LONG and length <= _LONG else _LONG
     return Control(
-        f"the table has no row about {other} of {far} B",
         experiment="coll",
         parameters={"collective": other, "message_bytes": str(far)},
         metric="collective_work_s",

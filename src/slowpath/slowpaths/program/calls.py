@@ -521,16 +521,9 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP079",
     name="call overhead",
     title="Fewer or other calls would do the same",
-    summary="Each call has a fixed cost, whatever it carries. A program that sends, puts or reduces each element by a "
-    "separate call, or uses a more expensive call than it needs, pays this cost on all ranks.",
-    needs="A watched program. Calls that could be one: eight or more at one place with little computing between them "
-    "and nothing that the next could need (messages, puts and collectives of at most 1 KiB, epochs of one-sided "
-    "transfers, broadcasts of sections). Calls with a cheaper equal: reads by accumulate calls, MPI_Waitany over many "
-    "requests, a reduction and its broadcast, a collective as a loop of messages, the own part of MPI_Alltoallv, "
-    "calls that send nothing.",
-    remedy="One call for many: collect the elements in one buffer or describe them by a datatype. Or the cheaper call "
-    "of the same meaning.",
-    cause="Calls are more, or dearer, than their bytes need.",
+    summary="Each call has a fixed cost, whatever it carries.",
+    needs="A watch shows eight or more calls in a row that could be one, or calls with a cheaper equal.",
+    remedy="Collect the elements in one buffer, or use the cheaper call of the same meaning.",
     needs_law=False,
     kind="property",
     pattern=see,

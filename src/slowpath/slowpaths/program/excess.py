@@ -325,16 +325,10 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP080",
     name="slower than its kind",
     title="Calls take longer than others of their kind, for a reason that they share",
-    summary="Calls of one kind and length take longer where a receive searches a long queue of earlier messages, where "
-    "many receives stay open, where other ranks can't access a window's memory directly, or where a datatype has many "
-    "short blocks.",
-    needs="A watched program. Receives: a hundred or more at one place, ten times slower from one rank than from "
-    "another, or ever faster as the queue shrinks; or 256 open receives and calls 1.5x slower meanwhile. Windows: all "
-    "from MPI_Win_create, and a hundred one-sided calls or more between ranks of one host slower than a processor's "
-    "own copy. Datatypes: 128 or more blocks of at most 256 B, twice as slow as a loop that packs them, plus 2 us.",
-    remedy="Post receives early or receive in the order of sending; let MPI allocate the memory of windows; "
-    "pack by a loop.",
-    cause="What the slow calls share makes the library do more.",
+    summary="The library does more for a long queue of messages, many open receives, window memory that is not "
+    "MPI's, or short blocks.",
+    needs="A watch shows a hundred or more calls of one place that are slower than their kind.",
+    remedy="Post receives early or receive in the order of sending, let MPI allocate windows, and pack by a loop.",
     needs_law=False,
     kind="property",
     pattern=see,

@@ -266,16 +266,9 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP083",
     name="made and freed",
     title="MPI objects are made again and again, or never freed or completed",
-    summary="Making a window or a communicator agrees on an identity, exchanges addresses and maps memory; a datatype "
-    "is flattened when it is committed. What is never freed or completed holds memory and identities: MPICH ends a "
-    "program after some 2,000 communicators.",
-    needs="A watched program: one place makes ten or more windows or communicators on a rank with communication "
-    "between them, or fifty objects of other kinds. The saving is all but the first, without waiting for late ranks. "
-    "Named whatever it costs: twenty or more (a thousand of other kinds) of which at most a tenth is freed, and a "
-    "hundred requests.",
-    remedy="Make it once before the loop and free it after the loop. For buffers that change, MPI_Win_create_dynamic, "
-    "or one window over all of them. MPI_Wait or MPI_Test for requests.",
-    cause="Making and freeing takes the time of several collectives; what is never freed piles up.",
+    summary="Making and freeing takes the time of several collectives, and what is never freed piles up.",
+    needs="A watch shows ten or more windows or communicators, or fifty other objects, made at one place of a rank.",
+    remedy="Make it once before the loop, and free it after the loop.",
     needs_law=False,
     kind="property",
     pattern=see,

@@ -478,15 +478,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP082",
     name="outside MPI because of MPI",
     title="Memory is mapped again and again, arrays are pickled, or files are written in small pieces",
-    summary="Memory that is freed goes back to the kernel, and the next buffer consists of pages that the kernel has "
-    "to clear and enter at their first touch. A call of mpi4py in lower case pickles its object, which copies an array "
-    "on each side.",
-    needs="A watched program on Linux. Memory: page faults of a rank are three times what its memory grew by, at a "
-    "place that samples of the rank or new buffers of 64 KiB and longer show, twenty times or more. Pickling: twenty "
-    "messages of 16 KiB and longer by calls in lower case. System calls: a fifth of a stretch of most ranks.",
-    remedy="Allocate before the loop. Else let glibc keep freed memory (`slowpath prove --remedy keep-freed-memory`). "
-    "mpi4py: comm.Send and comm.Recv with buffers.",
-    cause="Pages of new memory are faulted in; arrays are copied.",
+    summary="Memory that is freed goes back to the kernel, which clears and maps the next buffer page by page, "
+    "and pickling copies arrays.",
+    needs="A watch shows page faults of a rank that are three times what its memory grew by, pickled arrays, or "
+    "system calls of most ranks.",
+    remedy="Allocate before the loop, or let malloc keep freed memory (slowpath prove --remedy keep-freed-memory).",
     needs_law=False,
     kind="property",
     pattern=see,

@@ -814,14 +814,9 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP081",
     name="waiting",
     title="Ranks wait for others",
-    summary="A rank that waits in MPI waits for another rank, which computes, sleeps, waits itself, or has no core. "
-    "Slowpath follows the wait from rank to rank, to the first that did something else.",
-    needs="A watched program whose calls were kept: for 1 % of the run a rank is late, ranks wait for each other in "
-    "turn or for a lock whose holder computes, a barrier does what the next call or messages do, a short send is "
-    "synchronous and waits, or a rank polls in vain.",
-    remedy="Give a late rank less to do; synchronise less often; compute before receiving; post receives early; wait "
-    "in MPI instead of sleeping; compute outside epochs.",
-    cause="Another rank had not come yet.",
+    summary="A rank that waits in MPI waits for another rank, which computes, sleeps, waits itself, or has no core.",
+    needs="A watch follows each wait from rank to rank, to the first that did something else.",
+    remedy="Give a late rank less to do, synchronise less often, compute before receiving, and post receives early.",
     needs_law=False,
     kind="property",
     pattern=see,
