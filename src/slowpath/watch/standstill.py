@@ -25,7 +25,6 @@ from slowpath.watch.totals import as_site
 
 LEAST_QUIET_S: Final = 5.0  # from which a run that was stopped counts as standing still
 MOST_RANKS: Final = 2**16  # without a record, that are looked at
-MOST_NAMED: Final = 50  # places that are looked up
 MOST_GROUPS: Final = 3  # of ranks, in one sentence
 _ENDED: Final[Mapping[RecordState, str]] = {
     RecordState.FINALIZED: "in MPI_Finalize, or past it",
@@ -100,7 +99,7 @@ def _places(world: World) -> dict[int, str]:
         if lane is not None and (row := int(record.current["site"][lane])) < len(record.sites):
             of_rank[record.rank] = int(world.site_of[i][row])
             rows.setdefault(of_rank[record.rank], (record, row))
-    named = dict(zip(rows, named_sites(list(rows.values()), MOST_NAMED), strict=True))
+    named = dict(zip(rows, named_sites(list(rows.values())), strict=True))
     return {rank: place_words(as_site(named[site])) for rank, site in of_rank.items()}
 
 

@@ -424,7 +424,6 @@ def _without_place(world: World) -> list[str]:
 
 
 MOST_PAIRS = 4096
-MOST_NAMED_SITES = 50
 
 
 def pairs_of(run: Attributed) -> tuple[Pair, ...]:
@@ -446,10 +445,10 @@ def pairs_of(run: Attributed) -> tuple[Pair, ...]:
 
 
 def sites_of(world: World, sites: Sequence[int]) -> tuple[CallSite, ...]:
-    """Of these sites, most costly first; the first ones with functions, files and lines."""
+    """Of these sites, most costly first."""
     known = [site for site in sites if site != NO_SITE]
     rows = [(world.records[record], row) for record, row in (world.sites[site] for site in known)]
-    named = dict(zip(known, named_sites(rows, MOST_NAMED_SITES), strict=True))
+    named = dict(zip(known, named_sites(rows), strict=True))
     call_sites = []
     for site in sites:
         place = named.get(site)

@@ -3,10 +3,6 @@
 
 Symbols come from the ELF file, lines from its line tables (DWARF 5, section 6.2). Names are as their authors wrote
 them: C++ by the C++ library itself, Fortran modules by gfortran's rule, Python in Cython by Cython's.
-
-Call sites of a record as places in the program: object, function, file and line of each frame.
-
-What a rank had mapped is known from its lines of /proc/self/maps (proc(5)).
 """
 
 from __future__ import annotations
@@ -36,6 +32,7 @@ LONGEST_NAME = 4096  # characters; a made-up name must not keep the demangler bu
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 _CYTHON = re.compile(r"__pyx_(?:pw|pf|f)_")
 _CLONE = re.compile(r"(\.(constprop|isra|part|cold|lto_priv)(\.\d+)*)+")  # of gcc, of one function
+_ARGUMENTS = re.compile(r"\([^()<>]*\)|<[^()<>]*>")  # of a function or template, innermost first
 _MODULE_PROCEDURE = re.compile(r"__(\w+?)_MOD_(\w+)")
 
 
@@ -74,9 +71,18 @@ def _cpp(name: str) -> str:
     if not result:
         return name
     try:
-        return ctypes.string_at(result).decode("utf-8", "replace") if status.value == 0 else name
+        return _short_cpp(ctypes.string_at(result).decode("utf-8", "replace")) if status.value == 0 else name
     finally:
         free(result)
+
+
+def _short_cpp(name: str) -> str:
+    """`halo::pack` of `void halo::pack<double>(double*, int) const`; operators keep all."""
+    short, removed = name.replace("(anonymous namespace)::", ""), 1
+    while removed:
+        short, removed = _ARGUMENTS.subn("", short)
+    words = re.sub(r"( const| volatile| |&)+$", "", short).split(" ")
+    return name if "operator" in name or not words[-1] else words[-1]
 
 
 @lru_cache(maxsize=1)
@@ -160,20 +166,16 @@ def _spans(dwarf: Any, unit: Any) -> list[tuple[int, int]]:
     lists = dwarf.range_lists()
     if ranges is None or lists is None:
         return []
-    spans = []
-    for entry in lists.get_range_list_at_offset(_ranges_offset(ranges, unit, lists), unit):
+    spans, at = [], int(ranges.value)
+    if ranges.form == "DW_FORM_rnglistx":
+        at = int(lists.translate_v5_offset(unit, at)) if hasattr(lists, "translate_v5_offset") else 0
+    for entry in lists.get_range_list_at_offset(at, unit):
         if type(entry).__name__ == "BaseAddressEntry":
             base = entry.base_address
         else:
             start = 0 if getattr(entry, "is_absolute", False) else base
             spans.append((start + entry.begin_offset, start + entry.end_offset))
     return spans
-
-
-def _ranges_offset(ranges: Any, unit: Any, lists: Any) -> int:
-    if ranges.form == "DW_FORM_rnglistx":
-        return int(lists.translate_v5_offset(unit, ranges.value)) if hasattr(lists, "translate_v5_offset") else 0
-    return int(ranges.value)
 
 
 def _in_unit(dwarf: Any, unit: Any, wanted: Sequence[tuple[int, int]]) -> list[tuple[int, Line]]:
@@ -224,7 +226,8 @@ def _file_name(program: Any, number: int) -> str:
 
 
 LARGEST_BYTES = 4 * 2**30  # of an object that is looked at
-LARGEST_LINES_BYTES = 256 * 2**20  # of its line and unit tables; larger ones take too long to go through
+_LINES = (".debug_line", ".debug_info")
+LARGEST_LINES_BYTES = 256 * 2**20  # of these tables; larger ones take too long to go through
 DEBUG_FOLDERS = (Path("/usr/lib/debug"),)
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -371,14 +374,10 @@ class Object:
             if (
                 source is not None
                 and source._elf.has_dwarf_info(strict=True)
-                and source._lines_bytes() <= LARGEST_LINES_BYTES
+                and sum(s["sh_size"] for s in map(source._elf.get_section_by_name, _LINES) if s) <= LARGEST_LINES_BYTES
             ):
                 return lines_of(source._elf.get_dwarf_info(), addresses, lambda: time.monotonic() > until)
         return [None] * len(addresses)
-
-    def _lines_bytes(self) -> int:
-        sections = [self._elf.get_section_by_name(name) for name in (".debug_line", ".debug_info")]
-        return sum(int(section["sh_size"]) for section in sections if section is not None)
 
     def _separate_debug(self) -> Object | None:
         """By build id, below /usr/lib/debug (GDB's manual, "Separate Debug Files")."""
@@ -477,14 +476,14 @@ class NamedSite:
     callers: tuple[str, ...]
 
 
-def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[NamedSite]:
-    """Of rows of records; the first `named` of them get functions, files and lines."""
+def named_sites(sites: Sequence[tuple[RankRecord, int]]) -> list[NamedSite]:
+    """Of rows of records, with functions, files and lines."""
     records = {id(record): record for record, _ in sites}
     maps = {key: Maps.of(record) for key, record in records.items()}
     python = {key: python_frames(record) for key, record in records.items()}
     frames = [_frames(record, row, maps[id(record)]) for record, row in sites]
     wanted: dict[str, set[int]] = defaultdict(set)
-    for entry in frames[:named]:
+    for entry in frames:
         for path, offset in entry:
             wanted[path].add(offset)
     places = _looked_up(wanted)
