@@ -162,7 +162,8 @@ class Activity:
     where it waits for memory, "not known" where the kernel does not say.
     What the kernel counts (the rest) is known at the samples and taken as even between them: right of stretches that
     are longer than the samples are apart.
-    ran_s, queued_s, system_s: on a processor, waiting for one, and in the kernel.
+    ran_s, queued_s, system_s: on a processor, waiting for one, and in the kernel.  least_system_s: in the kernel if it
+    spent all other time there.
     """
 
     length_s: float
@@ -178,6 +179,7 @@ class Activity:
     written_bytes: float
     reads: float
     writes: float
+    least_system_s: float = 0.0
 
     @property
     def slept_s(self) -> float:

@@ -67,6 +67,8 @@ NAMES: Final[tuple[AccountName, ...]] = (
 WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank needs no processor
 IDLE: Final = {*WAITS, "wait or slow transfer", "no processor", "asleep", "unattributed", "call overhead"}  # or polls
 _NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
+LEAST_CALLS: Final = 100  # reads and writes a second
+FOR_PAGES: Final = 0.2  # of the time in the kernel, by what a page took where it was measured
 _MANAGING: Final = ("communicators and groups", "datatypes", "start and end")
 
 
@@ -136,12 +138,16 @@ def outside_parts(
     fault_s = min((had.fault_s if had else None) or (0.0,))
     if seen is not None and seen.length_s > 0:
         in_calls_s = sum(value_s for name, value_s in seen.sleeping_s.items() if name not in PAUSES)
-        faults_s = seen.minor_faults * fault_s
+        faults_s, system_s = seen.minor_faults * fault_s, seen.system_s
+        if seen.reads + seen.writes < LEAST_CALLS * seen.length_s:
+            # MPI polls and copies in the kernel, too; without files, pages take the rest: new memory costs more.
+            system_s = seen.least_system_s
+            faults_s = max(faults_s, system_s) if faults_s >= FOR_PAGES * system_s else faults_s
         asked: dict[AccountName, float] = {
             "asleep": seen.slept_s - in_calls_s,
             "no processor": seen.queued_s,
             "page faults": faults_s,
-            "system calls": in_calls_s + max(seen.system_s - faults_s, 0.0),
+            "system calls": in_calls_s + max(system_s - faults_s, 0.0),
         }
         asked = {name: value_s * outside_s / seen.length_s for name, value_s in asked.items()}
     elif had is None or had.ran_s is None or had.waited_s is None or rank.span_s <= 0:

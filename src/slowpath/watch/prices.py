@@ -216,7 +216,9 @@ def _question(row: ProgramPrice, number: int, load: Load, share: float, program:
     slow = p2p_parameters(load)
     if isinstance(slow, str):
         return slow
-    if row.both_sides and not all(_has_fault(row, side, load, program) for side in load.sides):
+    if row.both_sides and not all(
+        holds(row.when, Load(side, side, load.count, load.bytes), program) for side in load.sides
+    ):
         return "only one side has the fault, but cells have it on both sides"
     if row.phase != row.remedied_phase:
         return PriceQuestion(number, load, share, slow, row, "phase", slow)
@@ -228,10 +230,6 @@ def _question(row: ProgramPrice, number: int, load: Load, share: float, program:
     if axis is None:
         return "its cell has no such fault to remove"
     return PriceQuestion(number, load, share, slow, row, axis, {**slow, axis: fast[axis]})
-
-
-def _has_fault(row: ProgramPrice, side: MessageClass, load: Load, program: ProgramFacts) -> bool:
-    return holds(row.when, Load(side, side, load.count, load.bytes), program)
 
 
 def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[PriceSource]) -> Prices:

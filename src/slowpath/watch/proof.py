@@ -154,7 +154,10 @@ def proof_lines(proof: Proof) -> list[str]:
             f"  the measurements so far can decide effects of {least} or more; run the same command to continue"
         )
     if proof.verdict == "proven":
-        lines += [f"  use it: {setting}" for setting in _use(proof)]
+        use = [f"unset {name}" for name in proof.unset]
+        use += [f"export {assignment}" for assignment in shell_assignments(proof.variables)]
+        use += [shlex.join(proof.remedied)] if proof.remedied != proof.command else []
+        lines += [f"  use it: {setting}" for setting in use]
     return [line(text) for text in lines]
 
 
@@ -175,9 +178,3 @@ def _headline(proof: Proof) -> str:
 def _ratio(effect: ProofEffect) -> str:
     ends = "no interval yet" if effect.interval is None else f"[{effect.interval[0]:.4f}, {effect.interval[1]:.4f}]"
     return f"{effect.ratio:.4f} {ends} ({effect.blocks} blocks)"
-
-
-def _use(proof: Proof) -> list[str]:
-    lines = [f"unset {name}" for name in proof.unset]
-    lines += [f"export {assignment}" for assignment in shell_assignments(proof.variables)]
-    return [*lines, *([shlex.join(proof.remedied)] if proof.remedied != proof.command else [])]

@@ -177,13 +177,9 @@ def with_proofs(results: WatchResults, proofs: Sequence[Proof], watch: str = "WA
     if not latest:
         return results
     changed = replace(results, findings=tuple(_tried(finding, latest) for finding in results.findings))
-    named = [proof for proof in latest.values() if not any(_is_told(proof, finding) for finding in changed.findings)]
+    told = [finding for finding in changed.findings if finding.status == "proven"]
+    named = [p for p in latest.values() if p.saved_s is None or not any(proves(p, finding) for finding in told)]
     return replace(changed, verdict=verdict_of(changed, watch, named))
-
-
-def _is_told(proof: Proof, finding: WatchFinding) -> bool:
-    """Whether a change of the verdict says what was proven."""
-    return finding.status == "proven" and proof.saved_s is not None and proves(proof, finding)
 
 
 def proves(proof: Proof, finding: WatchFinding) -> bool:

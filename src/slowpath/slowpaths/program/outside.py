@@ -106,8 +106,8 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         sites=sites,
         count=faults,
         text=text,
-        change="allocate the memory that is used there once, before the loop, and reuse it (malloc, vectors and arrays "
-        "of numpy alike; numpy writes into an array that is there by out=)",
+        change="allocate the memory that is used there once, before the loop, and reuse it: malloc, vectors and arrays "
+        "of numpy alike; numpy writes into an array that is there by out=",
         basis=f"{faults:,} page faults beyond what memory grew by, of {value[0]:.0f} ns [{value[1]:.0f}, "
         f"{value[2]:.0f}]: {USUAL_RATIO:g} times what a rank measured at begin and end; low and high {LEAST_RATIO:g} "
         f"and {MOST_RATIO:g} times, because faults beside other ranks cost less or more",

@@ -119,11 +119,6 @@ def effect_of(runs: Sequence[ProofRun], level: float) -> ProofEffect | None:
     return _effect(logs, level)
 
 
-def control_of(runs: Sequence[ProofRun]) -> ProofEffect | None:
-    """Control over as it is; None: no pair."""
-    return _effect([math.log(control / as_it_is) for as_it_is, control in control_pairs(runs)], CONTROL_LEVEL)
-
-
 def _effect(logs: Sequence[float], level: float) -> ProofEffect | None:
     if not logs:
         return None
@@ -134,7 +129,8 @@ def _effect(logs: Sequence[float], level: float) -> ProofEffect | None:
 
 def concluded(proof: Proof) -> Proof:
     """The proof with effect, control and verdict of its runs."""
-    effect, control = effect_of(proof.runs, proof.level), control_of(proof.runs)
+    effect = effect_of(proof.runs, proof.level)
+    control = _effect([math.log(control / as_is) for as_is, control in control_pairs(proof.runs)], CONTROL_LEVEL)
     judged = _judged(proof, effect, control)
     usual = [run.wall_s for run in proof.runs if run.side != "remedy" and run.failed is None]
     run_s = statistics.median(usual) if usual else None

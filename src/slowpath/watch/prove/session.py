@@ -131,7 +131,7 @@ class ProofSession:
         self._state_what_can_be_decided(budget)
         begun = max((run.block + 1 for run in self._proof.runs if run.phase == "proof"), default=0)
         for block in range(begun, MOST_BLOCKS):
-            if not self._has_time(budget):
+            if budget.left_s <= _SAFETY * (self._proof.run_s or 0.0) * len(SIDES["proof"]):
                 break
             self._block("proof", block)
             self._look_for_signs()
@@ -139,10 +139,6 @@ class ProofSession:
                 break
             self._show(block + 1, budget)
         return self._conclude()
-
-    def _has_time(self, budget: Budget) -> bool:
-        run_s = self._proof.run_s or 0.0
-        return budget.left_s > _SAFETY * run_s * len(SIDES["proof"])
 
     def _state_what_can_be_decided(self, budget: Budget) -> None:
         """From the spread as it is, before any run with the remedy."""
