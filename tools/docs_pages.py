@@ -30,7 +30,6 @@ from slowpath.experiments.registry import EXPERIMENTS, METRICS  # noqa: E402
 from slowpath.findings.slow_path import ProgramRemedy, Remedy, SlowPath  # noqa: E402
 from slowpath.mpi.launchers import (  # noqa: E402
     LAUNCHERS,
-    NOT_RUN,
     Launcher,
 )
 from slowpath.mpi.libraries import MPI_LIBRARIES, words_of  # noqa: E402
@@ -111,22 +110,22 @@ def _variables(variables: Mapping[str, str]) -> str:
 
 
 def settings() -> str:
-    """Every state that a campaign can name, library by library; its meaning in the first row of each state."""
-    named: set[str] = set()
-    rows = []
-    for setting in sorted(SETTINGS, key=lambda setting: setting.name, reverse=True):
-        variables = code(f"{name}={value}" for name, value in setting.variables.items())
-        meaning = setting.does if setting.name not in named else ""
-        unrun = " (not run)" if setting.verified.startswith("not run") else ""
-        rows.append([code([setting.name]), words_of(setting.applies) + unrun, variables, meaning])
-        named.add(setting.name)
-    return table(["state", "for", "variables", "meaning"], rows)
+    """Every state that a campaign can name, library by library."""
+    rows = [
+        [
+            code([setting.name]),
+            words_of(setting.applies) + ("" if setting.run else " (not run)"),
+            code(f"{name}={value}" for name, value in setting.variables.items()),
+        ]
+        for setting in sorted(SETTINGS, key=lambda setting: setting.name, reverse=True)
+    ]
+    return table(["state", "for", "variables"], rows)
 
 
 def libraries() -> str:
     """Every MPI library that is known by name."""
     rows = [
-        [code([library.name]), library.title, library.abi, library.run]
+        [code([library.name]), library.title, library.abi, library.run or "not run"]
         for library in sorted(MPI_LIBRARIES, key=lambda library: LIBRARIES.index(library.name))
     ]
     return table(["name", "library", "binary interface", "run"], rows)
@@ -161,12 +160,6 @@ def _spelled(token: str) -> str:
 def _binding(launcher: Launcher) -> str:
     variables = launcher.bind_variables.get("core", {})
     return code([*launcher.bind.get("core", ()), *(f"{name}={value}" for name, value in variables.items())])
-
-
-def traps() -> str:
-    """What users fall into, launcher by launcher that was run."""
-    run = [launcher for launcher in LAUNCHERS if launcher.verified != NOT_RUN and launcher.traps]
-    return "".join(f"- `{launcher.name}`: {'; '.join(launcher.traps)}.\n" for launcher in run)
 
 
 def metrics() -> str:
@@ -306,7 +299,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "libraries": libraries,
     "campaigns": campaigns,
     "launchers": launchers,
-    "traps": traps,
 }
 
 

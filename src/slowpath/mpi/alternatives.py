@@ -45,25 +45,22 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     name: str
     variables: dict[str, str]
-    does: str
     operations: tuple[Operation, ...] = _EVERY_CALL
     job: Literal["any", "one node", "nodes", "gpu"] = "any"
     needs: tuple[str, ...] = ()
-    seen: str = ""
-    source: str = ""
     applies: AppliesTo = AppliesTo()
 
     def why_not(self, facts: PlaceFacts) -> str | None:
         """Return why it can't change anything in a job; None: it may."""
         absent = [name for name in self.needs if facts.listed is not None and name not in facts.listed]
         if absent:
-            return f"the library is built without it: it does not list {absent[0]}"
+            return f"built without {absent[0]}"
         if self.job == "nodes" and facts.nodes < 2:
-            return "it is for messages between nodes, and all ranks are on one"
+            return "only for messages between nodes"
         if self.job == "gpu" and not facts.gpus:
-            return "it is for GPU memory, and there is no GPU"
+            return "only for GPU memory"
         if self.job == "one node" and facts.nodes >= facts.ranks:
-            return "it is for messages inside a node, and each rank has a node of its own"
+            return "only for messages inside a node"
         return None
 
 
@@ -71,8 +68,6 @@ class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The head of a library and its rows."""
 
     versions: str
-    seen: str
-    source: str
     rows: tuple[Alternative, ...]
 
 
@@ -86,8 +81,7 @@ def all_alternatives() -> tuple[Alternative, ...]:
         for row in library.rows:
             # MPICH lists each variable only where its module is built.
             needs = row.needs or (tuple(row.variables) if name == "mpich" else ())
-            seen, source = row.seen or library.seen, row.source or library.source
-            rows.append(msgspec.structs.replace(row, applies=applies, needs=needs, seen=seen, source=source))
+            rows.append(msgspec.structs.replace(row, applies=applies, needs=needs))
     return tuple(rows)
 
 
@@ -117,7 +111,7 @@ def alternatives_of(
             continue
         why = row.why_not(facts)
         if why is None and not set(row.operations) & set(measured):
-            why = f"nothing that is measured would show it: {', '.join(row.operations)}"
+            why = f"only for {', '.join(row.operations)}"
         own = next((name for name in row.variables if name in environ), None)
         if why is None and own is not None:
             why = f"you set {own} yourself"

@@ -121,7 +121,7 @@ def read_lines(path: str) -> list[str]:
         return Path(path).read_text(errors="replace").splitlines()
     except OSError as error:
         raise EnvironmentFailure(
-            f"{path}: can't read the list of this job's nodes: {error.strerror}; is this one of them?"
+            f"{path}: cannot be read: {error.strerror}; start slowpath on a node of the job"
         ) from error
 
 
@@ -297,7 +297,7 @@ BATCH_SYSTEMS: tuple[BatchSystem, ...] = (
             ),
             job="$SLURM_JOB_ID",
             before=(
-                "# Since Slurm 22.05 srun takes no --cpus-per-task from sbatch.",
+                # Since Slurm 22.05 srun takes no --cpus-per-task from sbatch.
                 "if [[ -n ${SLURM_CPUS_PER_TASK:-} ]]; then export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK; fi",
             ),
             verified="Slurm 22.05 (tests/slurm)",
@@ -318,7 +318,7 @@ BATCH_SYSTEMS: tuple[BatchSystem, ...] = (
                 "#PBS -j oe",
             ),
             job="${PBS_JOBID%%.*}",
-            before=("# PBS starts scripts in the home folder.", 'cd "$PBS_O_WORKDIR"'),
+            before=('cd "$PBS_O_WORKDIR"',),
         ),
     ),
     BatchSystem(

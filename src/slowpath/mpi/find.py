@@ -64,8 +64,8 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
     for path in _candidates(environ, ask):
         return _inspect(path, _source_of(path), environ, ask)
     raise EnvironmentFailure(
-        "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with --mpi PATH, "
-        "or: pip install 'slowpath[mpich]'"
+        "no MPI found: mpiexec is not on the PATH; load your MPI's module, name it with --mpi PATH, or: "
+        "pip install 'slowpath[mpich]'"
     )
 
 
@@ -86,33 +86,35 @@ def _named(given: str, source: str, asked_by: str, environ: Mapping[str, str], a
     if given == "embedded":
         for path in _launchers_in(embedded_folders()):
             return _inspect(path, "embedded", environ, ask)
-        raise EnvironmentFailure(
-            f"{asked_by} {given}: no MPI is installed in this Python ({sys.prefix}); "
-            "install it: pip install 'slowpath[mpich]'"
-        )
+        raise _not_installed(asked_by, given, "pip install 'slowpath[mpich]'")
     if given in NAMES:
         prefix = installed_prefix(given, environ)
         if prefix is None:
-            raise EnvironmentFailure(
-                f"{asked_by} {given}: it is not installed; install it: "
-                f"pip install 'slowpath[{given}]' && slowpath mpi install {given}"
-            )
+            install = f"pip install 'slowpath[{given}]' && slowpath mpi install {given}"
+            raise _not_installed(asked_by, given, install)
         return _inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
     if given in LIBRARIES:
         for mpi in (_inspect(path, source, environ, ask) for path in _candidates(environ, ask, everywhere=True)):
             if mpi.name == given:
                 return mpi
-        raise EnvironmentFailure(f"{asked_by} {given}: no {given} found; give the path of its mpiexec instead")
+        raise _not_there(asked_by, given)
     path = Path(given).expanduser()
     if os.path.isdir(path):  # not Path.is_dir, which raises where it may not look
         for launcher in _launchers_in([path / "bin", path]):
             return _inspect(launcher, source, environ, ask)
-        raise UsageError(f"{asked_by} {given}: this folder holds no bin/mpiexec; give an MPI's prefix or launcher")
+        raise UsageError(str(_not_there(asked_by, given)))
     if os.access(path, os.X_OK) and path.is_file():
         return _inspect(path, source, environ, ask)
     near = difflib.get_close_matches(given, (*LIBRARIES, "embedded", *NAMES), n=1)
-    hint = f"did you mean {near[0]}?" if near else "give a launcher's path, a prefix, or " + ", ".join(LIBRARIES)
-    raise UsageError(f"{asked_by} {given}: is neither a known library nor an existing launcher or prefix; {hint}")
+    raise UsageError(f"{_not_there(asked_by, given)}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def _not_installed(asked_by: str, given: str, install: str) -> EnvironmentFailure:
+    return EnvironmentFailure(f"{asked_by} {given}: it is not installed; install it: {install}")
+
+
+def _not_there(asked_by: str, given: str) -> EnvironmentFailure:
+    return EnvironmentFailure(f"{asked_by} {given}: no such MPI here; name its mpiexec or prefix: slowpath mpi list")
 
 
 def _inspect(path: Path, source: str, environ: Mapping[str, str], ask: Ask) -> Mpi:

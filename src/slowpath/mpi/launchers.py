@@ -43,7 +43,6 @@ class Launcher:
     version_line    pattern of how it names itself in `--version`; its group is the library's version
     batch           it is a batch system's: what it starts is the library of the compiler wrapper on the PATH
     rank_variables  in which each rank finds its number
-    traps           what users fall into with this launcher, and what the row does about it
     verified        with what these tokens were run, and how; NOT_RUN: taken from the documentation alone
     leading         tokens before all others, such as a subcommand
     bind            tokens for each of BINDINGS
@@ -69,7 +68,6 @@ class Launcher:
     name: str
     ranks: tuple[str, ...]
     bind: Mapping[str, tuple[str, ...]]
-    traps: tuple[str, ...]
     verified: str = NOT_RUN
     library: str = ""
     version_line: str = ""
@@ -154,20 +152,22 @@ def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     """Why `launcher` can't be asked for this binding; None if it can."""
     if bind in (*launcher.bind, INHERITED):
         return None
-    if not launcher.known:
-        return f"Slowpath does not know how this launcher binds ranks to a {bind}"
-    return f"{launcher.name} can't be asked to bind ranks to a {bind}"
+    return _cannot(launcher, f"bind ranks to a {bind}")
 
 
 def unavailable_place(launcher: Launcher, place: RankPlacement) -> str | None:
     """Why `launcher` can't be asked to put ranks there; None if it can."""
     if place.spread and place.spread not in {**launcher.maps, **launcher.spread_variables}:
-        return f"{launcher.name} can't place consecutive ranks on different {place.spread.replace('_', ' ')}"
+        return _cannot(launcher, f"spread ranks by {place.spread.replace('_', ' ')}")
     if place.per_node and not (launcher.per_node or launcher.map_per_node):
-        return f"{launcher.name} has no option for ranks per node"
+        return _cannot(launcher, "place ranks by node")
     if place.hosts and not launcher.hosts:
-        return f"{launcher.name} has no option to use certain nodes of the job"
+        return _cannot(launcher, "use certain nodes")
     return None
+
+
+def _cannot(launcher: Launcher, action: str) -> str:
+    return f"no option of {launcher.name} is known to {action}"
 
 
 def command(

@@ -122,11 +122,10 @@ class MpiLibrary:
     abi            binary interface of the library that programs link, where no file name shows it
     prefixes       of environment variables that steer it
     text           pattern of what MPI_Get_library_version returns; its group is the version, where the text has one
-    run            with what it was run
+    run            versions that it was run with; "": none
     base           name of the library that it was made from; "": it is one of its own. Rows for that one do not hold
                    for this one: each library has rows of its own
     version_variable, prefix_variables  variables of its environment module: the version, the folder that holds lib
-    source         of `text` and of the module's variables
     """
 
     name: str
@@ -134,11 +133,10 @@ class MpiLibrary:
     abi: str
     prefixes: tuple[str, ...]
     text: str
-    run: str
+    run: str = ""
     base: str = ""
     version_variable: str = ""
     prefix_variables: tuple[str, ...] = ()
-    source: str = ""
 
     def is_loaded(self, environ: Mapping[str, str]) -> bool:
         """Whether its environment module is loaded."""

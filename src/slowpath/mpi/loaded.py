@@ -99,10 +99,7 @@ def doubt_about(identity: MpiIdentity, linked: Linked, environ: Mapping[str, str
     if library is None:
         return ""
     if environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1" and linked.options and "mpi_gtl" not in linked.options:
-        return (
-            "MPICH_GPU_SUPPORT_ENABLED=1, but the compiler wrapper links no GTL library, so MPI_Init will fail; "
-            "load craype-accel-..., or unset the variable"
-        )
+        return "MPI_Init fails: MPICH_GPU_SUPPORT_ENABLED=1 needs the GTL library; load craype-accel-..., or unset it"
     if identity.version is None:
         return ""
     module = environ[library.version_variable]

@@ -134,7 +134,9 @@ _INTEL_FABRICS = re.compile(r'Load tuning file: "[^"]*/tuning_[^"/]*?_(shm-ofi|s
 _INTEL_PROVIDER = re.compile(r"MPI startup\(\): libfabric provider: (\S+)")
 _INTEL_NIC = re.compile(r"MPI startup\(\): (\d+)\s+(\d+)\s+([A-Za-z]\w*)\s*$", re.MULTILINE)
 
-_NOT_SAID = "the library's output does not state its selection"
+
+def _unstated(what: str) -> str:
+    return f"the library's output does not state {what}"
 
 
 def paths_of(
@@ -150,7 +152,7 @@ def paths_of(
         return _mpich(text, control_variables, environment)
     if library == "intelmpi":
         return _intel(text, environment)
-    return [_unknown(environment, "on_node", f"{library}: no known option makes it report its path")]
+    return [_unknown(environment, "on_node", _unstated("the path"))]
 
 
 def _row(
@@ -184,14 +186,13 @@ def _unknown(environment: str, scope: Scope, reason: str, module: str | None = N
 def _open_mpi(text: str, environment: str) -> list[MessagePath]:
     selected = set(_SELECTED.findall(text))
     if len(selected) != 1:
-        reason = f"ranks selected different PMLs: {', '.join(sorted(selected))}" if selected else _NOT_SAID
-        return [_unknown(environment, "on_node", reason)]
+        return [_unknown(environment, "on_node", _unstated("one PML for all ranks"))]
     (pml,) = selected
     if pml == "ob1":
         return _by_btl(text, environment)
     said = {host: way for host, way in _SUMMARY.findall(text) if way not in ("n/a", "self")}
     if pml not in ("ucx", "cm") or not said:
-        return [_unknown(environment, "on_node", "the table of transports (hook comm_method) names none", f"pml {pml}")]
+        return [_unknown(environment, "on_node", _unstated("its transports"), f"pml {pml}")]
     scopes: Mapping[str, Scope] = {"on": "on_node", "off": "between_nodes"}
     return [_by_pml(environment, scopes[host], pml, way) for host, way in said.items()]
 
@@ -200,10 +201,10 @@ def _by_pml(environment: str, scope: Scope, pml: str, way: str) -> MessagePath:
     """One line of the hook's summary: `ucx=rc_mlx5;mlx5_0:1,cma;memory`, or the name of an MTL."""
     if pml == "cm":
         layer: Layer = "ofi" if way == "ofi" else "library"
-        return _row(environment, scope, layer, "pml cm", f"mtl {way}", reason="the MTL's device is not reported")
+        return _row(environment, scope, layer, "pml cm", f"mtl {way}", reason=_unstated("the MTL's device"))
     lanes = [lane.partition(";")[::2] for lane in way.removeprefix("ucx=").split(",")]
     if not way.startswith("ucx=") or not all(transport and device for transport, device in lanes):
-        return _row(environment, scope, "ucx", "pml ucx", None, reason="this version does not name UCX's transports")
+        return _row(environment, scope, "ucx", "pml ucx", None, reason=_unstated("UCX's transports"))
     transports = dict.fromkeys(transport for transport, _ in lanes)
     devices = dict.fromkeys(device for _, device in lanes if device != "memory")
     return _row(environment, scope, "ucx", "pml ucx", f"UCX {', '.join(transports)}", devices=list(devices))
@@ -220,7 +221,7 @@ def _by_btl(text: str, environment: str) -> list[MessagePath]:
     for line in lines:
         own = ranks.get((line["host"], line["process"]), set())
         if len(own) != 1:
-            return [_unknown(environment, "on_node", "a process does not state its rank", "pml ob1")]
+            return [_unknown(environment, "on_node", _unstated("the rank of each process"), "pml ob1")]
         pair = (min(own), int(line["to"]))
         if pair[0] != pair[1]:
             scope: Scope = "on_node" if line["node"] == line["host"] else "between_nodes"
@@ -229,7 +230,7 @@ def _by_btl(text: str, environment: str) -> list[MessagePath]:
     for pair, (scope, btls) in sorted(between.items()):
         rows.setdefault((scope, tuple(sorted(btls))), []).append(pair)
     if not rows:
-        return [_unknown(environment, "on_node", "no pair of ranks is named", "pml ob1")]
+        return [_unknown(environment, "on_node", _unstated("a pair of ranks"), "pml ob1")]
     return [_btl_row(environment, scope, btls, pairs, text) for (scope, btls), pairs in rows.items()]
 
 
@@ -239,8 +240,8 @@ def _btl_row(
     layers: set[Layer] = {_LAYER_OF_BTL.get(btl, "library") for btl in btls}
     copies = set(_SINGLE_COPY.findall(text)) | ({"none"} if _NO_SINGLE_COPY in text else set())
     by_memory = len(copies) == 1 and any(btl in _OF_SHARED_MEMORY for btl in btls)
-    reasons = ["its BTLs are of several layers, and it does not state which carries what"] if len(layers) > 1 else []
-    reasons += [f"the first {MOST_PAIRS} of {len(pairs)} pairs are listed"] if len(pairs) > MOST_PAIRS else []
+    reasons = [_unstated("what each BTL carries")] if len(layers) > 1 else []
+    reasons += [f"only the first {MOST_PAIRS} of {len(pairs)} pairs"] if len(pairs) > MOST_PAIRS else []
     return _row(
         environment,
         scope,
@@ -256,10 +257,10 @@ def _btl_row(
 def _mpich(text: str, control_variables: Mapping[str, VariableValue], environment: str) -> list[MessagePath]:
     has_ucx, has_ofi = _UCX_NETMOD in text, _OFI_NETMOD in text
     if has_ucx == has_ofi:
-        return [_unknown(environment, "on_node", _NOT_SAID if not has_ucx else "it names two netmods")]
+        return [_unknown(environment, "on_node", _unstated("one netmod"))]
     providers = set(_MPICH_PROVIDER.findall(text)) if has_ofi else set()
     if len(providers) > 1:
-        return [_unknown(environment, "on_node", "ranks named different providers", "ch4, netmod ofi")]
+        return [_unknown(environment, "on_node", _unstated("one provider for all ranks"), "ch4, netmod ofi")]
     provider, device = providers.pop() if providers else ("", "")
     network = partial(
         _row,
@@ -268,18 +269,18 @@ def _mpich(text: str, control_variables: Mapping[str, VariableValue], environmen
         module=f"ch4, netmod {'ucx' if has_ucx else 'ofi'}",
         transport=f"provider {provider}" if provider else None,
         devices=[device] if device else [],
-        reason=None if provider else "the summary names no transport of the netmod",
+        reason=None if provider else _unstated("the transport of the netmod"),
     )
     given = {name: control_variables.get(name) for name in SPLITS}
     if any(value is None for value in given.values()):
         return [
-            _unknown(environment, "on_node", f"{', '.join(SPLITS)}: not all could be read", "ch4"),
+            _unknown(environment, "on_node", _unstated(", ".join(SPLITS)), "ch4"),
             network(scope="between_nodes"),
         ]
     split = any(value not in SPLITS[name] for name, value in given.items())
     if split or not _MPICH_SHM.search(text):
         known = split and given["MPIR_CVAR_NOLOCAL"] not in SPLITS["MPIR_CVAR_NOLOCAL"]
-        unsure = _unknown(environment, "on_node", "it does not state whether shared memory carries them", "ch4")
+        unsure = _unknown(environment, "on_node", _unstated("whether shared memory carries them"), "ch4")
         return [network(scope="on_node") if known else unsure, network(scope="between_nodes")]
     return [_row(environment, "on_node", "library", "ch4", "shared memory (posix)"), network(scope="between_nodes")]
 
@@ -287,13 +288,13 @@ def _mpich(text: str, control_variables: Mapping[str, VariableValue], environmen
 def _intel(text: str, environment: str) -> list[MessagePath]:
     fabrics, providers = set(_INTEL_FABRICS.findall(text)), set(_INTEL_PROVIDER.findall(text))
     if len(fabrics) != 1 or len(providers) > 1:
-        return [_unknown(environment, "on_node", _NOT_SAID if not fabrics else "ranks reported different fabrics")]
+        return [_unknown(environment, "on_node", _unstated("one fabric for all ranks"))]
     (fabric,) = fabrics
     shared = _row(environment, "on_node", "library", "fabric shm", "shared memory")
     if fabric == "shm":
-        return [shared, _unknown(environment, "between_nodes", "no network was opened: all ranks were on one node")]
+        return [shared, _unknown(environment, "between_nodes", _unstated("the network"))]
     if not providers:
-        return [_unknown(environment, "between_nodes", "it names no provider of libfabric", f"fabric {fabric}")]
+        return [_unknown(environment, "between_nodes", _unstated("libfabric's provider"), f"fabric {fabric}")]
     nics = sorted({nic for _, _, nic in _INTEL_NIC.findall(text)})
     network = partial(
         _row, environment, layer="ofi", module="fabric ofi", transport=f"provider {min(providers)}", devices=nics

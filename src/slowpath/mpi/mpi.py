@@ -28,7 +28,7 @@ from slowpath.mpi.loaded import (
     prefers_cray_wrapper,
     prefix_of,
 )
-from slowpath.mpi.own_settings import OwnSetting, ParameterFile, own_settings
+from slowpath.mpi.own_settings import STARTS_RANKS, OwnSetting, ParameterFile, own_settings
 from slowpath.mpi.probe import output_of
 
 # What keeps a library from wasting time at its start, where that changes nothing else.
@@ -151,7 +151,7 @@ class Mpi:
     def install_what_it_lacks(self) -> str:
         """Commands for the user."""
         if self.name not in DEVELOPMENT:
-            return "install its development package"
+            return "its development package"
         return "apt-get install {} (Fedora, RHEL: dnf install {})".format(*DEVELOPMENT[self.name])
 
     @property
@@ -384,9 +384,7 @@ def listed_by(mpi: Mpi, environ: Mapping[str, str], ask: Ask = output_of) -> fro
 # (mca_base_param_files, mca_base_override_param_file); what its launcher reads was seen by `mpirun -n 1 env`. UCX: the
 # names in libucs of MPICH 5.0.2's package (ucx.conf, UCX_CONFIG_DIR, HOME).
 LONGEST_BYTES = 1 << 20
-_NO_SWITCH = "the library can't ignore this file; comment the line out to try without it"
-_OVERRIDES = "the library can't ignore this file; comment the line out to try without it"
-_STARTS = "it controls how ranks start, not their messages"
+_NO_SWITCH = "the library always reads this file; comment the line out to try without it"
 
 
 def settings_of(mpi: Mpi, environ: Mapping[str, str], has_gpus: bool = True) -> tuple[OwnSetting, ...]:
@@ -414,7 +412,7 @@ def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterF
 def _places(mpi: Mpi, environ: Mapping[str, str], home: Path | None) -> Iterator[tuple[Path, str, str | None]]:
     etc = mpi.prefix / "etc"
     if mpi.name == "openmpi":
-        yield etc / "openmpi-mca-params-override.conf", "OMPI_MCA_", _OVERRIDES
+        yield etc / "openmpi-mca-params-override.conf", "OMPI_MCA_", _NO_SWITCH
         named = environ.get("OMPI_MCA_mca_base_param_files")
         if named is not None:
             yield from ((Path(path), "OMPI_MCA_", None) for path in re.split("[,:]", named) if path.startswith("/"))
@@ -424,7 +422,7 @@ def _places(mpi: Mpi, environ: Mapping[str, str], home: Path | None) -> Iterator
             yield etc / "openmpi-mca-params.conf", "OMPI_MCA_", None
         for name, prefix in (("prte", "PRTE_MCA_"), ("pmix", "PMIX_MCA_")):
             if home:
-                yield home / f".{name}" / "mca-params.conf", prefix, _STARTS
-            yield etc / f"{name}-mca-params.conf", prefix, _STARTS
+                yield home / f".{name}" / "mca-params.conf", prefix, STARTS_RANKS
+            yield etc / f"{name}-mca-params.conf", prefix, STARTS_RANKS
     folders = [environ.get("UCX_CONFIG_DIR", ""), str(home) if home else "", str(etc / "ucx")]
     yield from ((Path(folder) / "ucx.conf", "UCX_", _NO_SWITCH) for folder in folders if folder)

@@ -22,8 +22,8 @@ from slowpath.mpi.message_path import Layer
 
 VARIABLES = "variables"  # of the machine, in run.json: name -> value
 NOT_RECORDED = "variables_not_recorded"  # name -> why there is no value
-NOT_LISTED = "not on the list of variables that are recorded"
-NOT_FITTING = "its value is not one line of printable characters"
+NOT_LISTED = "not among the recorded variables"
+NOT_FITTING = "its value is not one printable line"
 LONGEST_VALUE = 4096
 
 # PMIx has its tuning below PMIX_MCA_; what else begins with PMIX_ belongs to one job: addresses, name spaces, cookies.
@@ -74,93 +74,44 @@ TUNABLES = "GLIBC_TUNABLES"
 # malloc takes no mapping of its own for long blocks, and gives nothing back to the system.
 KEEP_FREED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615"
 
-# Who reads the variables and what it does -> their names, with * for any letters.
-CODE_VARIABLES: dict[str, str] = {
-    "the dynamic linker loads libraries from the places in its value, or searches them": "LD_* GLIBC_TUNABLES",
-    "the C library loads modules or reads and writes files there": """
-        GCONV_PATH LOCPATH NLSPATH GETCONF_DIR HOSTALIASES LOCALDOMAIN NIS_PATH RESOLV_HOST_CONF RES_OPTIONS
-        MALLOC_TRACE TZDIR TMPDIR
-    """,
-    "shells and interpreters choose the programs and settings of processes that launchers start": """
-        PATH HOME SHELL ENV BASH_ENV BASH_FUNC_* BASHOPTS SHELLOPTS IFS PS4 PROMPT_COMMAND CDPATH PYTHON* PERL* RUBY*
-        NODE_OPTIONS TCL* JAVA_TOOL_OPTIONS XDG_*
-    """,
-    "ssh and rsh choose what a remote shell starts": "SSH_* RSH* GIT_* DISPLAY",
-    "Slowpath chooses engines and drivers": """
-        SLOWPATH_MPI SLOWPATH_ENGINE SLOWPATH_CACHE_DIR SLOWPATH_DATA_DIR SLOWPATH_JOB SLOWPATH_*_DRIVER
-        SLOWPATH_PAD_REPORT
-    """,
-    "Hydra, the launcher of MPICH and MVAPICH, starts the programs that it names (HYDRA_LAUNCHER_EXEC)": """
-        HYDRA_* MPIEXEC_* PMI_* PMI2_* MV2_MPIRUN* MV2_CKPT*
-    """,
-    "MPICH and Cray MPICH attach tools, or read and write files there": """
-        *QMPI_TOOL_LIST *_JSON_FILE *NAMESERV_FILE_PUBDIR *NAMEPUB_DIR *COORDINATES_FILE *_DUMP
-    """,
-    "Intel MPI starts programs around ranks (I_MPI_GTOOL), or loads libraries (I_MPI_OFI_LIBRARY)": """
-        I_MPI_HYDRA_* I_MPI_GTOOL* I_MPI_*LIBRARY* I_MPI_*LIB I_MPI_JOB_*_LIBS I_MPI_*ROOT* I_MPI_*PATH I_MPI_*_DIR
-        I_MPI_*DIRECTORY I_MPI_*_FILE I_MPI_*LOGFILE I_MPI_*PREFIX* I_MPI_*PROFILE I_MPI_PTRACER I_MPI_EXTRA_FILESYSTEM*
-        I_MPI_*TOPOLIB I_MPI_SUBSTITUTE_INSTALLDIR VT_*
-    """,
-    "Open MPI loads components from there, starts a remote shell, or sets further variables": """
-        OPAL_* OMPI_*_path* OMPI_*path OMPI_*file* OMPI_*_dir OMPI_*directory* OMPI_*prefix* OMPI_*env_list*
-        OMPI_*envar* OMPI_*agent* OMPI_*launch* OMPI_*_rsh_* OMPI_*_ssh_* OMPI_MCA_plm* OMPI_MCA_orte* OMPI_MCA_ess*
-        OMPI_MCA_schizo* OMPI_MCA_crs* OMPI_MCA_dl* OMPI_MCA_filem* OMPI_MCA_hook* OMPI_CC OMPI_CXX OMPI_FC OMPI_*FLAGS
-        OMPI_LIBS MPI_ROOT PAMI_*
-    """,
-    "PRRTE and PMIx load components from there, or start what prte_fork_agent and plm_ssh_agent name": """
-        PRTE_* PMIX_*
-    """,
-    "ParaStation and Fujitsu MPI load plug-ins from there, or steer the launcher": "PSP_PLUGINDIR PSI_* PLE_* FLIB_*",
-    "UCX, UCC, HCOLL and SHARP load modules from there, or start a program (UCX_GDB_COMMAND)": """
-        UCX_MODULE* UCX_CONFIG* UCX_GDB_COMMAND UCX_ERROR_MAIL* UCX_*FILE* UCX_*_DEST UCX_DLOPEN* UCX_VFS*
-        UCC_COMPONENT* UCC_CONFIG* UCC_*FILE* HCOLL_* HPCX_* OCOMS_* SHARP_*
-    """,
-    "libfabric, libibverbs and hwloc load providers or plug-ins from there": """
-        FI_PROVIDER_PATH FI_HOOK* FI_*_PATH IBV_* RDMAV_* MLX*_* HWLOC_PLUGINS* HWLOC_COMPONENTS HWLOC_XMLFILE
-        HWLOC_FSROOT HWLOC_*_DIR HWLOC_*_PATH
-    """,
-    "the GPU's runtime loads tools or drivers from there": """
-        CUDA_INJECTION* NVTX_INJECTION* CUDA_CACHE_PATH CUDA_HOME CUDA_PATH CUDA_ROOT CUDA_*LIB* CUPTI_* NSYS_* CUDNN_*
-        NVSHMEM_* GDRCOPY_* HSA_TOOLS_* HSA_*_LIB* ROCP* ROCTRACER* ROCM_* HIP_PATH HIP_*_LIB* ZE_* ZET_* ZES_* OCL_*
-        OPENCL_* SYCL_* ONEAPI_*LIB*
-    """,
-    "NCCL and RCCL load plug-ins": "*NCCL_*PLUGIN* *NCCL_CONF_FILE *NCCL_*FILE *NCCL_*PATH* NCCL_NET RCCL_*PLUGIN*",
-    "OpenMP, BLAS and profilers load tools, or read and write files there": """
-        OMP_TOOL* KMP_*LIB* MKLROOT MKL_*LIB* LTTNG_* VALGRIND_* TAU_* SCOREP_* DARSHAN_* OPENSSL_* SSL_* MALLOC_CONF
-        ASAN_* UBSAN_* LSAN_* TSAN_* INTEL_*
-    """,
-    "batch systems and their launchers start the programs that they name (SLURM_TASK_PROLOG), or change the job": """
-        SLURM_* SRUN_* SBATCH_* SALLOC_* SPANK_* PBS_* FLUX_* LSB_* LSF_* PALS_* ALPS_* APRUN_* JSM_* SGE_* PE_HOSTFILE
-        COBALT_* CRAY_* PMI_CRAY*
-    """,
-}
-
-
-def reader_of(name: str) -> str | None:
-    """Return who takes code from the variable of this name, and what it does; None: nobody who is known."""
-    return next(
-        (
-            does
-            for does, names in CODE_VARIABLES.items()
-            if any(fnmatchcase(name, pattern) for pattern in names.split())
-        ),
-        None,
-    )
-
+# Names, with * for any letters, by which a linker, shell, launcher, library or batch system takes programs, libraries
+# or files from a value.
+_CODE_NAMES = """
+    LD_* GLIBC_TUNABLES GCONV_PATH LOCPATH NLSPATH GETCONF_DIR HOSTALIASES LOCALDOMAIN NIS_PATH RESOLV_HOST_CONF
+    RES_OPTIONS MALLOC_TRACE TZDIR TMPDIR PATH HOME SHELL ENV BASH_ENV BASH_FUNC_* BASHOPTS SHELLOPTS IFS PS4
+    PROMPT_COMMAND CDPATH PYTHON* PERL* RUBY* NODE_OPTIONS TCL* JAVA_TOOL_OPTIONS XDG_* SSH_* RSH* GIT_* DISPLAY
+    SLOWPATH_MPI SLOWPATH_ENGINE SLOWPATH_CACHE_DIR SLOWPATH_DATA_DIR SLOWPATH_JOB SLOWPATH_*_DRIVER
+    SLOWPATH_PAD_REPORT HYDRA_* MPIEXEC_* PMI_* PMI2_* MV2_MPIRUN* MV2_CKPT* *QMPI_TOOL_LIST *_JSON_FILE
+    *NAMESERV_FILE_PUBDIR *NAMEPUB_DIR *COORDINATES_FILE *_DUMP I_MPI_HYDRA_* I_MPI_GTOOL* I_MPI_*LIBRARY* I_MPI_*LIB
+    I_MPI_JOB_*_LIBS I_MPI_*ROOT* I_MPI_*PATH I_MPI_*_DIR I_MPI_*DIRECTORY I_MPI_*_FILE I_MPI_*LOGFILE I_MPI_*PREFIX*
+    I_MPI_*PROFILE I_MPI_PTRACER I_MPI_EXTRA_FILESYSTEM* I_MPI_*TOPOLIB I_MPI_SUBSTITUTE_INSTALLDIR VT_* OPAL_*
+    OMPI_*_path* OMPI_*path OMPI_*file* OMPI_*_dir OMPI_*directory* OMPI_*prefix* OMPI_*env_list* OMPI_*envar*
+    OMPI_*agent* OMPI_*launch* OMPI_*_rsh_* OMPI_*_ssh_* OMPI_MCA_plm* OMPI_MCA_orte* OMPI_MCA_ess* OMPI_MCA_schizo*
+    OMPI_MCA_crs* OMPI_MCA_dl* OMPI_MCA_filem* OMPI_MCA_hook* OMPI_CC OMPI_CXX OMPI_FC OMPI_*FLAGS OMPI_LIBS MPI_ROOT
+    PAMI_* PRTE_* PMIX_* PSP_PLUGINDIR PSI_* PLE_* FLIB_* UCX_MODULE* UCX_CONFIG* UCX_GDB_COMMAND UCX_ERROR_MAIL*
+    UCX_*FILE* UCX_*_DEST UCX_DLOPEN* UCX_VFS* UCC_COMPONENT* UCC_CONFIG* UCC_*FILE* HCOLL_* HPCX_* OCOMS_* SHARP_*
+    FI_PROVIDER_PATH FI_HOOK* FI_*_PATH IBV_* RDMAV_* MLX*_* HWLOC_PLUGINS* HWLOC_COMPONENTS HWLOC_XMLFILE
+    HWLOC_FSROOT HWLOC_*_DIR HWLOC_*_PATH CUDA_INJECTION* NVTX_INJECTION* CUDA_CACHE_PATH CUDA_HOME CUDA_PATH
+    CUDA_ROOT CUDA_*LIB* CUPTI_* NSYS_* CUDNN_* NVSHMEM_* GDRCOPY_* HSA_TOOLS_* HSA_*_LIB* ROCP* ROCTRACER* ROCM_*
+    HIP_PATH HIP_*_LIB* ZE_* ZET_* ZES_* OCL_* OPENCL_* SYCL_* ONEAPI_*LIB* *NCCL_*PLUGIN* *NCCL_CONF_FILE *NCCL_*FILE
+    *NCCL_*PATH* NCCL_NET RCCL_*PLUGIN* OMP_TOOL* KMP_*LIB* MKLROOT MKL_*LIB* LTTNG_* VALGRIND_* TAU_* SCOREP_*
+    DARSHAN_* OPENSSL_* SSL_* MALLOC_CONF ASAN_* UBSAN_* LSAN_* TSAN_* INTEL_* SLURM_* SRUN_* SBATCH_* SALLOC_*
+    SPANK_* PBS_* FLUX_* LSB_* LSF_* PALS_* ALPS_* APRUN_* JSM_* SGE_* PE_HOSTFILE COBALT_* CRAY_* PMI_CRAY*
+"""
+_CODE = tuple(_CODE_NAMES.split())
 
 # What looks like such a variable and makes the library read less than it would.
 _READS_NOTHING = {("OMPI_MCA_mca_base_param_files", "none"), (TUNABLES, KEEP_FREED)}
 
 
-def why_code(name: str, value: str) -> str | None:
-    """Why a variable that a folder sets may choose what is run here; None: it is not known to.
+def chooses_code(name: str, value: str) -> bool:
+    """Whether a variable that a folder sets may choose what is run here.
 
     A value with a slash, or one that a shell would expand to a home, names a file: nothing that a setting needs.
     """
     if (name, value) in _READS_NOTHING:
-        return None
-    names_file = "/" in value or value.startswith(("~", "."))
-    return reader_of(name) or ("it names a file or folder" if names_file else None)
+        return False
+    return "/" in value or value.startswith(("~", ".")) or _is_one_of(name, _CODE)
 
 
 # What makes Open MPI read no parameter file. Its launcher reads them as well and hands their lines to the ranks as
@@ -169,14 +120,14 @@ NO_FILES: Mapping[str, str] = {"OMPI_MCA_mca_base_param_files": "none"}
 
 # Names below these belong to no library but reach how ranks are started.
 _STARTS_PREFIXES = ("PMI_", "PMI2_", "SLURM_MPI_", "SLURM_PMIX", "SLURM_PMI")
-# Patterns of names that the launcher, the job or the installation needs; all that code_variables knows as well.
+# Patterns of names that the launcher, the job or the installation needs, or that choose devices.
 _STARTS = (
     *("HYDRA_*", "PMI_*", "PMI2_*", "PMIX_*", "PRTE_*", "SLURM_*", "CRAY_*", "I_MPI_HYDRA_*", "I_MPI_PMI*"),
     *("OMPI_COMM_*", "OMPI_UNIVERSE_*", "OMPI_ALLOW_RUN_AS_ROOT*", "OMPI_MCA_plm*", "OMPI_MCA_ess*", "OMPI_MCA_ras*"),
     *("MPICH_ENV_DISPLAY", "MPICH_VERSION_DISPLAY", "GTL_*"),
+    *("*_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_*"),
+    "*_VERSION",  # container images state what they hold
 )
-_VERSIONS = ("*_VERSION",)  # container images state what they hold
-_DEVICES = ("*_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_*")
 # Known as choosing code or files, and yet safe to take away: then the library takes its own.
 _MAY_GO = (
     "GLIBC_TUNABLES",
@@ -188,13 +139,11 @@ _MAY_GO = (
     "GDRCOPY_*",
 )
 
-_STARTING = "the launcher or the job needs it to start ranks"
-_CHOOSING = "it chooses devices, and so what is measured"
-_STATING = "it states a version; no library reads it"
-_FILES = "the lines of its files are examined one by one"
+STARTS_RANKS = "it controls how ranks start, or which code and devices they use"
+_FILES = "each line of its files is tried instead"
 # Read by a library of collectives between GPUs alone: MPICH and UCC load it for memory of a GPU.
 _OF_GPU_COLLECTIVES = ("NCCL_*", "RCCL_*")
-_NO_GPU = "a library for GPU memory reads it, but no GPU memory is measured here"
+_NO_GPU = "no GPU memory is measured here"
 
 
 @dataclass(frozen=True)
@@ -281,11 +230,10 @@ def _own(name: str, value: str, left_in: str | None, file: str | None = None, li
 def _why_left_in(name: str, needed: frozenset[str]) -> str | None:
     if name in needed:
         return "this MPI does not start here without it"
-    rows = ((_STARTS, _STARTING), (_DEVICES, _CHOOSING), (_VERSIONS, _STATING), (tuple(NO_FILES), _FILES))
-    known = next((why for patterns, why in rows if _is_one_of(name, patterns)), None)
-    if known is not None or _is_one_of(name, _MAY_GO):
-        return known
-    return reader_of(name)
+    if name in NO_FILES:
+        return _FILES
+    of_code = _is_one_of(name, _CODE) and not _is_one_of(name, _MAY_GO)
+    return STARTS_RANKS if of_code or _is_one_of(name, _STARTS) else None
 
 
 def _is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
@@ -316,9 +264,7 @@ def _lines(file: ParameterFile, given: Mapping[str, OwnSetting]) -> list[OwnSett
     )
     if stuck is None:
         return lines
-    why = stuck.left_in or f"its value is not recorded: {stuck.why_no_value}"
-    if file.left_in is None:
-        why = f"line {stuck.line} of the file can't be left out ({stuck.name}: {why}), so no other line can"
+    why = file.left_in or f"line {stuck.line} of its file has to stay ({stuck.left_in or stuck.why_no_value})"
     return [replace(setting, left_in=setting.left_in or why) for setting in lines]
 
 

@@ -137,12 +137,12 @@ class _SharedMemory:
 _SHARED_MEMORY = {"openmpi": _SharedMemory(16 * MIB, MIB // 2)}
 _OTHERS = _SharedMemory(0, 5 * MIB + MIB // 4)
 _WITHOUT_SHM = {
-    "openmpi": "Open MPI leaves shared memory out, and messages take the network",
-    "mpich": "MPICH ends with a bus error in MPI_Init",
+    "openmpi": "messages take the network",
+    "mpich": "MPI_Init ends with a bus error",
 }
 _WITHOUT_COPY = {
-    "openmpi": "Open MPI copies each long message twice",
-    "mpich": "MPICH ends with an error at the first long message",
+    "openmpi": "long messages are copied twice",
+    "mpich": "the first long message fails",
 }
 _COPY_OFF = {"mpich": "MPIR_CVAR_CH4_CMA_ENABLE"}  # 0: it copies twice, and does not try
 
@@ -152,46 +152,42 @@ def single_copy(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     off = _COPY_OFF.get(job.library or "")
     if job.ranks < 2 or (off and job.variables.get(off) == "0"):
         return None
-    loss = _WITHOUT_COPY.get(job.library or "", "long messages are copied twice, or fail")
-    instead = f", or set {off}=0 to copy twice instead" if off else ""
+    loss = _WITHOUT_COPY.get(job.library or "", "long messages are slow or fail")
+    instead = f", or {off}=0" if off else ""
     if place.user_namespaces > 1 and place.apart_errno != 0:
         tried = f" ({errno_name(place.apart_errno)})" if place.apart_errno is not None else " by Linux (not tried here)"
         return PlaceFault(
             check="single copy",
-            text=f"{job.ranks} ranks in {place.user_namespaces} user namespaces: a copy between two is "
-            f"refused{tried}, so {loss}",
-            do="start all ranks of a node in one user namespace: the container, or unshare, in front of the "
-            f"launcher (apptainer: --sharens){instead}",
+            text=_refused(f"the border of {place.user_namespaces} user namespaces{tried}", loss),
+            do=f"start all ranks of a node in one container (apptainer: --sharens){instead}",
         )
     reason, do = _refusal(place)
     if place.rank_errno is not None:
         return PlaceFault(
             check="single copy",
-            text=f"{reason} refuses a copy from another rank's memory ({errno_name(place.rank_errno)}): {loss}",
+            text=_refused(f"{reason} ({errno_name(place.rank_errno)})", loss),
             do=f"{do}{instead}",
         )
     if place.copy_errno in (0, None) or place.asked_errno == 0:
         return None
     return PlaceFault(
         check="single copy",
-        text=f"{reason} refuses an 8 KiB copy between two processes ({errno_name(place.copy_errno)}): {loss}",
+        text=_refused(f"{reason} ({errno_name(place.copy_errno)})", loss),
         do=f"{do}{instead}",
     )
+
+
+def _refused(by: str, loss: str) -> str:
+    return f"{by} refuses copies between processes: {loss}"
 
 
 def _refusal(place: PlaceFacts) -> tuple[str, str]:
     """By what a copy between two processes of one user is refused, and what to do."""
     if place.own_errno not in (0, None):  # the kernel itself always lets a process read its own memory
-        return (
-            "a seccomp filter",
-            "allow process_vm_readv: docker run --cap-add SYS_PTRACE, or a seccomp profile that permits it",
-        )
+        return "a seccomp filter", "docker run --cap-add SYS_PTRACE, or a profile with process_vm_readv"
     if place.ptrace_scope:
         return (f"Yama's ptrace_scope {place.ptrace_scope}", "sysctl kernel.yama.ptrace_scope=0, by an administrator")
-    return (
-        "possibly a security module (neither seccomp nor Yama)",
-        "ask an administrator to allow process_vm_readv between ranks",
-    )
+    return "possibly a security module", "ask an administrator to allow process_vm_readv"
 
 
 def shared_memory(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
@@ -200,12 +196,12 @@ def shared_memory(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     need_bytes = need.bytes + job.ranks * need.a_rank_bytes
     if place.shm_bytes is None or place.shm_bytes >= need_bytes or job.ranks < 2:
         return None
-    loss = _WITHOUT_SHM.get(job.library or "", "ranks end with a bus error, or messages take the network")
+    loss = _WITHOUT_SHM.get(job.library or "", "ranks end or messages take the network")
     return PlaceFault(
         check="/dev/shm",
         text=f"/dev/shm has {format_bytes(place.shm_bytes)} and {job.ranks} ranks of {job.title} need "
         f"{format_bytes(-(-need_bytes // MIB) * MIB)}: {loss}",
-        do="make it larger: docker run --shm-size=1g (or --ipc=host), or mount -o remount,size=1g /dev/shm",
+        do="docker run --shm-size=1g (or --ipc=host), or mount -o remount,size=1g /dev/shm",
     )
 
 
@@ -238,15 +234,9 @@ def allowed_processors(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     named = f"processor{'s' if len(allowed) > 1 else ''} {format_cpu_list(sorted(allowed))}"
     return PlaceFault(
         check="allowed processors",
-        text=f"{job.ranks} ranks may use only {named} of {online}: they take turns on {_it(len(allowed))}, and "
-        "messages wait for their receiver's turn",
-        do="start it without taskset, or with one processor per rank (docker run --cpuset-cpus, sbatch "
-        "--cpus-per-task)",
+        text=f"{job.ranks} ranks may use only {named} of {online}: messages wait for their receiver's turn",
+        do="one processor per rank: no taskset, docker run --cpuset-cpus, sbatch --cpus-per-task",
     )
-
-
-def _it(count: int) -> str:
-    return "it" if count == 1 else "them"
 
 
 def memory_limit(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
@@ -257,10 +247,9 @@ def memory_limit(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="memory limit",
-        text=f"the control group may use {format_bytes(limit)} of memory"
-        + (f", of which {format_bytes(used)} are taken" if used is not None else "")
-        + f": {job.ranks} ranks need {format_bytes(need_bytes)} to start, and the kernel ends one that asks for more",
-        do="raise the limit: docker run --memory, sbatch --mem, Kubernetes: resources.limits.memory",
+        text=f"{job.ranks} ranks need {format_bytes(need_bytes)} of memory, and the control group has "
+        f"{format_bytes(max(0, limit - (used or 0)))} of {format_bytes(limit)} left",
+        do="docker run --memory, sbatch --mem, Kubernetes: resources.limits.memory",
         is_fault=used is None or limit < need_bytes,
     )
 
@@ -271,8 +260,7 @@ def numa_balancing(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="NUMA balancing",
-        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes and unmaps them to see who uses them: "
-        "bound ranks stop at page faults without a gain",
+        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes: bound ranks stop at page faults without a gain",
         do="sysctl kernel.numa_balancing=0, by an administrator; compare: slowpath run --placement numa",
         is_fault=False,
     )
@@ -284,8 +272,8 @@ def virtual_machine(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="virtual machine",
-        text="a hypervisor may take processors away, which ranks see as lost time (steal in /proc/stat, if reported)",
-        do="bind virtual processors to physical ones if you can, and compare medians",
+        text="a hypervisor may take processors away",
+        do="bind virtual processors to physical ones, and compare medians",
         is_fault=False,
     )
 
@@ -297,10 +285,8 @@ def driver_of_gpus(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="GPU driver",
-        text=f"driver {place.gpu_driver}: from {SLOW_QUERY_DRIVER} on, it is slow to identify buffers outside GPU "
-        "memory, which a library with GPU support does at each message",
-        do="turn GPU support off if no message is in GPU memory (MPICH: MPIR_CVAR_ENABLE_GPU=0; Cray MPICH: "
-        "MPICH_GPU_SUPPORT_ENABLED=0); slowpath diagnose prices it",
+        text=f"driver {place.gpu_driver} is slow to identify buffers outside GPU memory, as GPU support does",
+        do="without GPU messages: MPIR_CVAR_ENABLE_GPU=0 (Cray MPICH: MPICH_GPU_SUPPORT_ENABLED=0)",
         is_fault=False,
     )
 

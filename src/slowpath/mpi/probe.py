@@ -55,8 +55,8 @@ class Child(subprocess.Popen[bytes]):
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
         except ChildProcessError:
             raise ExitUnseen(
-                f"{self._name()}: ended, but its exit code is lost, because a preloaded library or another part of "
-                "this process collects children; start it without that library"
+                f"{self._name()}: ended, but its exit code is lost to a preloaded library; start it without that "
+                "library"
             ) from None
         if ended is None:
             return None

@@ -18,6 +18,7 @@ Resolved = tuple[dict[str, str], str | None]
 class Setting:
     """One way to put a library into one state.
 
+    run: whether it was run with this library.
     networked: the library refuses to start in this state where no network but the loopback is up.
     of_gpus: it is the same as any other state where there is no GPU's driver.
     """
@@ -25,8 +26,7 @@ class Setting:
     name: str
     applies: AppliesTo
     variables: Mapping[str, str]
-    does: str
-    verified: str
+    run: bool = True
     networked: bool = False
     of_gpus: bool = False
 
@@ -76,7 +76,6 @@ class SwitchVariable:
     default_bytes: int | None = None
     documented: str = ""
     multiple_bytes: int = 1
-    verified: str = ""
 
     def value(self, environ: Mapping[str, str]) -> int | None:
         """Bytes that hold now: the user's own, else the default; None: not known."""
@@ -104,21 +103,13 @@ def resolve(
         if refusal.name == name and refusal.applies.fits(library, version, transport):
             return {}, refusal.reason
     rows = [row for row in SETTINGS if row.name == name and row.applies.is_for(library, transport)]
-    if not rows:
-        return {}, f"no way is known to put {_named(library, version)} into the state {name}"
     for row in rows:
         if row.applies.holds(version):
-            if row.networked and not network:
-                return (
-                    {},
-                    f"{_named(library, version)} starts in this state only with a network that is up; this node "
-                    "has only lo",
-                )
-            if row.of_gpus and not gpus:
-                return {}, "this node has no GPU driver, so GPU support changes nothing"
+            if (row.networked and not network) or (row.of_gpus and not gpus):
+                return {}, f"{name} needs {'a GPU driver' if row.of_gpus else 'a network besides lo'} on this node"
             return dict(row.variables), None
-    ranges = ", ".join(row.applies.range_text for row in rows)
-    return {}, f"no way is known to put {_named(library, version)} into the state {name}; known for {ranges}"
+    ranges = ", ".join(row.applies.range_text for row in rows) or "no version of this library"
+    return {}, f"no variables are known that give {library} {version or 'of unknown version'} {name}; known: {ranges}"
 
 
 def resolver(
@@ -126,10 +117,6 @@ def resolver(
 ) -> Callable[[str], Resolved]:
     """`resolve` for one library, as the planner wants it."""
     return lambda name: resolve(name, library, version, transport, network, gpus)
-
-
-def _named(library: str, version: str | None) -> str:
-    return f"{library} {version or 'of unknown version'}"
 
 
 def switches_of(library: str | None, version: str | None, transport: str | None = None) -> tuple[SwitchVariable, ...]:

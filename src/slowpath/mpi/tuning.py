@@ -235,7 +235,7 @@ def mpich_selection(library: bytes) -> Tree:
             with contextlib.suppress(ValueError):
                 tree: Tree = json.loads(text)
                 return tree
-    raise EnvironmentFailure("this MPICH does not show its selection of collectives, with which its tuning file begins")
+    raise EnvironmentFailure("this MPICH does not show its selection of collectives; use MPICH 4.0 or later")
 
 
 def mpich_files(library: bytes, ranges: Sequence[Range]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from slowpath.core.units import whole_number
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.find import LAUNCHER_NAMES, find_all, find_mpi
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.own_settings import why_code
+from slowpath.mpi.own_settings import chooses_code
 from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import Resolved, resolver
 from slowpath.record.blocks import scan
@@ -142,18 +142,17 @@ _SHOWN = 100
 
 @dataclass(frozen=True)
 class ChoosingVariable:
-    """A variable of a plan that may choose what is run, and why."""
+    """A variable of a plan that may choose what is run."""
 
     name: str
     value: str
     environment: str
-    why: str
 
     @property
     def words(self) -> str:
-        """`LD_PRELOAD=/tmp/x.so (environment 'default'): the dynamic linker loads libraries ...`."""
+        """`LD_PRELOAD=/tmp/x.so (environment 'default')`."""
         value = self.value if len(self.value) <= _SHOWN else f"{self.value[:_SHOWN]}..."
-        return f"{self.name}={value} (environment '{self.environment}'): {self.why}"
+        return f"{self.name}={value} (environment '{self.environment}')"
 
 
 def require_names(plan: Plan, where: str) -> None:
@@ -192,8 +191,8 @@ def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | No
         known = environment.setting is not None and environment.mpi in resolve
         own = resolve[environment.mpi](environment.setting)[0] if known and environment.setting else {}
         for name, value in environment.variables.items():
-            if own.get(name) != value and (why := why_code(name, value)) is not None:
-                variables.append(ChoosingVariable(name, value, environment.name, why))
+            if own.get(name) != value and chooses_code(name, value):
+                variables.append(ChoosingVariable(name, value, environment.name))
     return variables
 
 

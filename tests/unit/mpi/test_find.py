@@ -122,7 +122,7 @@ def test_by_name(places: dict[str, Path]) -> None:
     environ = path_of(places["mpich"], places["openmpi"], places["intelmpi"])
     installed = ["mpich", "openmpi", "intelmpi"]
     assert [find_mpi(name, environ).name for name in installed] == installed
-    with pytest.raises(EnvironmentFailure, match="no openmpi found"):
+    with pytest.raises(EnvironmentFailure, match="--mpi openmpi: no such MPI here"):
         find_mpi("openmpi", without_system(path_of(places["mpich"])))
 
 
@@ -146,7 +146,7 @@ def test_nothing_found_says_what_to_do(places: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [("mpch", "did you mean mpich"), ("/nowhere/mpiexec", "neither a known library")]
+    ("given", "said"), [("mpch", "did you mean mpich"), ("/nowhere/mpiexec", "no such MPI here; name its mpiexec")]
 )
 def test_wrong_option(places: dict[str, Path], given: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
@@ -310,7 +310,7 @@ def test_pbs(tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text("a\na\nb\nb\n")
     nodes = find_allocation({"PBS_JOBID": "7.server", "PBS_NODEFILE": str(tmp_path / "nodes")})
     assert nodes == NodeAllocation("pbs", "7.server", 2, ("a", "b"), "aprun")
-    with pytest.raises(EnvironmentFailure, match="list of this job's nodes"):
+    with pytest.raises(EnvironmentFailure, match="start slowpath on a node of the job"):
         find_allocation({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path / "gone")})
 
 

@@ -36,11 +36,9 @@ from slowpath.mpi.settings import NAMES, SETTINGS, Setting, resolve
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{words_of(row.applies)}")
-def test_row_is_reached_and_says_how_it_was_verified(row: Setting) -> None:
+def test_row_is_reached(row: Setting) -> None:
     first = ".".join(map(str, row.applies.first))
     assert resolve(row.name, row.applies.library or "", first, row.applies.transport) == (dict(row.variables), None)
-    assert row.does
-    assert row.verified
     assert row.applies.library in LIBRARIES
 
 
@@ -202,9 +200,8 @@ def test_srun_speaks_what_the_library_understands(library: str, token: str) -> N
     assert token in made("srun", "core", library=library).argv
 
 
-def test_every_launcher_tells_its_traps_and_what_it_was_run_with() -> None:
+def test_every_launcher_tells_what_it_was_run_with() -> None:
     for launcher in LAUNCHERS:
-        assert launcher.traps, launcher.name
         assert launcher.verified, launcher.name
     assert len({launcher.name for launcher in LAUNCHERS}) == len(LAUNCHERS)
 
@@ -318,10 +315,10 @@ def test_names_fit_an_environment_of_a_campaign() -> None:
     assert max(len(row.name) for row in all_alternatives()) <= 60
 
 
-def test_each_row_says_what_it_does_and_how_one_sees_it() -> None:
+def test_each_row_sets_something_and_may_change_something() -> None:
     for row in all_alternatives():
-        assert all((row.variables, row.does, row.operations, row.seen)), row.name
-        assert row.source.startswith("https://"), row.name
+        assert row.variables, row.name
+        assert row.operations, row.name
 
 
 def test_each_value_may_be_recorded() -> None:

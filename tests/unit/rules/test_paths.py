@@ -76,14 +76,14 @@ WRONG = [
     (checks.single_copy, replace(REFUSED, own_errno=errno.EPERM), "a seccomp filter", "SYS_PTRACE"),
     (checks.single_copy, replace(REFUSED, own_errno=0, ptrace_scope=2), "ptrace_scope 2", "sysctl"),
     (checks.single_copy, replace(REFUSED, own_errno=0), "a security module", "administrator"),
-    (checks.single_copy, replace(FINE, user_namespaces=2), "2 user namespaces", "one user namespace"),
+    (checks.single_copy, replace(FINE, user_namespaces=2), "2 user namespaces", "one container"),
     (checks.shared_memory, replace(FINE, shm_bytes=64 * 1024), "/dev/shm has 64 KiB", "--shm-size"),
     (checks.allowed_processors, replace(FINE, processors="2"), "processor 2 of 4", "taskset"),
     (checks.processor_limit, replace(FINE, processor_quota=1.5), "1.5 processors for 2 ranks", "--cpus=2"),
     (checks.memory_limit, replace(FINE, memory_limit_bytes=100 * MIB_OF_PLACE), "100 MiB", "--memory"),
     (checks.numa_balancing, replace(FINE, numa_nodes=2), "2 NUMA nodes", "numa_balancing=0"),
     (checks.virtual_machine, replace(FINE, virtual=True), "hypervisor", "medians"),
-    (checks.driver_of_gpus, replace(FINE, gpu_driver="580.65.06"), "driver 580.65.06", "GPU support off"),
+    (checks.driver_of_gpus, replace(FINE, gpu_driver="580.65.06"), "driver 580.65.06", "MPIR_CVAR_ENABLE_GPU=0"),
 ]
 
 

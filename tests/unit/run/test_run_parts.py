@@ -116,8 +116,8 @@ def test_all_is_every_installation_once(environ: dict[str, str], tmp_path: Path)
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("mpich,intelmpi", "--mpi intelmpi: no intelmpi found"),
-        ("intelmpi", "--mpi intelmpi: no intelmpi found"),
+        ("mpich,intelmpi", "--mpi intelmpi: no such MPI here"),
+        ("intelmpi", "--mpi intelmpi: no such MPI here"),
         ("mpich,opnmpi", "did you mean openmpi"),
         ("mpich,", "a name is empty"),
         ("mpich,all", "'all' already means every MPI"),

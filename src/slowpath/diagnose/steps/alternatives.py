@@ -23,7 +23,7 @@ from slowpath.diagnose.tasks import AlternativesOutcome, AlternativesTask
 from slowpath.findings.facts import INSTEAD, Place
 from slowpath.findings.finding import build
 from slowpath.findings.slow_path import Observation, Remedy, Support, of_environment
-from slowpath.mpi.alternatives import Alternative, Applicable, Operation, PlaceFacts, all_alternatives, alternatives_of
+from slowpath.mpi.alternatives import Alternative, Applicable, Operation, PlaceFacts, alternatives_of
 from slowpath.run.schedule import Against
 from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
 
@@ -176,7 +176,6 @@ def _finding(name: str, variables: Mapping[str, str], group: str, ratio: float, 
         affects_default=True,
         cells=(slow.cell, fast.cell),
         axis="environment",
-        evidence=_how_seen(name, results),
         slow_cells=(slow.cell,),
         fast_cells=(fast.cell,),
         exports=variables,
@@ -193,12 +192,6 @@ def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusio
 
 
 ALTERNATIVES = StepKind(AlternativesTask, apply, summary, against=lambda _: _LIMIT)
-
-
-def _how_seen(name: str, results: Results) -> tuple[str, ...]:
-    library = results.run.mpi.name
-    rows = (row for row in all_alternatives() if row.name == name and row.applies.library in (None, library))
-    return tuple(f"to check that it is in use: {row.seen}" for row in rows)[:1]
 
 
 def remedies_of(finding: Finding, fast_under: Condition) -> list[Remedy]:
