@@ -49,7 +49,7 @@ Status = Literal["ok", "warn", "missing"]
 class Check(msgspec.Struct, frozen=True):
     """One fact about this machine.
 
-    value: what was found, in words; None if it can't be known, and then `means` has the reason.
+    value: what was found, in words; None if it can't be known, and then `means` has the reason.  means: empty: fine.
     status: ok; warn (measuring works, numbers may suffer); missing (something can't be measured).
     do: what to do about it, None if nothing.
     """
@@ -57,5 +57,5 @@ class Check(msgspec.Struct, frozen=True):
     name: str
     value: str | None
     status: Status
-    means: str
+    means: str = ""
     do: str | None = None

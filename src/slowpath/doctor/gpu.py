@@ -118,11 +118,9 @@ def gpus() -> Check:
     count, why = gpu_count()
     if count:
         names = ", ".join(_name(_driver(), index) for index in range(count))
-        means = '"MPI and GPU memory" shows which MPI supports them'
-        return Check("GPU", f"{count}: {names}", "ok", means)
-    means = f"{why}; pinned and GPU memory can't be measured"
+        return Check("GPU", f"{count}: {names}", "ok")
     do = "check CUDA_VISIBLE_DEVICES and the allocation" if _has_driver() else None
-    return Check("GPU", None if do is None else "none", "missing", means, do)
+    return Check("GPU", None if do is None else "none", "missing", why or "", do)
 
 
 def gpu_count() -> tuple[int, str | None]:
@@ -134,8 +132,8 @@ def gpu_count() -> tuple[int, str | None]:
     count = ctypes.c_int(0)
     code = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
     if code != 0:
-        return 0, f"a CUDA driver is installed, but its cuInit or cuDeviceGetCount returns {code}"
-    return count.value, None if count.value else "a CUDA driver is installed, but it shows no device"
+        return 0, f"the CUDA driver fails with code {code}"
+    return count.value, None if count.value else "the CUDA driver shows no device"
 
 
 def _has_driver() -> bool:
@@ -162,30 +160,22 @@ def _name(driver: ctypes.CDLL, index: int) -> str:
 
 @dataclass(frozen=True)
 class WithoutIpc:
-    """One way to do it. verified: what was seen with these variables."""
+    """One way to do it."""
 
     applies: tuple[AppliesTo, ...]
     variables: Mapping[str, str]
-    verified: str
 
 
 TABLE: tuple[WithoutIpc, ...] = (
-    WithoutIpc(
-        (AppliesTo("craympich"),),
-        {"MPICH_GPU_IPC_ENABLED": "0"},
-        "not run; 8.1.17 prints 1 as its default (MPICH_ENV_DISPLAY=1)",
-    ),
+    WithoutIpc((AppliesTo("craympich"),), {"MPICH_GPU_IPC_ENABLED": "0"}),  # not run
     WithoutIpc(
         (AppliesTo("mpich"), AppliesTo("mpich", transport="ucx")),
         # The second one turns IPC on from the second message of an allocation on, whatever the first one says.
         {"MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD": "-1", "MPIR_CVAR_CH4_IPC_MAP_REPEAT_ADDR": "0"},
-        "MPICH 5.0.1 built with CUDA 13.0, two H200s, 64 MiB: 357 -> 0.88 GB/s",
+        # MPICH 5.0.1 built with CUDA 13.0, two H200s, 64 MiB: 357 -> 0.88 GB/s.
     ),
-    WithoutIpc(
-        (AppliesTo(transport="ucx"),),
-        {"UCX_TLS": "^cuda_ipc"},
-        "Open MPI 5.0.11 on UCX 1.22, two H200s: 373 -> 40.5 GB/s, and UCX's own report no longer names cuda_ipc",
-    ),
+    # Open MPI 5.0.11 on UCX 1.22, two H200s: 373 -> 40.5 GB/s.
+    WithoutIpc((AppliesTo(transport="ucx"),), {"UCX_TLS": "^cuda_ipc"}),
 )
 
 
@@ -201,9 +191,9 @@ def variables_without_ipc(
         if any(condition.is_for(library, transport) for condition in row.applies):
             taken = [name for name in row.variables if environ.get(name)]
             if taken:
-                return {}, f"{taken[0]} is set in your environment, but the reference needs another value"
+                return {}, f"{taken[0]} is set"
             return dict(row.variables), None
-    return {}, f"{library} has no known switch that turns IPC off"
+    return {}, "no known switch turns IPC off"
 
 
 Way = Literal["ipc", "staged"]
@@ -331,13 +321,13 @@ def _path(
         return (
             path,
             "reference",
-            ([] if path else [f"{ratio:.2f} times as fast as without IPC shows no path"]) + no_host,
+            ([] if path else [f"{ratio:.2f}x of the rate without IPC"]) + no_host,
         )
     if host.bytes_per_s is None:
         return None, None, [f"no reference ({why_not})", *no_host]
     ratio = device_bytes_per_s / host.bytes_per_s
     path = by_ratio(ratio, IPC_AT_LEAST_OVER_HOST, STAGED_AT_MOST_OVER_HOST)
-    unclear = f"GPU memory at {ratio:.1f} times the bandwidth of host memory shows no path, and there is no reference"
+    unclear = f"{ratio:.1f}x of host memory's rate"
     return path, "bandwidth", [] if path else [f"{unclear} ({why_not})"]
 
 
@@ -365,7 +355,7 @@ Proved = tuple[Mpi, DevicePath | None]
 NAME = "MPI and GPU memory"
 PATHS = {"ipc": "IPC (GPU to GPU)", "staged": "staged through host memory", None: "path unclear"}
 METHODS = {"reference": "against the same without IPC", "bandwidth": "by bandwidth over host memory's"}
-GET_ONE = "pip install 'slowpath[cuda]' && slowpath mpi install cuda, then: slowpath run --mpi cuda"
+GET_ONE = "pip install 'slowpath[cuda]' && slowpath mpi install cuda"
 
 
 def mpi_and_gpu_memory(proof: Proof, tell: Tell = lambda _: None) -> Check:
@@ -395,18 +385,17 @@ def mpi_and_gpu_memory(proof: Proof, tell: Tell = lambda _: None) -> Check:
 def conclusion(proved: Sequence[Proved]) -> Check:
     """The check's answer from each MPI's, that of `slowpath run` first. None: not tried, without an engine. Pure."""
     if not proved:
-        return Check(NAME, None, "missing", "not tried: there is no MPI", GET_ONE)
+        return Check(NAME, None, "missing", "no MPI", GET_ONE)
     value = "; ".join(f"{mpi.identity}: {in_words(path)}" for mpi, path in proved)
     works = [mpi for mpi, path in proved if path is not None and path.works]
     untried = any(path is None for _, path in proved)
     if works and works[0] is proved[0][0]:
-        return Check(NAME, value, "ok", "the MPI of slowpath run supports GPU memory", _more(untried))
+        return Check(NAME, value, "ok", "", _more(untried))
     if works:
-        means = "another MPI supports GPU memory; support by that of slowpath run is not shown"
-        return Check(NAME, value, "warn", means, f"slowpath run --mpi {_option(works[0])}")
+        return Check(NAME, value, "warn", "only another MPI supports it", f"slowpath run --mpi {_option(works[0])}")
     if untried:
-        return Check(NAME, value, "warn", "no MPI is shown to support GPU memory yet", _more(untried))
-    return Check(NAME, value, "missing", "no MPI here takes GPU memory", GET_ONE)
+        return Check(NAME, value, "warn", "not tried", _more(untried))
+    return Check(NAME, value, "missing", "no MPI supports it", GET_ONE)
 
 
 def in_words(path: DevicePath | None) -> str:
@@ -418,7 +407,7 @@ def in_words(path: DevicePath | None) -> str:
     judged = f" (judged {METHODS[path.method]})" if path.path and path.method else ""
     reference = f", without IPC {_rate(path.reference_bytes_per_s)}" if path.reference_bytes_per_s else ""
     numbers = f"GPU {_rate(path.device_bytes_per_s)}{reference}, host {_rate(path.host_bytes_per_s)}"
-    agrees = {True: ", which agrees", False: ", which does not agree", None: ""}[path.agrees]
+    agrees = {True: ", which agrees", False: ", which disagrees", None: ""}[path.agrees]
     reported = f"; UCX reports: {path.reported}{agrees}" if path.reported else ""
     because = f"; {path.reason}" if path.reason else ""
     return f"yes, {PATHS[path.path]}{judged}, {numbers}{reported}{because}"
@@ -431,7 +420,7 @@ def _engine(mpi: Mpi, proof: Proof, tell: Tell) -> Engine | None:
 
 
 def _more(untried: bool) -> str | None:
-    return "slowpath doctor --gpu builds the engine for MPIs that were not tried" if untried else None
+    return "slowpath doctor --gpu" if untried else None
 
 
 def _option(mpi: Mpi) -> str:

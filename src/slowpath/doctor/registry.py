@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import platform
 import resource
 import shutil
-import statistics
 import sys
 import tempfile
 import textwrap
-import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -26,7 +21,7 @@ from slowpath.core.units import format_bytes, format_ratio
 from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.gpu import Proof, Tell, gpus, how_it_ended, mpi_and_gpu_memory
 from slowpath.mpi import place as judges
-from slowpath.mpi.batch_systems import HOST_FILE, find_allocation
+from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.launchers import (
     ANYWHERE,
@@ -58,58 +53,15 @@ from slowpath.run.machine import bracketed, first_value, place_here, read_line
 from slowpath.run.prepare import allocated_nodes, allowed_cores
 from slowpath.run.process import JobLimits, run_job
 
-# The clock that all times come from.
-
-SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-READS = 20000
-FREQUENT = 1e-3  # share of readings from which a difference counts
-NEIGHBOURS_NS = 2
+SLOW_CLOCKS = ("hpet", "acpi_pm", "jiffies")
 
 
 def clock() -> Check:
-    """Source of CLOCK_MONOTONIC and the step it was seen to advance by."""
-    source = read_line(SOURCE)
-    step = quantum_ns([time.clock_gettime_ns(time.CLOCK_MONOTONIC) for _ in range(READS)])
-    seen = f"steps of {step} ns" if step is not None else "no step seen"
-    value = f"{source or 'unknown source'}, {seen}"
-    if step is not None and step > 1000:
-        return Check(
-            "clock", value, "warn", "a coarse clock: small messages need batches, which the engine makes itself"
-        )
-    if source in ("hpet", "acpi_pm", "jiffies"):
-        return Check(
-            "clock", value, "warn", "reading this clock takes about 1 us, a large part of a small message", None
-        )
-    return Check("clock", value, "ok", "fine enough; the engine calibrates it in each launch")
-
-
-def quantum_ns(reads: list[int]) -> int | None:
-    """The step by which the clock advances, ns; None if it stood still.
-
-    As the engine finds it (engine/core/calibration.cpp): frequent differences of successive readings form clusters of
-    neighbours, because ticks are rounded to whole nanoseconds, and the quantum is the usual gap between clusters.
-    """
-    counts = Counter(b - a for a, b in itertools.pairwise(reads))
-    frequent = sorted(d for d, n in counts.items() if d > 0 and n > FREQUENT * len(reads))
-    if not frequent:
-        return min((d for d in counts if d > 0), default=None)
-    clusters: list[list[int]] = [[frequent[0]]]
-    for difference in frequent[1:]:
-        if difference - clusters[-1][-1] <= NEIGHBOURS_NS:
-            clusters[-1].append(difference)
-        else:
-            clusters.append([difference])
-    centres = [sum(d * counts[d] for d in cluster) / sum(counts[d] for d in cluster) for cluster in clusters]
-    if any(cluster[-1] - cluster[0] > NEIGHBOURS_NS for cluster in clusters):
-        return 1  # no steps to be seen: the clock is finer than its readings are steady
-    return round(statistics.median(b - a for a, b in itertools.pairwise(centres))) if len(centres) > 1 else frequent[-1]
-
-
-def kernel() -> Check:
-    """Kernel and system."""
-    return Check(
-        "kernel", f"{platform.system()} {platform.release()} {platform.machine()}", "ok", "recorded with each run"
-    )
+    """Source of CLOCK_MONOTONIC."""
+    source = read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    if source in SLOW_CLOCKS:
+        return Check("clock", source, "warn", "reading this clock takes about 1 us, a large part of a small message")
+    return Check("clock", source, "ok")
 
 
 # Pages and locked memory.
@@ -121,47 +73,25 @@ def transparent_huge_pages() -> Check:
     """When the kernel backs ordinary memory by huge pages (Documentation/admin-guide/mm/transhuge.rst)."""
     mode = bracketed(THP / "enabled")
     if mode is None:
-        return Check(
-            "transparent huge pages", "not in this kernel", "missing", "page kind huge can't be measured", None
-        )
+        return Check("transparent huge pages", "not in this kernel", "missing", "there are no huge pages")
     if mode == "never":
-        means = "the kernel never provides huge pages, so page kinds huge and small are the same here"
-        return Check("transparent huge pages", mode, "warn", means, f"echo madvise > {THP}/enabled, as root")
-    shared, defrag = bracketed(THP / "shmem_enabled"), bracketed(THP / "defrag")
-    means = {
-        "always": "large buffers get huge pages unless a program declines",
-        "madvise": "only buffers that ask for huge pages get them",
-    }.get(mode, "")
-    return Check("transparent huge pages", f"{mode} (shared memory {shared}, defrag {defrag})", "ok", means)
-
-
-def reserved_huge_pages() -> Check:
-    """Huge pages set aside by the administrator."""
-    count = first_value("/proc/meminfo", "HugePages_Total")
-    if count is None:
-        return Check("reserved huge pages", None, "ok", "/proc/meminfo does not list them")
-    return Check(
-        "reserved huge pages", count, "ok", "used only by programs that ask with MAP_HUGETLB; Slowpath doesn't"
-    )
+        return Check(
+            "transparent huge pages", mode, "warn", "there are no huge pages", f"echo madvise > {THP}/enabled, as root"
+        )
+    return Check("transparent huge pages", mode, "ok")
 
 
 def locked_memory() -> Check:
     """RLIMIT_MEMLOCK: how much may be registered with a network card or pinned."""
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    if soft == resource.RLIM_INFINITY:
-        return Check("locked memory", "unlimited", "ok", "buffers can be registered with a network card")
-    return Check(
-        "locked memory",
-        format_bytes(soft),
-        "warn" if has_fabric() else "ok",
-        "registering larger buffers with InfiniBand or similar fails or falls back to copies; irrelevant on one node",
-        "raise the limit: ulimit -l unlimited, or memlock in limits.conf",
-    )
+    if soft == resource.RLIM_INFINITY or not has_fabric():
+        return Check("locked memory", "unlimited" if soft == resource.RLIM_INFINITY else format_bytes(soft), "ok")
+    means = "registering larger buffers with the network card fails or falls back to copies"
+    do = "raise the limit: ulimit -l unlimited, or memlock in limits.conf"
+    return Check("locked memory", format_bytes(soft), "warn", means, do)
 
 
 # The batch system's allocation, if this is one.
-
-_USED = "slowpath run uses this allocation; it never submits a job itself"
 
 
 def allocation(environ: Mapping[str, str] | None = None) -> Check:
@@ -169,14 +99,12 @@ def allocation(environ: Mapping[str, str] | None = None) -> Check:
     try:
         batch_job = find_allocation(os.environ if environ is None else environ)
     except EnvironmentFailure as error:
-        return Check(
-            "allocation", None, "warn", str(error), "start slowpath on one of the job's nodes, or leave the job"
-        )
+        return Check("allocation", None, "warn", str(error), "start slowpath on a node of the job")
     if batch_job is None:
-        return Check("allocation", "none", "ok", "not inside a batch job: ranks run on this machine")
+        return Check("allocation", "none", "ok")
     job = f" job {batch_job.job}" if batch_job.job else ""
     value = f"{batch_job.title}{job}, {batch_job.nodes} node{'s' if batch_job.nodes > 1 else ''}"
-    return Check("allocation", value, "ok", _USED if batch_job.scheduler != HOST_FILE else "launchers use these nodes")
+    return Check("allocation", value, "ok")
 
 
 # The user's own settings: what reaches the MPI in use, and what is another library's.
@@ -199,15 +127,14 @@ def own_settings_check(settings: Sequence[OwnSetting], library: str) -> Check:
         setting for setting in settings if setting.left_in is None or of_another(setting.name, library) is not None
     ]
     if not reported:
-        return Check(OWN_SETTINGS, "none", "ok", "none of your variables or parameter files reaches the MPI library")
+        return Check(OWN_SETTINGS, "none", "ok")
     ignored = [
         f"{setting.name}: {why}" for setting in reported if (why := why_ignored(setting, library, {}, {})) is not None
     ]
     value = ", ".join(setting.words for setting in reported)
     if ignored:
-        todo = "unset them, or name the library that reads them: --mpi"
-        return Check(OWN_SETTINGS, value, "warn", "; ".join(ignored), todo)
-    return Check(OWN_SETTINGS, value, "ok", "slowpath diagnose compares your environment with a clean one")
+        return Check(OWN_SETTINGS, value, "warn", "; ".join(ignored), "unset them")
+    return Check(OWN_SETTINGS, value, "ok")
 
 
 # Cores, their limits and what else they are doing.
@@ -222,34 +149,9 @@ def cores() -> Check:
     model = first_value("/proc/cpuinfo", "model name") or "unknown model"
     value = f"{count} cores, processors {format_cpu_list(allowed)} of {os.cpu_count()}; {model}"
     if count >= 2:
-        return Check("cores", value, "ok", f"up to {count} ranks have their own core")
-    return Check(
-        "cores",
-        value,
-        "warn",
-        "two ranks share a core and wait for each other, so the scheduler determines the times",
-        "ask for 2 cores or more",
-    )
-
-
-def numa() -> Check:
-    """NUMA nodes of this machine."""
-    online = read_line("/sys/devices/system/node/online")
-    if online is None:
-        return Check("NUMA nodes", None, "ok", "the kernel shows no NUMA topology")
-    single = online == "0"
-    means = "memory is equally far from all cores" if single else "placement numa is worth comparing"
-    return Check("NUMA nodes", "1" if single else online, "ok", means)
-
-
-def threads() -> Check:
-    """Hardware threads."""
-    active = read_line(CPU / "smt/active")
-    if active is None:
-        return Check("SMT", None, "ok", "the kernel does not report hardware threads per core")
-    if active == "0":
-        return Check("SMT", "off", "ok", "one hardware thread a core")
-    return Check("SMT", "on", "ok", "ranks bound to a core get all its hardware threads")
+        return Check("cores", value, "ok")
+    means = "two ranks share a core, so the scheduler determines the times"
+    return Check("cores", value, "warn", means, "ask for 2 cores or more")
 
 
 def load() -> Check:
@@ -257,30 +159,17 @@ def load() -> Check:
     average = os.getloadavg()[0]
     value = f"{average:.2f} over the last minute"
     if average < 0.5 * allowed_cores():
-        return Check("load", value, "ok", "the cores are mostly free")
-    return Check(
-        "load",
-        value,
-        "warn",
-        "other processes compete for the cores, which increases spreads, above all of small messages",
-        "wait until the machine is quiet, or ask for an exclusive node",
-    )
+        return Check("load", value, "ok")
+    return Check("load", value, "warn", "other processes compete for the cores", "ask for an exclusive node, or wait")
 
 
 def governor() -> Check:
     """Frequency governor of the first processor."""
     name = read_line(CPU / "cpu0/cpufreq/scaling_governor")
-    if name is None:
-        return Check("frequency governor", None, "ok", "not visible here (virtual machine, or fixed by the firmware)")
-    if name == "performance":
-        return Check("frequency governor", name, "ok", "the clock rate does not depend on the load")
-    return Check(
-        "frequency governor",
-        name,
-        "warn",
-        "the clock rate follows the load, so times drift within and between launches",
-        "cpupower frequency-set -g performance, as root",
-    )
+    if name in (None, "performance"):
+        return Check("frequency governor", name or "not visible", "ok")
+    means = "times drift, because the clock rate follows the load"
+    return Check("frequency governor", name, "warn", means, "cpupower frequency-set -g performance, as root")
 
 
 RANKS = 2
@@ -291,19 +180,10 @@ def cma() -> Check:
     place = place_here()
     value = None
     if place.copy_errno is not None:
-        tried = "an 8 KiB copy between two processes went"
-        value = f"permitted, {tried}" if place.copy_errno == 0 else "refused"
+        value = "refused" if place.copy_errno else "permitted"
         if place.copy_errno and place.asked_errno == 0:
-            value = "permitted where a library asks for it"
-    return _check(judges.single_copy, place, "CMA", value, "MPI can move large messages inside a node in one copy")
-
-
-def seccomp() -> Check:
-    """Whether system calls are filtered; that a filter refuses the copy is the line before."""
-    place = place_here()
-    words = {0: "no filter", 1: "strict", 2: "a filter"}
-    means = "the container's filter refuses process_vm_readv or slows system calls down"
-    return Check("seccomp", words.get(place.seccomp if place.seccomp is not None else -1), "ok", means)
+            value = "permitted where a library asks"
+    return _check(judges.single_copy, place, "CMA", value)
 
 
 def shared_memory() -> Check:
@@ -312,7 +192,7 @@ def shared_memory() -> Check:
     value = None
     if place.shm_bytes is not None and place.shm_free_bytes is not None:
         value = f"{_size(place.shm_bytes)}, {_size(place.shm_free_bytes)} free"
-    return _check(judges.shared_memory, place, "/dev/shm", value, "libraries keep messages inside a node there")
+    return _check(judges.shared_memory, place, "/dev/shm", value)
 
 
 def processor_limit() -> Check:
@@ -320,8 +200,7 @@ def processor_limit() -> Check:
     place = place_here()
     quota = place.processor_quota
     value = "none" if quota is None else f"{format_ratio(quota)} processors"
-    means = "no control group limits processor time" if quota is None else f"enough for {RANKS} ranks"
-    return _check(judges.processor_limit, place, "processor limit", value, means)
+    return _check(judges.processor_limit, place, "processor limit", value)
 
 
 def memory_limit() -> Check:
@@ -329,39 +208,33 @@ def memory_limit() -> Check:
     place = place_here()
     limit = place.memory_limit_bytes
     value = "none" if limit is None else _size(limit)
-    return _check(judges.memory_limit, place, "memory limit", value, "of the control group")
+    return _check(judges.memory_limit, place, "memory limit", value)
 
 
 def allowed_processors() -> Check:
     """Processors that ranks inherit."""
     place = place_here()
     value = f"{place.processors} of {place.online}" if place.processors and place.online else place.processors
-    return _check(judges.allowed_processors, place, "allowed processors", value, f"{RANKS} ranks have one each")
+    return _check(judges.allowed_processors, place, "allowed processors", value)
 
 
 def numa_balancing() -> Check:
     """Whether the kernel moves pages between NUMA nodes by itself."""
     place = place_here()
     value = None if place.numa_balancing is None else "on" if place.numa_balancing else "off"
-    means = "no effect on one node" if place.numa_balancing else "pages stay where they are"
-    return _check(judges.numa_balancing, place, "NUMA balancing", value, means)
+    return _check(judges.numa_balancing, place, "NUMA balancing", value)
 
 
 def virtual_machine() -> Check:
     """Whether a hypervisor stands below. It is noted and no reason to warn: many machines are such."""
     fault = judges.virtual_machine(place_here(), PlaceJob(RANKS))
-    return Check(
-        "virtual machine", "yes" if fault else "not seen", "ok", fault.text if fault else "no hypervisor shows itself"
-    )
+    return Check("virtual machine", "yes" if fault else "not seen", "ok", fault.text if fault else "")
 
 
 def gpu_driver() -> Check:
     """Version of the GPU driver."""
     place = place_here()
-    fine = (
-        "older than the versions whose pointer query is slow" if place.gpu_driver else "no message asks for GPU memory"
-    )
-    return _check(judges.driver_of_gpus, place, "GPU driver", place.gpu_driver or "none", fine)
+    return _check(judges.driver_of_gpus, place, "GPU driver", place.gpu_driver or "none")
 
 
 def _size(count: int) -> str:
@@ -370,10 +243,10 @@ def _size(count: int) -> str:
     return format_bytes(count // unit * unit)
 
 
-def _check(check: PlaceCheck, place: PlaceFacts, name: str, value: str | None, fine: str) -> Check:
+def _check(check: PlaceCheck, place: PlaceFacts, name: str, value: str | None) -> Check:
     fault = check(place, PlaceJob(RANKS, _library(), os.environ))
     if fault is None:
-        return Check(name, value, "ok", fine)
+        return Check(name, value, "ok")
     return Check(name, value, "warn", fault.text, fault.do)
 
 
@@ -384,44 +257,10 @@ def _library() -> str | None:
         return None
 
 
-def ptrace_scope() -> Check:
-    """Yama's restriction of ptrace, which CMA obeys too."""
-    scope = read_line("/proc/sys/kernel/yama/ptrace_scope")
-    if scope is None:
-        return Check("ptrace_scope", "no Yama", "ok", "the kernel restricts CMA by user only")
-    if scope == "0":
-        return Check("ptrace_scope", "0", "ok", "ranks may read each other's memory")
-    return Check(
-        "ptrace_scope",
-        scope,
-        "warn",
-        "only descendants may be read, so ranks can't use CMA unless the MPI library requests it (PR_SET_PTRACER)",
-        "sysctl kernel.yama.ptrace_scope=0, by an administrator",
-    )
-
-
-def xpmem() -> Check:
-    """The XPMEM device."""
-    return _device("XPMEM", Path("/dev/xpmem"), "MPI can map other ranks' memory")
-
-
-def knem() -> Check:
-    """The KNEM device."""
-    return _device("KNEM", Path("/dev/knem"), "MPI can copy in one step through KNEM")
-
-
-def _device(name: str, path: Path, use: str) -> Check:
-    if not path.exists():
-        return Check(name, "absent", "ok", f"no {path}; its paths can't be measured here, CMA is the usual substitute")
-    if not os.access(path, os.R_OK | os.W_OK):
-        return Check(name, "not permitted", "warn", f"{path} exists but can't be opened", f"ask for access to {path}")
-    return Check(name, "present", "ok", use)
-
-
 # The BLAS that the experiment cannon multiplies with.
 
 BLAS = "BLAS"
-INSTALL = "install OpenBLAS, BLIS, MKL or AOCL for developers, or: pip install 'slowpath[blas]'"
+INSTALL = "OpenBLAS, BLIS, MKL or AOCL for developers, or: pip install 'slowpath[blas]'"
 # They choose the code that a BLAS runs, so that a forgotten one halves the rate and nothing shows it.
 STEERING = (
     *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "BLIS_ARCH_TYPE", "BLIS_MODEL_TYPE"),
@@ -458,33 +297,27 @@ def blas_check(blas: tuple[str, str, str] | None, steered: Mapping[str, str]) ->
     name, core, file = blas
     value = ", ".join([name or Path(file).name, *([f"core {core}"] if core else []), file])
     if not name and Path(file).resolve().parent.name in ("blas", "atlas-reference"):
-        means = "the reference BLAS is about ten times slower than a tuned one and hides the cost of communication"
+        means = "the reference BLAS is about ten times slower than a tuned one"
         return Check(BLAS, value, "warn", means, INSTALL)
-    return _with_variables(value, "multiplies in the experiment cannon", steered)
+    return _with_variables(value, steered)
 
 
 def unbuilt(sight: BlasInSight, steered: Mapping[str, str]) -> Check:
     """Before there is an engine: what its build will choose from."""
     if sight.libraries:
         seen = ", ".join(map(str, sight.libraries))
-        return _with_variables(seen, "CMake chooses among these when the engine is built, for cannon", steered)
+        return _with_variables(seen, steered)
     if sight.package is not None:
         value = f"scipy-openblas32 {package_version() or 'of unknown version'}"
-        return _with_variables(value, "used when the engine is built, for cannon", steered)
-    return Check(BLAS, "none", "missing", "the experiment cannon has no BLAS for its multiplications", INSTALL)
+        return _with_variables(value, steered)
+    return Check(BLAS, "none", "missing", "the experiment cannon needs one", INSTALL)
 
 
-def _with_variables(value: str, means: str, steered: Mapping[str, str]) -> Check:
+def _with_variables(value: str, steered: Mapping[str, str]) -> Check:
     if not steered:
-        return Check(BLAS, value, "ok", means)
+        return Check(BLAS, value, "ok")
     listed = ", ".join(f"{name}={text}" for name, text in steered.items())
-    return Check(
-        BLAS,
-        value,
-        "warn",
-        f"{listed} in the environment overrides the BLAS's choice for this processor and may halve its rate",
-        f"unset {' '.join(steered)}",
-    )
+    return Check(BLAS, value, "warn", f"{listed} may halve the BLAS's rate", f"unset {' '.join(steered)}")
 
 
 def _plugin() -> Path | None:
@@ -504,7 +337,7 @@ def _asked(plugin: Path, environ: Mapping[str, str]) -> tuple[str, str, str] | N
 
 
 INSTALL_MPI = "pip install 'slowpath[mpich]', or load your MPI's module"
-INSTALL_COMPILER = "apt-get install g++ (Fedora, RHEL: dnf install gcc-c++), or load a module with GCC 10 or later"
+INSTALL_COMPILER = "apt-get install g++ (Fedora, RHEL: dnf install gcc-c++), or a module with GCC 10"
 
 
 def mpi_in_use() -> Check:
@@ -513,17 +346,7 @@ def mpi_in_use() -> Check:
         mpi = find_mpi(None)
     except SlowpathError as error:
         return Check("MPI", None, "missing", str(error), INSTALL_MPI)
-    how = {
-        "embedded": "the one that came with this Python",
-        "PATH": "the first on the PATH",
-        "environment": "named by SLOWPATH_MPI",
-    }
-    if mpi.doubt:
-        return Check("MPI", _line(mpi), "warn", mpi.doubt)
-    which = how.get(mpi.source, mpi.source)
-    if mpi.launcher in BATCH_NAMES and mpi.source == "PATH":
-        which = f"the loaded one; {mpi.launcher} starts its ranks, {mpi.mpicxx} compiles"
-    return Check("MPI", _line(mpi), "ok", f"used by slowpath run: {which}")
+    return Check("MPI", f"{_line(mpi)}, {mpi.source}", "warn" if mpi.doubt else "ok", mpi.doubt)
 
 
 def launcher() -> Check:
@@ -534,9 +357,8 @@ def launcher() -> Check:
         return Check("launcher", None, "missing", str(error), INSTALL_MPI)
     value, first = f"{taken.launcher}, {taken.mpiexec}", shutil.which("mpiexec")
     if first is None or os.path.realpath(first) == os.path.realpath(taken.mpiexec):
-        return Check("launcher", value, "ok", "a shell starts the same, or none")
-    means = f"a shell starts {first}, which is another MPI's"
-    return Check("launcher", value, "warn", means, f"slowpath run --mpi {first}, or start programs with the former")
+        return Check("launcher", value, "ok")
+    return Check("launcher", value, "warn", f"your shell starts {first} instead", f"slowpath run --mpi {first}")
 
 
 def other_mpis() -> Check:
@@ -547,9 +369,7 @@ def other_mpis() -> Check:
         others = [mpi for mpi in every if mpi.mpiexec.resolve() != taken]
     except SlowpathError as error:
         return Check("other MPIs", None, "warn", str(error), "correct SLOWPATH_MPI")
-    if not others:
-        return Check("other MPIs", "none", "ok", "nothing else to compare with here")
-    return Check("other MPIs", "; ".join(map(_line, others)), "ok", "measure with one of them: slowpath run --mpi PATH")
+    return Check("other MPIs", "; ".join(map(_line, others)) or "none", "ok")
 
 
 def engine() -> Check:
@@ -570,8 +390,8 @@ def engine() -> Check:
         try:
             find()
         except SlowpathError as error:
-            return Check("engine", "not there, and it can't be compiled", "missing", str(error), do)
-    return Check("engine", "compiled by the first run, in two minutes or less", "ok", "now: slowpath mpi build")
+            return Check("engine", "none", "missing", str(error), do)
+    return Check("engine", "the first run compiles it", "ok", "now: slowpath mpi build")
 
 
 def _line(mpi: Mpi) -> str:
@@ -591,11 +411,11 @@ _VERBS = ("rc", "dc", "ud")  # UCX's transports over verbs: rc_mlx5, dc_mlx5, ud
 def message_path(proof: Proof = "none", tell: Tell = lambda _: None) -> Check:
     """Module, transport and way to copy, where the library says them."""
     if proof == "none":
-        return Check(MESSAGE_PATH, None, "ok", "not measured: starting a job was not allowed")
+        return Check(MESSAGE_PATH, "not measured", "ok")
     try:
         return _of_own_mpi(tell)
     except SlowpathError as error:
-        return Check(MESSAGE_PATH, None, "ok", f"not asked: {error}")
+        return Check(MESSAGE_PATH, None, "ok", str(error))
 
 
 def _of_own_mpi(tell: Tell) -> Check:
@@ -603,12 +423,11 @@ def _of_own_mpi(tell: Tell) -> Check:
     mpi = as_library_is(find_mpi(None))
     engine = kept_engine(mpi)
     if engine is None:
-        why = f"not measured: there is no engine for {mpi.identity} to send the messages"
-        return Check(MESSAGE_PATH, None, "warn", why, "slowpath mpi build, then slowpath doctor")
+        return Check(MESSAGE_PATH, "not measured", "warn", "no engine yet", "slowpath mpi build")
     if mpi.launcher in BATCH_NAMES and find_allocation(os.environ) is None:
-        return Check(MESSAGE_PATH, None, "ok", f"not measured: {mpi.launcher} starts ranks only inside an allocation")
+        return Check(MESSAGE_PATH, "not measured", "ok", f"no job for {mpi.launcher}")
     tell(f"asking {mpi.identity} what carries messages between two ranks")
-    return conclusion(mpi.name, asked(mpi, engine, os.environ))
+    return conclusion(asked(mpi, engine, os.environ))
 
 
 def asked(mpi: Mpi, engine: UsableEngine, environ: Mapping[str, str]) -> Sequence[MessagePath] | str:
@@ -655,23 +474,15 @@ def _splits(mpi: Mpi, environ: Mapping[str, str]) -> dict[str, int | None]:
     return {name: read.number(name) if read else None for name in SPLITS}
 
 
-def conclusion(library: str, answer: Sequence[MessagePath] | str) -> Check:
-    """The check of what the library said. Pure.
-
-    Args: library: its name.  answer: rows, or why there are none.
-    """
+def conclusion(answer: Sequence[MessagePath] | str) -> Check:
+    """The check of what the library said: rows, or why there are none. Pure."""
     if isinstance(answer, str):
-        return Check(MESSAGE_PATH, None, "warn", answer, "slowpath run checkup shows the complete launch")
+        return Check(MESSAGE_PATH, None, "warn", answer, "slowpath run checkup")
     on_node = [path for path in answer if path.scope == "on_node"]
     value = "; ".join(path.words for path in on_node or answer)
-    if not on_node and answer:
-        return Check(MESSAGE_PATH, value, "ok", "the path between ranks of one node is unknown")
-    if not any(path.layer for path in on_node):
-        return Check(MESSAGE_PATH, value, "ok", f"{library} does not say more")
     if any(takes_network(path) for path in on_node):
-        means = "messages inside this node use a network path"
-        return Check(MESSAGE_PATH, value, "warn", means, "slowpath diagnose")
-    return Check(MESSAGE_PATH, value, "ok", f"as {library} reports it")
+        return Check(MESSAGE_PATH, value, "warn", "messages inside this node use a network", "slowpath diagnose")
+    return Check(MESSAGE_PATH, value, "ok")
 
 
 def takes_network(path: MessagePath) -> bool:
@@ -695,26 +506,18 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     gpus,
     gpu_driver,
     cma,
-    seccomp,
-    ptrace_scope,
-    xpmem,
-    knem,
     transparent_huge_pages,
-    reserved_huge_pages,
     locked_memory,
     shared_memory,
     memory_limit,
     cores,
     allowed_processors,
-    numa,
     numa_balancing,
-    threads,
     processor_limit,
     virtual_machine,
     load,
     governor,
     clock,
-    kernel,
 )
 
 
@@ -732,9 +535,7 @@ def _guarded(check: Callable[..., Check], *arguments: object) -> Check:
         return check(*arguments)
     except Exception as error:  # an unforeseen /proc or /sys must not hide the other answers
         name = check.__name__.replace("_", " ")
-        return Check(
-            name, None, "warn", f"this check failed itself ({type(error).__name__}: {error}); please report it"
-        )
+        return Check(name, None, "warn", f"this check failed itself ({type(error).__name__}: {error}); report it")
 
 
 # The doctor's answers as text and as JSON.
@@ -771,7 +572,7 @@ def as_table(checks: Sequence[Check], abilities: Sequence[Ability]) -> str:
     for check in checks:
         first = f"{MARKS[check.status]}  {check.name:<{width}}  "
         lines += _wrapped(first, check.value or "unknown")
-        lines += _wrapped(" " * len(first), check.means)
+        lines += _wrapped(" " * len(first), check.means) if check.means else []
         if check.do:
             lines += _wrapped(" " * len(first), f"-> {check.do}")
     lines += ["", "What can be measured here:"]

@@ -260,7 +260,7 @@ def numa_balancing(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="NUMA balancing",
-        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes: bound ranks stop at page faults without a gain",
+        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes: bound ranks stop at page faults",
         do="sysctl kernel.numa_balancing=0, by an administrator; compare: slowpath run --placement numa",
         is_fault=False,
     )
