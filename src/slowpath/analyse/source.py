@@ -111,7 +111,7 @@ def read_results(path: Path) -> Results:
 
 def decode_results(content: bytes, path: Path) -> Results:
     """Results from the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    require_schema(content, path, RESULTS_SCHEMA, "name a run folder or its results.json", "is not a results.json")
+    require_schema(content, path, RESULTS_SCHEMA, "name a run folder or its results.json")
     try:
         results = msgspec.json.decode(content, type=Results)
         require_consistent(results)

@@ -144,7 +144,7 @@ def stated(table: Table) -> dict[str, Any]:
     }
 
 
-def wrong(source: str, table: str, key: str | None, problem: str) -> UsageError:
+def wrong(source: str, table: str, key: str | None, problem: str | UsageError) -> UsageError:
     """Return the error for a mistake in a campaign, in one line."""
     place = f"{table}: key {key}" if key else table
     return UsageError(f"{source}: {place}: {problem}")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.errors import UsageError, is_not, require_distinct, unreadable
 from slowpath.core.files import data_folder
 from slowpath.core.plan import Cell, ParameterRole, Roles
 from slowpath.core.units import expand_values, format_bytes, parse_bytes, parse_count, parse_seconds, whole_number
@@ -59,7 +59,7 @@ class DescribedExperiment(msgspec.Struct, frozen=True):
             if parameter.name == name:
                 return parameter
         known = (parameter.name for parameter in self.parameters)
-        raise UsageError(f"experiment {self.name} has no parameter '{name}'{nearest(name, known)}")
+        raise unknown(f"parameter of {self.name}", name, known)
 
     def defaults(self) -> dict[str, str]:
         """Every parameter at its default, in the engine's order and spelling."""
@@ -78,7 +78,7 @@ class EngineDescription(msgspec.Struct, frozen=True):
         for experiment in self.experiments:
             if experiment.name == name:
                 return experiment
-        raise UsageError(f"the engine has no experiment '{name}'{nearest(name, (e.name for e in self.experiments))}")
+        raise unknown("experiment", name, (e.name for e in self.experiments))
 
 
 def decode(description: dict[str, Any]) -> EngineDescription:
@@ -86,9 +86,7 @@ def decode(description: dict[str, Any]) -> EngineDescription:
     try:
         return msgspec.convert(description, EngineDescription)
     except msgspec.ValidationError as error:
-        raise RecordError(
-            f"the engine's description can't be read: {error}; rebuild it with: slowpath mpi build"
-        ) from error
+        raise unreadable("the engine's description", error, "run: slowpath mpi build --force") from error
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
@@ -100,19 +98,19 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f"; choose from: {', '.join(known)}" if known else ""
 
 
+def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that is not there, with the nearest one that is."""
+    return UsageError(f"unknown {kind}: '{name}'{nearest(name, known)}")
+
+
 def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:
     """Return all values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
 
     Raises: UsageError if a value is wrong, or is listed twice.
     """
-    values: dict[str, None] = {}  # a set that keeps its order
-    for item in written:
-        for value in _split(parameter, item):
-            spelled = spell_value(parameter, value)
-            if spelled in values:
-                raise UsageError(f"'{value}' is listed twice; write each value once")
-            values[spelled] = None
-    return list(values)
+    values = [spell_value(parameter, value) for item in written for value in _split(parameter, item)]
+    require_distinct(values)
+    return values
 
 
 def _split(parameter: Parameter, item: str) -> list[str]:
@@ -122,7 +120,7 @@ def _split(parameter: Parameter, item: str) -> list[str]:
     for part in item.split(","):
         if parse is not None and ".." in part:
             if ":" in part:
-                raise UsageError(f"'{part}' is a range with two sides; list its SENDER:RECEIVER values instead")
+                raise is_not(part, "a range", "1MiB:2MiB,1MiB:3MiB")
             parts += [str(value) for value in expand_values(part, parse)]
         else:
             parts.append(part.strip())
@@ -134,10 +132,9 @@ def spell_value(parameter: Parameter, value: str) -> str:
     sides = value.split(":")
     if len(sides) == 1:
         return _spell_one(parameter, value)
-    if not parameter.sided:
-        raise UsageError(f"'{value}' has two sides but {parameter.name} has one value; write {sides[0]}")
-    if len(sides) != 2:
-        raise UsageError(f"'{value}' has {len(sides)} sides; write SENDER:RECEIVER")
+    if not parameter.sided or len(sides) != 2:
+        kind, example = ("a pair SENDER:RECEIVER", ":".join(sides[:2])) if parameter.sided else ("one value", sides[0])
+        raise is_not(value, kind, example)
     spelled = [_spell_one(parameter, side) for side in sides]
     return spelled[0] if spelled[0] == spelled[1] else ":".join(spelled)
 
@@ -150,15 +147,13 @@ def _spell_one(parameter: Parameter, value: str) -> str:
     if (value in words or value == parameter.default) and not value[:1].isdecimal():
         return value
     if parameter.type in ("choice", "flag"):
-        raise UsageError(f"'{value}' is not one of {', '.join(words)}{nearest(value, words) if value else ''}")
+        raise unknown(f"value of {parameter.name}", value, words)
     if parameter.type == "seconds":
         seconds = parse_seconds(value)
         _check_range(parameter, value, seconds)
         return f"{seconds:g}" if float(f"{seconds:g}") == seconds else repr(seconds)
-    if parameter.type not in ("bytes", "count"):
-        raise UsageError(f"{parameter.name} is of type '{parameter.type}', which this slowpath does not know")
-    if words and value[:1].isalpha():
-        raise UsageError(f"'{value}' is neither a number nor one of {', '.join(words)}{nearest(value, words)}")
+    if parameter.type not in ("bytes", "count") or (words and value[:1].isalpha()):
+        raise unknown(f"value of {parameter.name}", value, words)
     number = parse_bytes(value) if parameter.type == "bytes" else parse_count(value)
     _check_range(parameter, value, number)
     return str(number)
@@ -168,9 +163,9 @@ def _check_range(parameter: Parameter, value: str, number: float) -> None:
     parsers: dict[str, Callable[[str], float]] = {"seconds": float, "bytes": parse_bytes}
     convert = parsers.get(parameter.type, int)
     if parameter.minimum and number < convert(parameter.minimum):
-        raise UsageError(f"'{value}' is too small; {parameter.name} begins at {parameter.minimum}")
+        raise is_not(value, f"{parameter.minimum} or more", parameter.minimum)
     if parameter.maximum and number > convert(parameter.maximum):
-        raise UsageError(f"'{value}' is too large; {parameter.name} ends at {parameter.maximum}")
+        raise is_not(value, f"{parameter.maximum} or less", parameter.maximum)
 
 
 # Which cells an engine accepts: its answer, and how it is asked. The engine is the one judge of a cell.

@@ -10,6 +10,8 @@ SlowpathError
 A message is one line: what happened, why, and what to do. It is shown as it is, without a traceback.
 """
 
+from collections.abc import Iterable
+
 
 class SlowpathError(Exception):
     """Base of all errors that are the user's or the machine's, not a defect of the program."""
@@ -23,12 +25,37 @@ class UsageError(SlowpathError):
     exit_code = 2
 
 
+def is_not(given: object, kind: str, example: object) -> UsageError:
+    """Return the error for a value of another kind than is asked for.  Args: kind: with its article."""
+    return UsageError(f"'{given}' is not {kind}; write for example {example}")
+
+
+def exclude(option: str, other: str) -> UsageError:
+    """Return the error for two options or keys that exclude each other."""
+    return UsageError(f"{option} and {other} can't be combined; leave one out")
+
+
+def require_distinct(values: Iterable[object]) -> None:
+    """Raise UsageError where a list has a value twice."""
+    seen = set[object]()
+    for value in values:
+        if value in seen:
+            raise UsageError(f"'{value}' is listed twice; write it once")
+        seen.add(value)
+
+
 class EnvironmentFailure(SlowpathError):
     """The machine lacks or refuses what the run needs."""
 
 
 class RecordError(SlowpathError):
     """A run folder, block file or log is missing, damaged or from a newer version."""
+
+
+def unreadable(path: object, reason: object, do: str = "check its permissions") -> RecordError:
+    """Return the error for a file or folder that can't be read.  Args: reason: OSError, or words."""
+    words = (isinstance(reason, OSError) and reason.strerror) or reason
+    return RecordError(f"{path}: cannot be read: {words}; {do}")
 
 
 class Interrupted(SlowpathError):

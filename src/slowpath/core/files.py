@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, unreadable
 from slowpath.core.result import FILE_BYTES, LONGEST_ID, MOST_STEPS, LongText, Name, Whole
 
 _PACKAGED = Path(__file__).parents[1] / "_data"
@@ -31,6 +31,7 @@ def data_folder(name: str) -> Path:
     return packaged if packaged.is_dir() else _CHECKOUT / name
 
 
+RESTORE = "restore it from a copy, or make it anew"  # what to do about a damaged file
 FILE_LIMIT_BYTES = 256 * 2**20  # of a file that is read whole; the largest plan.json on record has 9 MB
 
 _KINDS = (
@@ -121,7 +122,7 @@ def read_bytes(path: Path, limit_bytes: int = FILE_LIMIT_BYTES, within: Path | N
         try:
             content = file.read(limit_bytes + 1)  # it may have grown since
         except OSError as error:
-            raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from error
+            raise unreadable(path, error) from error
     if len(content) > limit_bytes:
         raise _too_large(path, len(content), limit_bytes)
     return content
@@ -139,9 +140,9 @@ def open_regular(path: Path, limit_bytes: int | None = FILE_LIMIT_BYTES, within:
         _require_regular(path, path.stat())
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise RecordError(f"{path}: is missing; is {path.parent} a run folder?") from error
+        raise missing(path) from error
     except (OSError, ValueError) as error:
-        raise RecordError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise unreadable(path, error) from error
     try:
         status = os.fstat(descriptor)
         _require_regular(path, status)
@@ -151,6 +152,11 @@ def open_regular(path: Path, limit_bytes: int | None = FILE_LIMIT_BYTES, within:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def missing(path: Path) -> RecordError:
+    """Return the error for a file that a run folder has."""
+    return RecordError(f"{path}: is missing; is {path.parent} a run folder?")
 
 
 def inside(folder: Path, name: str | Path) -> Path:
@@ -163,22 +169,20 @@ def inside(folder: Path, name: str | Path) -> Path:
     try:
         leads_out = not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
     except (OSError, ValueError) as error:  # a name with a NUL
-        raise RecordError(f"{path}: cannot be followed: {error}; remove it from the folder") from error
+        raise unreadable(path, error, RESTORE) from error
     if leads_out:
-        raise RecordError(f"{path}: leads out of {folder}; only files in the folder are used: copy it there")
+        raise unreadable(path, f"it leads out of {folder}", RESTORE)
     return path
 
 
 def _require_regular(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = next((kind for test, kind in _KINDS if test(status.st_mode)), "no file")
-        raise RecordError(f"{path}: is {kind}, not a regular file; remove it, or restore the file from a copy")
+        raise unreadable(path, f"it is {kind}", RESTORE)
 
 
 def _too_large(path: Path, size_bytes: int, limit_bytes: int) -> RecordError:
-    return RecordError(
-        f"{path}: has {size_bytes} bytes, more than the {limit_bytes} that are read; restore the file from a copy"
-    )
+    return unreadable(path, f"it has {size_bytes} bytes, and the limit is {limit_bytes}", RESTORE)
 
 
 def require_utf8(path: Path) -> None:
@@ -187,14 +191,12 @@ def require_utf8(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError as error:
         shown = str(path).encode(errors="backslashreplace").decode()
-        raise UsageError(f"{shown}: is not UTF-8, which the record is written in; rename it") from error
+        raise UsageError(f"{shown}: is not UTF-8; rename it") from error
 
 
 def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:
     """Return what to raise where the disk refuses `action`, as "write", at `path`."""
-    return EnvironmentFailure(
-        f"cannot {action} {path}: {error.strerror or error}; free or name another place with --out"
-    )
+    return EnvironmentFailure(f"cannot {action} {path}: {error.strerror or error}; free space, or name another place")
 
 
 VARIABLE = "SLOWPATH_TRUST_OWNERS"
@@ -222,9 +224,9 @@ def require_place(folder: Path, contents: str, elsewhere: str, environ: Mapping[
             continue
         if reason := why_not_trusted(status, environ):
             ours = status.st_uid in trusted_owners(environ)
-            mend = f"chmod go-w {place}" if ours else f"if you trust that user, name it in {VARIABLE}"
+            mend = f"chmod go-w {place}" if ours else f"trust that user with {VARIABLE}"
             raise EnvironmentFailure(
-                f"{contents} in {place} are not run, because {reason}: {mend}, or use another folder with {elsewhere}"
+                f"{contents} in {place} are not run, because {reason}: {mend}, or set {elsewhere} to another folder"
             )
 
 
@@ -275,36 +277,33 @@ class Versioned(msgspec.Struct, frozen=True):
     schema: Whole
 
 
-def decoded(content: bytes, kind: type[Decoded], path: Path, advice: str, problem: str = "is damaged") -> Decoded:
+def decoded(content: bytes, kind: type[Decoded], path: Path, advice: str = RESTORE) -> Decoded:
     """`content` of `path` as `kind`.
 
-    Args: advice: what to do about a damaged one, as "measure again".  problem: in words.
+    Args: advice: what to do about a damaged one, as "measure again".
     Raises: RecordError: it is no JSON, not of this type, or beyond the limits (core/result.py).
     """
     try:
         return msgspec.json.decode(content, type=kind)
     except DAMAGE as error:
-        raise RecordError(f"{path}: {problem}: {why(error)}; {advice}") from error
+        raise unreadable(path, why(error), advice) from error
 
 
-def require_schema(content: bytes, path: Path, schema: int, advice: str, problem: str = "is damaged") -> None:
+def require_schema(content: bytes, path: Path, schema: int, advice: str = RESTORE) -> None:
     """Refuse a file of another format than this slowpath reads.
 
-    Args: schema: version that is read.  advice, problem: as of `decoded`.
+    Args: schema: version that is read.  advice: as of `decoded`.
     Raises: RecordError: it states no version, or another one.
     """
-    written = decoded(content, Versioned, path, advice, problem).schema
+    written = decoded(content, Versioned, path, advice).schema
     if written != schema:
-        raise RecordError(
-            f"{path}: was written by another version of slowpath (its format is {written}, this slowpath reads "
-            f"{schema}); use that version, or make the file again"
-        )
+        raise unreadable(path, f"its schema is {written}, not {schema}", "use the slowpath that wrote it")
 
 
 def why(error: Exception) -> str:
     """The reason in one line."""
     if isinstance(error, RecursionError):
-        return "it is nested too deeply"
+        return "nested too deeply"
     return str(error)
 
 
@@ -341,7 +340,7 @@ def read_info(folder: Path) -> DiagnosisInfo:
     """Read the diagnosis of any schema.  Raises: RecordError: it is missing or damaged."""
     path = folder / DIAGNOSIS_FILE
     content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=folder)
-    return decoded(content, DiagnosisInfo, path, "name a folder that slowpath diagnose wrote", "is not a diagnosis")
+    return decoded(content, DiagnosisInfo, path, RESTORE)
 
 
 def step_folders(folder: Path) -> list[Path]:
@@ -353,5 +352,5 @@ def step_folders(folder: Path) -> list[Path]:
     steps.sort(key=lambda step: not step.name.endswith(_SURVEY))  # a step before it may be about the user's own state
     measured = [step for step in steps if (step / "run.json").is_file()]
     if not measured:
-        raise RecordError(f"{folder}: no step of this diagnosis exists; its survey was not measured, or was moved")
+        raise unreadable(folder, "no step of this diagnosis is there", RESTORE)
     return measured

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from slowpath.core.errors import UsageError
+from slowpath.core.errors import UsageError, is_not
 
 MAX_BYTES = 2**63 - 1  # the engine holds lengths in a signed 64-bit integer (MPI_Count)
 MAX_VALUES = 100_000  # of one list or range
@@ -27,50 +27,30 @@ def parse_bytes(text: str) -> int:
 
     Returns: 0 to 2^63 - 1.  Raises: UsageError, one line with the nearest right spelling.
     """
-    position, total, terms = 0, 0, 0
-    while position < len(text):
+    position, total = 0, 0
+    while position < len(text) or not text:
         term = _TERM.match(text, position)
-        if term is None or (terms == 0) != (term[1] == ""):
-            raise UsageError(f"'{text}' is not a number of bytes: {_bytes_mistake(text)}")
         # 20 digits exceed any 64-bit integer; int() itself refuses thousands of them.
-        if len(term[2].lstrip("0")) > 19:
-            raise UsageError(_too_many_bytes(text))
+        if term is None or (position == 0) != (term[1] == "") or len(term[2].lstrip("0")) > 19:
+            raise _no_bytes(text)
         value = int(term[2]) * _BINARY[term[3] or ""]
         total += -value if term[1] == "-" else value
-        if value > MAX_BYTES or total > MAX_BYTES:
-            raise UsageError(_too_many_bytes(text))
-        position, terms = term.end(), terms + 1
-    if terms == 0:
-        raise UsageError("'' is not a number of bytes: it is empty; write for example 4096 or 1KiB")
+        if not 0 <= max(value, total) <= MAX_BYTES:
+            raise _no_bytes(text)
+        position = term.end()
     if total < 0:
-        raise UsageError(f"'{text}' is not a number of bytes: {total} is negative; write 0 or more")
+        raise _no_bytes(text)
     return total
 
 
-def _too_many_bytes(text: str) -> str:
-    shown = text if len(text) <= 40 else text[:40] + "..."
-    return f"'{shown}' is too many bytes: the largest number is 2^63 - 1; write {MAX_BYTES} or less"
-
-
-def _bytes_mistake(text: str) -> str:
-    """Return what is wrong with `text` and the nearest right spelling."""
-    if re.fullmatch(r"-[0-9].*", text):
-        return f"it is negative; write {text[1:]} or another number that is 0 or more"
-    if re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", text):
-        value = _float_or_none(text)
-        if value is not None and value <= MAX_BYTES and value == int(value):
-            return f"powers of ten are not understood; write {int(value)}"
+def _no_bytes(text: str) -> UsageError:
+    """The nearest right spelling, where there is one."""
     like = _SUFFIX_LIKE.fullmatch(text)
-    value = _float_or_none(like[1]) if like else None
-    if like and value is not None:
-        exact = value * _BINARY[like[2].upper() + "iB"]
-        nearest = spell_bytes(round(exact)) if exact <= MAX_BYTES else f"1{like[2].upper()}iB"
-        if "." in like[1]:
-            return f"fractions are not understood; write {nearest}"
-        return f"suffixes are KiB, MiB, GiB and TiB, without a blank; write {nearest}"
-    if "." in text and (value := _float_or_none(text)) is not None and 0 <= value <= MAX_BYTES:
-        return f"fractions of a byte are not understood; write {round(value)}"
-    return "write a whole number, with KiB, MiB, GiB or TiB if you like, for example 1GiB+1"
+    value = _float_or_none(like[1] if like else text.lstrip("-"))
+    exact = value * (_BINARY[like[2].upper() + "iB"] if like else 1) if value is not None else 0
+    nearest = spell_bytes(round(exact)) if 0 < exact <= MAX_BYTES else "4096, 1KiB or 1GiB+1, up to 2^63 - 1"
+    shown = text if len(text) <= 40 else text[:40] + "..."
+    return is_not(shown, "a number of bytes", nearest)
 
 
 def _float_or_none(text: str) -> float | None:
@@ -84,7 +64,7 @@ def _float_or_none(text: str) -> float | None:
 def parse_count(text: str) -> int:
     """Whole number from 0 to 2^63 - 1.  Raises: UsageError."""
     if not re.fullmatch(r"[0-9]{1,30}", text) or int(text) > MAX_BYTES:
-        raise UsageError(f"'{text}' is not a whole number; write for example 8")
+        raise is_not(text, "a whole number", 8)
     return int(text)
 
 
@@ -92,7 +72,7 @@ def parse_seconds(text: str) -> float:
     """Duration in seconds, 0 or more, as a plain decimal such as `0.1` or `1e-3`.  Raises: UsageError."""
     value = _float_or_none(text) if re.fullmatch(r"[0-9.eE+-]{1,40}", text) else None
     if value is None or value < 0:
-        raise UsageError(f"'{text}' is not a number of seconds; write for example 0.1")
+        raise is_not(text, "a number of seconds", 0.1)
     return value
 
 
@@ -106,31 +86,28 @@ def expand_values(text: str, parse: Callable[[str], int] = parse_bytes) -> list[
     for part in text.split(","):
         values += _expand_range(part, parse) if ".." in part else [parse(part)]
         if len(values) > MAX_VALUES:
-            raise UsageError(f"'{text}' has more than {MAX_VALUES} values; take a larger step")
+            raise _no_range(text)
     return values
+
+
+def _no_range(text: str) -> UsageError:
+    return is_not(text, f"a range of up to {MAX_VALUES} values", "1KiB..1MiB*2 or 0..64+8")
 
 
 def _expand_range(text: str, parse: Callable[[str], int]) -> list[int]:
     parts = _RANGE.fullmatch(text)
     if parts is None:
-        raise UsageError(
-            f"'{text}' is not a range without a step; write FIRST..LAST*FACTOR or FIRST..LAST+STEP, for example "
-            "1KiB..1MiB*2 or 0..64+8"
-        )
+        raise _no_range(text)
     first, last = parse(parts["first"]), parse(parts["last"])
     factor = parts["sign"] == "*"
     step = parse_count(parts["step"]) if factor else parse(parts["step"])
-    if first > last:
-        raise UsageError(f"'{text}' is an empty range; write the smaller value first")
-    if factor and (step < 2 or first == 0):
-        raise UsageError(f"'{text}' never ends: use a factor of 2 or more and a first value of 1 or more")
-    if step < 1:
-        raise UsageError(f"'{text}' never ends: its step is 0; write 1 or more")
+    if first > last or step < 1 or (factor and (step < 2 or first == 0)):
+        raise _no_range(text)
     values, value = [], first
     while value <= last:
         values.append(value)
         if len(values) > MAX_VALUES:
-            raise UsageError(f"'{text}' has more than {MAX_VALUES} values; take a larger step")
+            raise _no_range(text)
         value = value * step if factor else value + step
     return values
 

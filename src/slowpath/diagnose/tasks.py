@@ -382,5 +382,5 @@ def read_diagnosis(folder: Path) -> Diagnosis:
     path = folder / FILE
     content = read_bytes(path, FILE_BYTES[FILE], within=folder)
     advice = "name a folder that slowpath diagnose wrote"
-    require_schema(content, path, SCHEMA, advice, "is not a diagnosis")
-    return decoded(content, Diagnosis, path, advice, "is not a diagnosis")
+    require_schema(content, path, SCHEMA, advice)
+    return decoded(content, Diagnosis, path, advice)

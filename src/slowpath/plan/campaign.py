@@ -32,9 +32,9 @@ from slowpath.core.campaign import (
     stated,
     wrong,
 )
-from slowpath.core.engine_description import nearest
-from slowpath.core.errors import UsageError
-from slowpath.core.files import data_folder
+from slowpath.core.engine_description import nearest, unknown
+from slowpath.core.errors import RecordError, UsageError, exclude, is_not, require_distinct
+from slowpath.core.files import data_folder, read_bytes
 from slowpath.core.guard import why_secret
 from slowpath.core.plan import ALL, Placement
 
@@ -74,24 +74,15 @@ def load(name_or_path: str | Path) -> Campaign:
         return decode(_read(names[text]), text)
     path = Path(text)
     if not path.exists():
-        hint = nearest(text, names)
-        raise UsageError(f"no campaign '{text}': neither a shipped one nor a file{hint}")
+        raise unknown("campaign", text, names)
     return decode(_read(path), text)
 
 
 def _read(path: Path) -> bytes:
-    if path.is_dir():
-        raise UsageError(f"{path}: is a folder, not a campaign file; name a .toml file in it")
-    if not path.is_file():
-        raise UsageError(f"{path}: is not an ordinary file; name a .toml file")
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{path}: is larger than 1 MiB, the limit for a campaign; use ranges or several campaigns")
-    return content
+        return read_bytes(path, MAX_FILE_BYTES)
+    except RecordError as error:
+        raise UsageError(str(error)) from error
 
 
 def decode(content: bytes, source: str) -> Campaign:
@@ -101,7 +92,7 @@ def decode(content: bytes, source: str) -> Campaign:
         if key not in _KINDS:
             raise wrong(source, f"table [{key}]", None, f"is unknown{nearest(key, _KINDS)}")
     if "campaign" not in raw:
-        raise wrong(source, "table [campaign]", None, "is missing; it gives name and title")
+        raise wrong(source, "table [campaign]", None, "is missing")
     head = _convert(raw["campaign"], CampaignTable, source, "[campaign]")
     campaign = Campaign(
         name=head.name,
@@ -136,15 +127,14 @@ def require_sound(campaign: Campaign) -> None:
 def _require_consistent(campaign: Campaign) -> None:
     source = campaign.source
     if not campaign.cells:
-        raise wrong(source, "table [[cells]]", None, "is missing; a campaign measures at least one group of cells")
+        raise wrong(source, "table [[cells]]", None, "is missing")
     for environment in campaign.environments:
         _check_environment(environment, source)
     witnessed = [environment.name for environment in campaign.environments if environment.witness]
     for contrast in campaign.contrasts:
         _check_timed(contrast, witnessed, source)
         if contrast.cells not in (names := [group.name for group in campaign.cells]):
-            problem = f"there are no cells '{contrast.cells}'{nearest(contrast.cells, names)}"
-            raise wrong(source, f"[[contrast]] '{contrast.name}'", "cells", problem)
+            raise wrong(source, f"[[contrast]] '{contrast.name}'", "cells", unknown("group", contrast.cells, names))
 
 
 def _check_timed(contrast: ContrastTable, witnessed: Sequence[str], source: str) -> None:
@@ -153,7 +143,7 @@ def _check_timed(contrast: ContrastTable, witnessed: Sequence[str], source: str)
     sides |= {"where.environment": contrast.where["environment"]} if "environment" in contrast.where else {}
     for key, value in sides.items():
         if name := next((name for name in scalars(value) if name in witnessed), None):
-            problem = f"names '{name}', whose launches count calls and take no times; name a timed environment"
+            problem = f"names '{name}', which takes no times; name an environment without witness"
             raise wrong(source, f"[[contrast]] '{contrast.name}'", key, problem)
 
 
@@ -162,9 +152,7 @@ def _parse(content: bytes, source: str) -> dict[str, Any]:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise UsageError(f"{source}: line {line} is not UTF-8 text; save the file as UTF-8") from error
-    if not text.strip():
-        raise UsageError(f"{source}: is empty; a campaign has at least [campaign] and [[cells]]")
+        raise UsageError(f"{source}: line {line} is not UTF-8; save the file as UTF-8") from error
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: a number of over 4300 digits, too
@@ -178,7 +166,7 @@ def _tables(raw: dict[str, Any], kind: str, struct: type[Kind], source: str) -> 
     """All tables of a kind, in the order of the file, names distinct."""
     given = raw.get(kind, [])
     if not isinstance(given, list):
-        raise wrong(source, f"table [{kind}]", None, f"stands alone; write it with two brackets: [[{kind}]]")
+        raise wrong(source, f"table [{kind}]", None, f"needs two brackets: [[{kind}]]")
     tables = [_convert(item, struct, source, _title(kind, item, i)) for i, item in enumerate(given, start=1)]
     _check_distinct([table.name for table in tables if not isinstance(table, CampaignTable)], kind, source)
     return tables
@@ -191,51 +179,47 @@ def _check_tables(tables: Sequence[Table], kind: str, struct: type[Kind], source
 
 
 def _check_distinct(names: Sequence[str], kind: str, source: str) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise wrong(source, f"[[{kind}]] '{name}'", "name", "is listed twice; give each its own name")
+    require_distinct_in(names, source, f"[[{kind}]]", "name")
+
+
+def require_distinct_in(values: Sequence[object], source: str, title: str, key: str) -> None:
+    """Raise UsageError where a list of a campaign has a value twice."""
+    try:
+        require_distinct(values)
+    except UsageError as error:
+        raise wrong(source, title, key, error) from error
 
 
 def _mpis(head: CampaignTable, source: str) -> list[str] | None:
     if head.mpi is None:
         return None
     names = [head.mpi] if isinstance(head.mpi, str) else head.mpi
-    for name in names:
-        if names.count(name) > 1:
-            raise wrong(source, "[campaign]", "mpi", f"'{name}' is listed twice; write each MPI once")
+    require_distinct_in(names, source, "[campaign]", "mpi")
     if ALL in names and len(names) > 1:
-        raise wrong(source, "[campaign]", "mpi", f"'{ALL}' already means every MPI found; write it alone")
+        raise wrong(source, "[campaign]", "mpi", exclude(ALL, "other names"))
     return names
 
 
 def _ranks(head: CampaignTable, source: str) -> list[int]:
     counts = [head.ranks] if isinstance(head.ranks, int) else head.ranks
-    for count in counts:
-        if counts.count(count) > 1:
-            raise wrong(source, "[campaign]", "ranks", f"{count} is listed twice; write each number of ranks once")
+    require_distinct_in(counts, source, "[campaign]", "ranks")
     return sorted(counts)
 
 
 def _check_environment(environment: EnvironmentTable, source: str) -> None:
     title = f"[[environment]] '{environment.name}'"
     if environment.setting is not None and environment.variables:
-        raise wrong(source, title, "variables", "cannot be combined with setting; write one environment for each")
+        raise wrong(source, title, None, exclude("variables", "setting"))
     for name, value in environment.variables.items():
-        if not _VARIABLE.fullmatch(name):
-            raise wrong(source, title, f"variables.{name}", "is not a name of an environment variable")
         if name in environment.unset:
-            raise wrong(
-                source, title, "unset", f"names {name}, which variables also sets; write it in only one of the two"
-            )
+            raise wrong(source, title, name, exclude("variables", "unset"))
         if why := why_secret(name, value):
-            raise wrong(
-                source, title, f"variables.{name}", f"{why}, and a run would record it; export it in your shell"
-            )
+            raise wrong(source, title, f"variables.{name}", f"{why}; export it in your shell instead")
         if "\0" in value or "\n" in value:
-            raise wrong(source, title, f"variables.{name}", "holds a line break or a zero byte; write one line")
-    for name in environment.unset:
+            raise wrong(source, title, f"variables.{name}", is_not(value, "one line", "1"))
+    for name in (*environment.variables, *environment.unset):
         if not _VARIABLE.fullmatch(name):
-            raise wrong(source, title, "unset", f"contains '{name}', which is not a name of an environment variable")
+            raise wrong(source, title, None, is_not(name, "a variable's name", "UCX_TLS"))
 
 
 def _title(kind: str, raw: Any, index: int) -> str:
@@ -247,7 +231,7 @@ def _title(kind: str, raw: Any, index: int) -> str:
 def _convert(raw: Any, kind: type[Kind], source: str, title: str) -> Kind:
     """One table, checked.  Raises: UsageError."""
     if not isinstance(raw, dict):
-        raise wrong(source, title, None, f"must be a table, not {type(raw).__name__}; write {title.split(chr(32))[0]}")
+        raise wrong(source, title, None, f"needs two brackets: {title.split(chr(32))[0]}")
     fields = fields_of(kind)
     for key in raw:
         if key not in kind.__struct_fields__:
@@ -258,7 +242,7 @@ def _convert(raw: Any, kind: type[Kind], source: str, title: str) -> Kind:
     for key, value in raw.items():
         _no_empty_list(source, title, key, value)
         if isinstance(value, str) and value not in (words := CHOICES.get(key, (value,))):
-            raise wrong(source, title, key, f"'{value}' is not one of {', '.join(words)}{nearest(value, words)}")
+            raise wrong(source, title, key, unknown("value", value, words))
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
@@ -267,7 +251,7 @@ def _convert(raw: Any, kind: type[Kind], source: str, title: str) -> Kind:
 
 def _no_empty_list(source: str, title: str, key: str, value: Any) -> None:
     if value == []:
-        raise wrong(source, title, key, "is an empty list; list a value or leave the key out")
+        raise wrong(source, title, key, "is empty; leave it out")
     if isinstance(value, dict):
         for inner, item in value.items():
             _no_empty_list(source, title, f"{key}.{inner}", item)
@@ -282,15 +266,12 @@ def _translated(error: msgspec.ValidationError, raw: dict[str, Any], source: str
     text = text.replace("'float'", "a number").replace("'object'", "a table").replace("'array'", "a list")
     if "matching regex" in text:
         given = raw.get((key or "").partition("[")[0])
-        rule = "letters, digits, - and _ only" if title == "[campaign]" and key == "name" else "one printable line"
-        text = f"'{given}' is not allowed: write {rule}, not empty"
+        rule = "a name of letters, digits, - and _" if title == "[campaign]" and key == "name" else "a printable line"
+        text = str(is_not(given, rule, "abc"))
     return wrong(source, title, key, text[:1].lower() + text[1:])
 
 
-MORE_NODES = (
-    "ask the batch system for them (slowpath run --script SYSTEM --nodes {nodes}), or name them in the launcher's "
-    "host file"
-)
+MORE_NODES = "run in a job (slowpath run --script SYSTEM --nodes {nodes}), or name them in the launcher's host file"
 
 
 class Nodes(msgspec.Struct, frozen=True):
@@ -336,18 +317,18 @@ def _resolve(table: PlacementTable, ranks: int, nodes: Nodes, source: str) -> li
     if table.pairs:
         for key in ("spread", "nodes", "ranks_per_node"):
             if getattr(table, key) is not None:
-                raise wrong(source, title, key, "cannot be combined with pairs, which means two nodes with a rank each")
+                raise wrong(source, title, None, exclude("pairs", key))
         if ranks != 2:
-            raise wrong(source, title, "pairs", f"puts one rank on each of two nodes, not {ranks}; set ranks = 2")
+            raise wrong(source, title, "pairs", f"needs 2 ranks, not {ranks}; set ranks = 2")
         return _pairs(table, nodes)
     if table.spread is not None and (table.nodes or 1, table.ranks_per_node or ranks) != (1, ranks):
-        raise wrong(source, title, "spread", "is for ranks of one node; leave nodes and ranks_per_node out")
+        raise wrong(source, title, None, exclude("spread", "nodes and ranks_per_node"))
     count, each = (1, ranks) if table.spread else _divided(table, ranks, source, title)
     if count == nodes.count == 1 and not table.spread:
         count = each = None  # there is no other place, and not every launcher can be asked for this one
     reason = None
     if count is not None and count > nodes.count:
-        reason = f"it needs {count} nodes and there {_are(nodes.count)}; {MORE_NODES.format(nodes=count)}"
+        reason = f"it needs {count} nodes, not {nodes.count}; {MORE_NODES.format(nodes=count)}"
     return [Placement(table.name, table.bind, table.spread, count, each, unavailable=reason)]
 
 
@@ -356,25 +337,19 @@ def _divided(table: PlacementTable, ranks: int, source: str, title: str) -> tupl
     count, each = table.nodes, table.ranks_per_node
     if count is None and each is None:
         return None, None
-    if count is not None and each is not None and count * each != ranks:
-        raise wrong(source, title, "ranks_per_node", f"{count} nodes with {each} ranks each can't hold {ranks} ranks")
-    for key, value in (("nodes", count), ("ranks_per_node", each)):
-        if value is not None and ranks % value:
-            raise wrong(source, title, key, f"{ranks} ranks can't be divided by {value}")
-    count = count or ranks // (each or ranks)
+    count, each = count or -(-ranks // (each or ranks)), each or -(-ranks // (count or ranks))
+    if count * each != ranks:
+        raise wrong(
+            source, title, "nodes", f"{count} nodes with {each} ranks each need {count * each} ranks, not {ranks}"
+        )
     return count, ranks // count
 
 
 def _pairs(table: PlacementTable, nodes: Nodes) -> list[Placement]:
     if len(nodes.names) < 2:
-        why = f"there {_are(nodes.count)}" if nodes.count < 2 else "the batch system does not report their names"
-        reason = f"it needs the names of two nodes or more, and {why}; {MORE_NODES.format(nodes=2)}"
+        reason = f"it needs the names of 2 nodes; {MORE_NODES.format(nodes=2)}"
         return [Placement(table.name, table.bind, nodes=2, ranks_per_node=1, unavailable=reason)]
     return [
         Placement(f"{table.name} {a} {b}", table.bind, nodes=2, ranks_per_node=1, hosts=[a, b], of=table.name)
         for a, b in itertools.combinations(nodes.names, 2)
     ]
-
-
-def _are(count: int) -> str:
-    return "is one" if count == 1 else f"are {count}"

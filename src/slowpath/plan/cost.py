@@ -165,10 +165,10 @@ def fitting_rounds(plan: Plan, budget_s: float, nodes: int = 1, pace: Pace = AS_
         return rounds, None
     if rounds < LEAST_ROUNDS:
         raise UsageError(
-            f"a budget of {budget_s:g} s is too small: a round takes about {round_s:.3g} s, and {LEAST_ROUNDS} "
-            f"are the minimum; allow {math.ceil(LEAST_ROUNDS * round_s)} s or more"
+            f"--budget {budget_s:g} s is too small for {LEAST_ROUNDS} rounds; give --budget "
+            f"{math.ceil(LEAST_ROUNDS * round_s)}s or more"
         )
-    note = f"about {rounds} of {plan.rounds} rounds fit in {budget_s:g} s, more if they take less than {round_s:.3g} s"
+    note = f"about {rounds} of {plan.rounds} rounds fit"
     if rounds < FEWEST_ROUNDS:
         note = f"warning: {note}; {too_few(round_s)}"
     return rounds, note
@@ -176,10 +176,7 @@ def fitting_rounds(plan: Plan, budget_s: float, nodes: int = 1, pace: Pace = AS_
 
 def too_few(round_s: float) -> str:
     """What a budget for fewer than FEWEST_ROUNDS means, and which one decides more.  Args: round_s: of one round."""
-    return (
-        f"with fewer than {FEWEST_ROUNDS} most contrasts stay undecided: "
-        f"give --budget {math.ceil(FEWEST_ROUNDS * round_s)}s or more"
-    )
+    return f"fewer than {FEWEST_ROUNDS} decide little; give --budget {math.ceil(FEWEST_ROUNDS * round_s)}s or more"
 
 
 def of_rounds(plan: Plan, rounds: int) -> Plan:

@@ -27,12 +27,12 @@ from slowpath.core.engine_description import (
     Verdicts,
     expand_parameter,
     group_labels,
-    nearest,
     nothing_checked,
     readable_value,
     unique_labels,
+    unknown,
 )
-from slowpath.core.errors import UsageError
+from slowpath.core.errors import UsageError, is_not, require_distinct
 from slowpath.core.plan import (
     LIBRARIES,
     PLAN_SCHEMA,
@@ -48,7 +48,7 @@ from slowpath.core.plan import (
     cell_key,
 )
 from slowpath.experiments.registry import not_comparable
-from slowpath.plan.campaign import Nodes, resolve_placements
+from slowpath.plan.campaign import Nodes, require_distinct_in, resolve_placements
 from slowpath.slowpaths.advice import find_advice
 
 ResolveSetting = Callable[[str], tuple[dict[str, str], str | None]]
@@ -249,22 +249,20 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts:
         a_values = _values(table.axis, scalars(table.a), group, "a")
         b_values = _values(table.axis, scalars(table.b), group, "b")
         if len(a_values) != 1:
-            raise UsageError("key a: has several values; write one, the side that b is compared with")
-        if a_values[0] in b_values:
-            raise UsageError(f"key b: '{a_values[0]}' is also a; a contrast needs two different sides")
+            raise is_not(table.a, "one value", a_values[0])
+        require_distinct([a_values[0], *b_values])
         pairs = [pair for b in b_values for pair in _pairs(table, cells, a_values[0], b)]
         by_number = {cell.cell: cell for cell in cells}
         for side in (side for pair in pairs for side in pair):
             _check_measured(by_number[side.cell], group.experiment, table.metric, verdicts)
     except UsageError as error:
-        raise wrong(source, title, None, str(error)) from error
+        raise wrong(source, title, None, error) from error
     if not pairs and not (table.axis == "mpi" or "mpi" in table.where):
-        problem = f"no two cells of '{group.name}' differ in {table.axis} alone; check where, a and b"
-        raise wrong(source, title, None, problem)
+        raise wrong(source, title, None, f"no two cells differ in {table.axis} alone; check where, a and b")
     try:
         remedy = find_advice(table.remedy, table.axis).name if table.remedy is not None else None
     except UsageError as error:
-        raise wrong(source, title, "remedy", str(error)) from error
+        raise wrong(source, title, "remedy", error) from error
     slug = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-") or "contrast"
     return [
         Contrast(
@@ -285,27 +283,23 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts:
 
 def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
     metrics = {metric.name: metric for metric in group.experiment.metrics}
-    if table.metric not in metrics:
-        raise UsageError(f"key metric: {group.experiment.name} has no '{table.metric}'{nearest(table.metric, metrics)}")
-    if not table.metric.endswith("_s") or table.metric.endswith("_per_s"):
-        times = [name for name in metrics if name.endswith("_s") and not name.endswith("_per_s")]
-        raise UsageError(f"key metric: '{table.metric}' is not a time; a contrast compares times: {', '.join(times)}")
+    times = [name for name in metrics if name.endswith("_s") and not name.endswith("_per_s")]
+    if table.metric not in times:
+        raise unknown("metric in seconds", table.metric, times)
 
 
 def _check_comparable(table: ContrastTable, group: GroupCells) -> None:
     """A metric says itself along which axes its two sides would time unlike things."""
     why = not_comparable(group.experiment.name, table.metric, table.axis)
     if why is not None:
-        raise UsageError(
-            f"key axis: '{table.metric}' can't be compared along {table.axis}: {why}; leave the contrast out"
-        )
+        raise UsageError(f"{table.metric} can't be compared along {table.axis}: {why}")
 
 
 def _check_measured(cell: Cell, experiment: DescribedExperiment, name: str, verdicts: Verdicts) -> None:
     """A cell must yield the metric that it is compared by."""
     patterns = [metric.pattern or "" for metric in experiment.metrics if metric.name == name]
     if all(patterns) and cell.parameters.get("pattern", patterns[0]) not in patterns:
-        raise UsageError(f"key metric: only pattern={' or '.join(patterns)} measures '{name}'; narrow where")
+        raise UsageError(f"only pattern={' or '.join(patterns)} measures {name}; narrow where")
     _require_metric(cell, verdicts, name)
 
 
@@ -320,16 +314,14 @@ def _values(axis: str, written: list[str], group: GroupCells, key: str) -> list[
         values = _spelled(axis, written, group, key)
     for value in values:
         if value not in known:
-            raise UsageError(
-                f"key {key}: no cell of '{group.name}' has {axis} '{value}'{nearest(value, sorted(known))}"
-            )
+            raise unknown(f"cell of '{group.name}' with {axis}", value, sorted(known))
     return values
 
 
 def _check_axis(axis: str, group: GroupCells, key: str) -> None:
     known = list(coordinates(group.cells[0]))
     if axis not in known:
-        raise UsageError(f"key {key}: there is no axis '{axis}'{nearest(axis, [*known, 'phase'])}")
+        raise unknown("axis", axis, [*known, "phase"])
 
 
 def _spelled(axis: str, written: list[str], group: GroupCells, key: str) -> list[str]:
@@ -347,7 +339,7 @@ def _selected(table: ContrastTable, group: GroupCells) -> list[Cell]:
     for axis, value in table.where.items():
         key = f"where.{axis}"
         if axis == table.axis or axis == "phase":
-            raise UsageError(f"key {key}: is the axis itself or the phase; write it in a, b or phase")
+            raise unknown("axis", axis, coordinates(group.cells[0]).keys() - {table.axis})
         _check_axis(axis, group, key)
         wanted[axis] = _values(axis, scalars(value), group, key)
     return [cell for cell in group.cells if all(coordinates(cell)[axis] in values for axis, values in wanted.items())]
@@ -378,10 +370,7 @@ def _require_metric(cell: Cell, verdicts: Verdicts, metric: str) -> None:
     """Raises UsageError where the cell does not yield the metric that it is to be compared by."""
     verdict = verdicts.get(cell.cell)
     if verdict is not None and metric not in verdict.metrics:
-        raise UsageError(
-            f"key metric: cell '{cell.label}' does not measure '{metric}', but {', '.join(verdict.metrics)}; "
-            "choose one, or narrow where"
-        )
+        raise unknown(f"metric of cell '{cell.label}'", metric, verdict.metrics)
 
 
 def between_mpis(
@@ -469,8 +458,7 @@ def expand(
     counts = sorted(set(asked))
     rounds = campaign.rounds if rounds is None else rounds
     if not counts or counts[0] < 1 or rounds < 1:
-        words = ", ".join(map(str, counts)) or "no"
-        raise UsageError(f"{words} ranks and {rounds} rounds can't run; give 1 or more of each")
+        raise is_not(f"{', '.join(map(str, counts))} ranks, {rounds} rounds", "1 or more of each", "2 ranks, 8 rounds")
     environments = resolve_environments(campaign.environments, mpis)
     placements = resolve_placements(campaign.placements, counts, nodes or Nodes(), campaign.source)
     counts = sorted({placement.ranks or counts[-1] for placement in placements})
@@ -534,7 +522,7 @@ def _all_contrasts(
     timed = {name: _without(group, witnessed) for name, group in groups.items()}
     for table in tables:
         if not timed[table.cells].cells:
-            problem = f"all of '{table.cells}' is witnessed, and witnessed launches have no times; add an environment"
+            problem = f"names '{table.cells}', which takes no times; name an environment without witness"
             raise wrong(campaign.source, f"[[contrast]] '{table.name}'", "cells", problem)
     source = campaign.source
     contrasts = [c for table in tables for c in contrasts_of(table, timed[table.cells], source, verdicts)]
@@ -551,8 +539,7 @@ def _check_distinct_ids(ids: list[str], source: str) -> None:
     """Ids are names without what an anchor can't hold, so that two names may clash."""
     repeated = next((name for name, count in Counter(ids).items() if count > 1), None)
     if repeated is not None:
-        problem = f"two tables' names give the same id '{repeated}'; make the names differ in letters or digits"
-        raise wrong(source, "[[contrast]]", "name", problem)
+        raise wrong(source, "[[contrast]]", "name", f"'{repeated}' is the id of two; rename one")
 
 
 def _expand_groups(campaign: Campaign, description: EngineDescription, shared: Shared) -> dict[str, GroupCells]:
@@ -605,15 +592,14 @@ def expand_group(
     try:
         experiment = description.experiment(table.experiment)
     except UsageError as error:
-        raise wrong(campaign.source, title, "experiment", str(error)) from error
+        raise wrong(campaign.source, title, "experiment", error) from error
     if shared.counts[-1] < experiment.min_ranks:
-        problem = f"{experiment.name} needs {experiment.min_ranks} ranks, not {shared.counts[-1]}; set ranks"
+        problem = f"needs {experiment.min_ranks} ranks, not {shared.counts[-1]}; set ranks = {experiment.min_ranks}"
         raise wrong(campaign.source, title, "experiment", problem)
     axes = _axes(campaign, table, experiment, shared)
     count = math.prod(len(values) for values in axes.values()) * len(shared.mpis)
     if first + count > MAX_CELLS:
-        problem = f"makes {first + count} cells with those before it; the limit is {MAX_CELLS}; take fewer values"
-        raise wrong(campaign.source, title, None, problem)
+        raise wrong(campaign.source, title, None, f"makes {first + count} cells; the limit is {MAX_CELLS}")
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     labels = group_labels(table.name, experiment, points)
     defaults = experiment.defaults()
@@ -631,7 +617,7 @@ def expand_group(
             if why is not None:
                 too_few.add(number)
     if len(too_few) == len(cells):
-        raise wrong(campaign.source, title, None, f"all cells are skipped: {cells[0].skip}; set ranks, or --ranks")
+        raise wrong(campaign.source, title, None, f"all cells are skipped: {cells[0].skip}")
     return GroupCells(table.name, experiment, cells, frozenset(too_few))
 
 
@@ -656,7 +642,7 @@ def _axes(
         try:
             axes[name] = expand_parameter(experiment.parameter(name), scalars(written))
         except UsageError as error:
-            raise wrong(campaign.source, title, f"parameters.{name}", str(error)) from error
+            raise wrong(campaign.source, title, f"parameters.{name}", error) from error
     axes["copy"] = [str(copy) for copy in range(1, table.copies + 1)]
     return axes
 
@@ -670,9 +656,8 @@ def _names(campaign: Campaign, title: str, key: str, given: Names | None, known:
     names = [given] if isinstance(given, str) else given
     for name in names:
         if name not in known:
-            raise wrong(campaign.source, title, key, f"there is no {key} '{name}'{nearest(name, known)}")
-        if names.count(name) > 1:
-            raise wrong(campaign.source, title, key, f"'{name}' is listed twice; write each name once")
+            raise wrong(campaign.source, title, key, unknown(key, name, known))
+    require_distinct_in(names, campaign.source, title, key)
     return list(names)
 
 
@@ -718,20 +703,20 @@ def _cell(
 def _why_too_few(experiment: DescribedExperiment, parameters: Mapping[str, str], ranks: int) -> str | None:
     """Why so few ranks cannot run the cell: the experiment needs more, or a parameter that counts ranks names more."""
     if ranks < experiment.min_ranks:
-        return f"too few ranks: {experiment.name} needs {experiment.min_ranks} ranks, not {ranks}"
+        return f"needs {experiment.min_ranks} ranks, not {ranks}; set ranks = {experiment.min_ranks}"
     for parameter in experiment.parameters:
         value = parameters[parameter.name]
         if parameter.unit == "ranks" and value.isdecimal() and int(value) > ranks:
-            return f"too few ranks: {parameter.name} above {ranks} are left out"
+            return f"needs {value} ranks, not {ranks}; set ranks = {value}"
     return None
 
 
 def _why_skipped(environment: Environment, placement: Placement, mpi: PlannedMpi, shared: Shared) -> str | None:
     if mpi.unavailable is not None:
-        return f"{mpi.name} is not available: {mpi.unavailable}"
+        return f"{mpi.name}: {mpi.unavailable}"
     if placement.unavailable is not None:
-        return f"placement '{placement.name}' is not available: {placement.unavailable}"
+        return f"placement {placement.name}: {placement.unavailable}"
     if environment.unavailable is None:
         return None
     under = f" under {mpi.name}" if len(shared.mpis) > 1 else ""
-    return f"environment '{environment.name}' is not available{under}: {environment.unavailable}"
+    return f"environment {environment.name}{under}: {environment.unavailable}"

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slowpath.core.errors import RecordError
-from slowpath.core.files import data_folder, open_regular
+from slowpath.core.errors import unreadable
+from slowpath.core.files import RESTORE, data_folder, open_regular
 from slowpath.core.result import FILE_BYTES, LARGEST_GAP_BYTES, MOST_SAMPLES_BYTES
 
 COLUMN_DURATION = 1
@@ -118,21 +118,13 @@ class _BlockFile:
         values = dict(zip(layout.header.names or (), np.frombuffer(raw, layout.header).item(), strict=True))
         length, version = values["header_bytes"], values["version"]
         if version > layout.version and self._seals(offset, length):
-            raise RecordError(
-                f"{self.path}: was written by a newer slowpath (block version {version}, this one reads up to "
-                f"{layout.version}); update slowpath to read it"
-            )
+            raise unreadable(self.path, f"its block version is {version}, not {layout.version}", "update slowpath")
         if length != len(raw) or version < 1 or zlib.crc32(raw[:-4]) != values["header_crc"]:
             return None
         columns, count = values["columns"], values["n"]
-        if count > MOST_SAMPLES_BYTES // 8:
-            self.notes.append(f"{self.path.name}: the block at byte {offset} is said to hold {count} samples; left out")
-            return None
-        if not columns & COLUMN_DURATION or columns & ~(COLUMN_DURATION | COLUMN_START) or values["batch"] < 1:
-            self.notes.append(
-                f"{self.path.name}: the block at byte {offset} has columns {columns} and "
-                f"batch {values['batch']}, which block version 1 does not allow; left out"
-            )
+        known = columns & COLUMN_DURATION and not columns & ~(COLUMN_DURATION | COLUMN_START)
+        if count > MOST_SAMPLES_BYTES // 8 or not known or values["batch"] < 1:
+            self.notes.append(left_out(self.path, f"the block at byte {offset}", "its header is damaged"))
             return None
         end = offset + len(raw) + 8 * count * columns_in(columns)
         return BlockHeader(raw, offset, end, values["cell"], values["payload_crc"])
@@ -193,7 +185,7 @@ def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[BlockHeader]
             break
         position = resumed
     if not headers and file.size >= layout.header.itemsize and not _looks_torn(file):
-        raise RecordError(f"{path}: has no block; a samples.blk starts with {layout.magic.decode()}: is this one?")
+        raise unreadable(path, "it has no block of samples", RESTORE)
     return headers, file.notes
 
 
@@ -209,17 +201,13 @@ def _resume(file: _BlockFile, headers: list[BlockHeader], torn: BlockHeader | No
         # inside.
         lost = headers.pop()
         search, position = lost.payload_offset, lost.offset
-        file.notes.append(_lost(file.path, lost, "its payload is damaged"))
+        file.notes.append(_lost(file.path, lost, "it is damaged"))
     following = file.next_header(search)
     if following is None:
-        file.notes.append(
-            f"{file.path.name}: the last {file.size - position} bytes, from byte {position} on, are no "
-            "whole block (was the job killed?); everything before is kept"
-        )
+        rest = f"the last {file.size - position} bytes, from byte {position} on"
+        file.notes.append(left_out(file.path, rest, "they are no whole block (was the job killed?)"))
         return None
-    file.notes.append(
-        f"{file.path.name}: damaged between byte {position} and byte {following.offset}; these bytes are left out"
-    )
+    file.notes.append(left_out(file.path, f"bytes {position} to {following.offset}", "they are damaged"))
     return following.offset
 
 
@@ -229,13 +217,18 @@ def damaged_payloads(path: Path, descriptor: int, headers: list[BlockHeader], la
     return [i for i, header in enumerate(headers) if not file.payload_is_whole(header)]
 
 
+def left_out(path: Path, part: str, why: str) -> str:
+    """Return the note on a part of a file that is not used."""
+    return f"{path.name}: {part} left out: {why}"
+
+
 def _lost(path: Path, header: BlockHeader, why: str) -> str:
-    return f"{path.name}: block of cell {header.cell} at byte {header.offset} left out: {why}"
+    return left_out(path, f"block of cell {header.cell} at byte {header.offset}", why)
 
 
 def damaged_note(path: Path, header: BlockHeader) -> str:
     """The note on a block whose payload does not match its CRC."""
-    return _lost(path, header, "its samples do not match their checksum")
+    return _lost(path, header, "it is damaged")
 
 
 def as_array(headers: list[BlockHeader], layout: Layout) -> np.ndarray[Any, Any]:
@@ -426,7 +419,7 @@ def read_from(descriptor: int, index: BlockIndex, i: int) -> BlockSamples:
             break
         got += more
     if got != values.nbytes:
-        raise RecordError(f"{index.path}: became shorter during reading; did another run overwrite it?")
+        raise unreadable(index.path, "it became shorter", RESTORE)
     with_start = bool(carried & COLUMN_START)
     native = values.astype(np.int64, copy=False)
     return BlockSamples(native[0], native[1] if with_start else None)

@@ -16,10 +16,11 @@ from typing import Annotated, BinaryIO, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.errors import RecordError
-from slowpath.core.files import DAMAGE, open_regular, why
+from slowpath.core.errors import unreadable
+from slowpath.core.files import DAMAGE, RESTORE, open_regular, why
 from slowpath.core.plan import CellNumber, Count, RankNumber, Ranks
 from slowpath.core.result import FILE_BYTES, LONGEST_LINE_BYTES, LongText, Name, Number, Whole
+from slowpath.record.blocks import left_out
 
 _Value = TypeVar("_Value")
 _NUMBER = re.compile("[0-9]{1,18}")
@@ -436,7 +437,6 @@ __all__ = [
 ]
 
 MOST_NOTES = 20  # on lines of one file; a spoilt file has one on each line
-_ADVICE = "restore the file from a copy"
 
 Event: TypeAlias = (
     LaunchBegin
@@ -574,16 +574,14 @@ def read_events(path: str | os.PathLike[str]) -> LaunchEvents:
             if not line.strip():
                 continue
             if len(line) > LONGEST_LINE_BYTES:
-                raise RecordError(f"{path}: line {number} has more than {LONGEST_LINE_BYTES} bytes; {_ADVICE}")
+                raise unreadable(path, f"line {number} has more than {LONGEST_LINE_BYTES} bytes", RESTORE)
             try:
                 events.append(decoder.decode(line))
             except DAMAGE as error:
-                unfinished = not line.endswith(b"\n")
-                said = "is unfinished (was the job killed?)" if unfinished else f"cannot be read: {why(error)}"
-                notes.append(f"{path.name}: line {number} {said}; left out")
+                said = why(error) if line.endswith(b"\n") else "unfinished (was the job killed?)"
+                notes.append(left_out(path, f"line {number}", said))
     if len(notes) > MOST_NOTES:
-        more = f"{path.name}: {len(notes) - MOST_NOTES} more lines cannot be read; left out"
-        notes = [*notes[:MOST_NOTES], more]
+        notes = [*notes[:MOST_NOTES], left_out(path, f"{len(notes) - MOST_NOTES} more lines", "damaged")]
     return LaunchEvents(tuple(events), tuple(notes))
 
 
@@ -593,4 +591,4 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
         while line := file.readline(LONGEST_LINE_BYTES + 1):
             yield line
     except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; {_ADVICE}") from error
+        raise unreadable(path, error, RESTORE) from error

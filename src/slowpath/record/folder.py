@@ -16,12 +16,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, unreadable
 from slowpath.core.files import (
+    RESTORE,
     cannot,
     decoded,
     inside,
     json_bytes,
+    missing,
     read_bytes,
     require_schema,
     require_utf8,
@@ -40,7 +42,6 @@ Ended = Annotated[str, Meta(pattern="^(ok|failed|crashed|hung|interrupted|not st
 CellEnded = Annotated[str, Meta(pattern="^(skipped|failed|hung|crashed)$")]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 _LAUNCH = re.compile(r"[0-9]{6}|[1-9][0-9]{6,9}")  # as launch_folder has it
-_ADVICE = "measure again, or restore the file from a copy"
 
 
 class RunInfo(msgspec.Struct, frozen=True):
@@ -131,10 +132,10 @@ def create_run_folder(campaign: str, out: Path | None = None, now: datetime | No
         path = DEFAULT_PARENT / (f"{campaign}-{stamp}" + (f"-{attempt}" if attempt > 1 else ""))
         if not path.exists():
             return _claim(path)
-    raise EnvironmentFailure(f"{DEFAULT_PARENT}: 99 runs began in this second; wait a second and try again")
+    raise EnvironmentFailure(f"{DEFAULT_PARENT}: {TAKEN}")
 
 
-TAKEN = "is not empty; a run needs its own folder: name a new one, or continue with: slowpath run --resume"
+TAKEN = "is taken; name a new folder, or continue with: slowpath run --resume"
 
 
 def require_free(path: Path) -> None:
@@ -143,9 +144,7 @@ def require_free(path: Path) -> None:
     Raises: EnvironmentFailure.
     """
     require_utf8(path.absolute())
-    if path.is_file():
-        raise EnvironmentFailure(f"{path}: is a file, not a folder; name another one")
-    if path.is_dir() and any(path.iterdir()):
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
         raise EnvironmentFailure(f"{path}: {TAKEN}")
 
 
@@ -204,17 +203,17 @@ def _json(info: RunInfo | LaunchInfo) -> bytes:
         return json_bytes(info)
     except UnicodeEncodeError as error:  # of run.json, before the first launch
         shown = str(error.object)[:200].encode(errors="backslashreplace").decode()
-        raise UsageError(f"'{shown}': is not UTF-8, which records are written in; change that name") from error
+        raise UsageError(f"{shown}: is not UTF-8; rename it") from error
 
 
 def read_run(run: Path) -> RunInfo:
     """run.json of a run folder.  Raises: RecordError if it is missing, damaged or of another version."""
     if not run.is_dir():
-        raise RecordError(f"{run}: {'is not a folder' if run.exists() else 'does not exist'}; name a run folder")
+        raise unreadable(run, "not a folder" if run.exists() else "no such folder", "name a run folder")
     path = run / "run.json"
     content = read_bytes(path, FILE_BYTES["run.json"], within=run)
-    require_schema(content, path, RUN_SCHEMA, _ADVICE)
-    return decoded(content, RunInfo, path, _ADVICE)
+    require_schema(content, path, RUN_SCHEMA)
+    return decoded(content, RunInfo, path)
 
 
 def read_launches(run: Path) -> list[LaunchInfo]:
@@ -234,16 +233,16 @@ def launch_folders(run: Path) -> list[Path]:
     """
     parent = inside(run, "launches")
     if not parent.is_dir():
-        raise RecordError(f"{parent}: is missing; is {run} a run folder?")
+        raise missing(parent)
     try:
         with os.scandir(parent) as entries:
             names = list(
                 itertools.islice((entry.name for entry in entries if _LAUNCH.fullmatch(entry.name)), MOST_LAUNCHES + 1)
             )
     except OSError as error:
-        raise RecordError(f"{parent}: cannot be read: {error.strerror or error}; check its permissions") from error
+        raise unreadable(parent, error) from error
     if len(names) > MOST_LAUNCHES:
-        raise RecordError(f"{parent}: holds more than {MOST_LAUNCHES} launches; restore the folder from a copy")
+        raise unreadable(parent, f"it holds over {MOST_LAUNCHES} launches", RESTORE)
     return [inside(run, Path("launches") / name) for name in sorted(names)]
 
 
@@ -253,9 +252,9 @@ def read_launch_info(folder: Path) -> LaunchInfo | None:
     if not path.exists():
         return None
     try:
-        info = decoded(read_bytes(path, FILE_BYTES["launch.json"], within=folder), LaunchInfo, path, _ADVICE)
+        info = decoded(read_bytes(path, FILE_BYTES["launch.json"], within=folder), LaunchInfo, path)
         if folder.name != launch_folder(folder, info.launch).name:
-            raise RecordError(f"{path}: is of launch {info.launch}, not of this folder; {_ADVICE}")
+            raise unreadable(path, f"it is of launch {info.launch}", RESTORE)
     except RecordError as error:
         raise RecordError(f"{error}; or set it aside with: slowpath run --resume") from error
     return info

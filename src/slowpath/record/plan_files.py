@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from slowpath.core.engine_description import Parameter, recorded
-from slowpath.core.errors import RecordError
-from slowpath.core.files import decoded, json_bytes, read_bytes, require_schema, write_atomically
+from slowpath.core.errors import unreadable
+from slowpath.core.files import RESTORE, decoded, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Launch, Plan
 from slowpath.core.result import FILE_BYTES
 from slowpath.record.folder import LaunchInfo
@@ -28,13 +28,12 @@ def write_plan(path: Path, plan: Plan) -> None:
 def read_plan(path: Path) -> Plan:
     """Reads plan.json.  Raises: RecordError: missing, damaged, beyond the limits, or of another version."""
     content = read_bytes(path, FILE_BYTES["plan.json"])
-    advice = "measure again, or restore the file from a copy"
-    require_schema(content, path, PLAN_SCHEMA, advice, "is not a plan")
-    plan = decoded(content, Plan, path, advice, "is not a valid plan")
+    require_schema(content, path, PLAN_SCHEMA)
+    plan = decoded(content, Plan, path)
     try:
         require_consistent(plan)
     except ValueError as error:
-        raise RecordError(f"{path}: is damaged: {error}; {advice}") from error
+        raise unreadable(path, error, RESTORE) from error
     return plan
 
 

@@ -45,9 +45,9 @@ def read_variables(path: Path) -> tuple[Variables | None, str | None]:
         return None, f"{path.name}: is missing"
     try:
         content = read_bytes(path, FILE_BYTES[CONTROL_VARIABLES], within=path.parent)
-        return decoded(content, Variables, path, "restore it from a copy"), None
+        return decoded(content, Variables, path), None
     except RecordError as error:
-        return None, f"{path.name}: cannot be read: {str(error).removeprefix(f'{path}: ')}"
+        return None, str(error)
 
 
 def read_logs(paths: Iterable[Path]) -> str:

@@ -284,7 +284,7 @@ def read_watch_results(folder: Path) -> WatchResults:
 
 def decode_watch_results(content: bytes, path: Path) -> WatchResults:
     """From the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    require_schema(content, path, WATCH_SCHEMA, "name a folder that slowpath watch wrote", "is not a results.json")
+    require_schema(content, path, WATCH_SCHEMA, "name a folder that slowpath watch wrote")
     try:
         results = msgspec.json.decode(content, type=WatchResults)
         require_whole(results)

@@ -211,16 +211,16 @@ def test_where_nothing_is_decided_both_times_are_shown_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is not a results.json"),
-        ("[]", "is not a results.json"),
-        ("{}", "is not a results.json"),
-        ('{"schema": "1"}', "is not a results.json"),
-        ('{"schema": 0}', "another version"),
-        ('{"schema": 2}', "another version"),
+        ("", "cannot be read"),
+        ("[]", "cannot be read"),
+        ("{}", "cannot be read"),
+        ('{"schema": "1"}', "cannot be read"),
+        ('{"schema": 0}', "use the slowpath that wrote it"),
+        ('{"schema": 2}', "use the slowpath that wrote it"),
         ('{"schema": 1}', "is damaged"),
         ('{"schema": 1, "run": {}, "cells": []}', "is damaged"),
-        ("[" * 100000, "is not a results.json"),
-        ("\udcff", "is not a results.json"),
+        ("[" * 100000, "cannot be read"),
+        ("\udcff", "cannot be read"),
     ],
 )
 def test_a_file_that_is_no_results(tmp_path: Path, content: str, said: str) -> None:

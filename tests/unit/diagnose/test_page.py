@@ -205,11 +205,11 @@ def test_the_file_comes_back(made: Diagnosis, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is not a diagnosis"),
-        ('{"schema": 99}', "another version of slowpath"),
-        ('{"schema": 2}', "another version of slowpath"),
-        ('{"schema": 3}', "is not a diagnosis"),
-        ('{"schema": 3, "steps": [{}]}', "is not a diagnosis"),
+        ("{", "cannot be read"),
+        ('{"schema": 99}', "use the slowpath that wrote it"),
+        ('{"schema": 2}', "use the slowpath that wrote it"),
+        ('{"schema": 3}', "cannot be read"),
+        ('{"schema": 3, "steps": [{}]}', "cannot be read"),
     ],
 )
 def test_what_is_no_diagnosis_is_refused(tmp_path: Path, content: str, message: str) -> None:

@@ -30,10 +30,10 @@ def test_a_folder_is_used_once(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     assert create_run_folder("x", empty) == empty
-    with pytest.raises(EnvironmentFailure, match="is not empty"):
+    with pytest.raises(EnvironmentFailure, match="is taken"):
         create_run_folder("x", empty)
     (tmp_path / "file").touch()
-    with pytest.raises(EnvironmentFailure, match="is a file"):
+    with pytest.raises(EnvironmentFailure, match="is taken"):
         create_run_folder("x", tmp_path / "file")
     with pytest.raises(EnvironmentFailure, match="cannot make the run folder"):
         create_run_folder("x", tmp_path / "file" / "below")
@@ -42,7 +42,7 @@ def test_a_folder_is_used_once(tmp_path: Path) -> None:
 def test_of_two_runs_at_once_the_second_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     create_run_folder("x", tmp_path / "run")
     monkeypatch.setattr(Path, "iterdir", lambda path: iter(()))  # as seen before the first one made `launches`
-    with pytest.raises(EnvironmentFailure, match="is not empty"):
+    with pytest.raises(EnvironmentFailure, match="is taken"):
         create_run_folder("x", tmp_path / "run")
 
 
@@ -78,12 +78,12 @@ def test_run_and_launches_are_read_back(tmp_path: Path) -> None:
     ("content", "expected"),
     [
         (None, "is missing"),
-        (b"", "is damaged"),
-        (b"{}", "is damaged"),
-        (b'{"schema": 1}', "is damaged"),
-        (b'{"schema": "1"}', "is damaged"),
-        (b"\xff", "is damaged"),
-        (b'{"schema": 99, "other": 1}', "was written by another version"),
+        (b"", "cannot be read"),
+        (b"{}", "cannot be read"),
+        (b'{"schema": 1}', "cannot be read"),
+        (b'{"schema": "1"}', "cannot be read"),
+        (b"\xff", "cannot be read"),
+        (b'{"schema": 99, "other": 1}', "use the slowpath that wrote it"),
     ],
 )
 def test_run_json_that_cannot_be_read(tmp_path: Path, content: bytes | None, expected: str) -> None:

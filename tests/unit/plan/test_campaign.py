@@ -43,43 +43,43 @@ def test_defaults_are_one_environment_bound_to_cores() -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", "is empty"),
-        (" \n", "is empty"),
+        ("", "table [campaign]: is missing"),
+        (" \n", "table [campaign]: is missing"),
         (b"ok = 1\nbad = \xff", "line 2 is not UTF-8"),
         ("[campaign", "not valid TOML"),
         ("a = " + "[" * 5000, "not valid TOML"),
         ("[campain]\nname = 'x'", "table [campain]: is unknown; did you mean 'campaign'?"),
         (CELLS, "table [campaign]: is missing"),
         (HEAD, "table [[cells]]: is missing"),
-        ("campaign = 3\n" + CELLS, "[campaign]: must be a table"),
+        ("campaign = 3\n" + CELLS, "needs two brackets: [campaign]"),
         (HEAD + "rank = 2\n" + CELLS, "[campaign]: key rank: is unknown; did you mean 'ranks'?"),
         (HEAD + "ranks = 'two'\n" + CELLS, "[campaign]: key ranks: expected a whole number or a list of them"),
         (HEAD + "ranks = 0\n" + CELLS, "[campaign]: key ranks: expected a whole number >= 1"),
-        (HEAD + "ranks = [2, 2]\n" + CELLS, "[campaign]: key ranks: 2 is listed twice; write each number"),
-        (HEAD + "ranks = []\n" + CELLS, "[campaign]: key ranks: is an empty list"),
+        (HEAD + "ranks = [2, 2]\n" + CELLS, "[campaign]: key ranks: '2' is listed twice"),
+        (HEAD + "ranks = []\n" + CELLS, "[campaign]: key ranks: is empty"),
         (HEAD + "ranks = true\n" + CELLS, "[campaign]: key ranks: expected a whole number or a list of them"),
-        (HEAD + "mpi = []\n" + CELLS, "[campaign]: key mpi: is an empty list"),
-        (HEAD + "mpi = ''\n" + CELLS, "[campaign]: key mpi: '' is not allowed"),
+        (HEAD + "mpi = []\n" + CELLS, "[campaign]: key mpi: is empty"),
+        (HEAD + "mpi = ''\n" + CELLS, "[campaign]: key mpi: '' is not a printable line"),
         (HEAD + "mpi = 3\n" + CELLS, "[campaign]: key mpi: expected"),
         (HEAD + "mpi = ['mpich', 'mpich']\n" + CELLS, "[campaign]: key mpi: 'mpich' is listed twice"),
-        (HEAD + "mpi = ['mpich', 'all']\n" + CELLS, "[campaign]: key mpi: 'all' already means every MPI"),
+        (HEAD + "mpi = ['mpich', 'all']\n" + CELLS, "[campaign]: key mpi: all and other names can't be combined"),
         (HEAD + "minimum_effect = nan\n" + CELLS, "[campaign]: key minimum_effect"),
-        ('[campaign]\nname = "a b"\ntitle = "t"\n' + CELLS, "[campaign]: key name: 'a b' is not allowed"),
+        ('[campaign]\nname = "a b"\ntitle = "t"\n' + CELLS, "[campaign]: key name: 'a b' is not a name of letters"),
         ('[campaign]\nname = ""\ntitle = "t"\n' + CELLS, "[campaign]: key name"),
         ('[campaign]\nname = "a"\n' + CELLS, "[campaign]: key title: is missing"),
-        (HEAD + CELLS + "copies = []\n", "[[cells]] 'c': key copies: is an empty list"),
-        (HEAD + CELLS + "[cells.parameters]\npages = []\n", "'c': key parameters.pages: is an empty list"),
+        (HEAD + CELLS + "copies = []\n", "[[cells]] 'c': key copies: is empty"),
+        (HEAD + CELLS + "[cells.parameters]\npages = []\n", "'c': key parameters.pages: is empty"),
         (HEAD + CELLS + "[cells.parameters]\npages = {a = 1}\n", "'c': key parameters"),
-        (HEAD + CELLS + CELLS, "[[cells]] 'c': key name: is listed twice"),
+        (HEAD + CELLS + CELLS, "[[cells]]: key name: 'c' is listed twice"),
         (HEAD + "[[cells]]\nexperiment = 'p2p'\n", "[[cells]] number 1: key name: is missing"),
-        (HEAD + "[cells]\nname = 'c'\n", "write it with two brackets: [[cells]]"),
+        (HEAD + "[cells]\nname = 'c'\n", "needs two brackets: [[cells]]"),
         (HEAD + "cells = [1]\n", "[campaign]: key cells: is unknown"),
         (
             HEAD + "[[environment]]\nname='e'\nsetting='s'\nvariables={A='1'}\n" + CELLS,
-            "[[environment]] 'e': key variables: cannot be combined with setting",
+            "[[environment]] 'e': variables and setting can't be combined",
         ),
-        (HEAD + "[[environment]]\nname='e'\nvariables={'A B'='1'}\n" + CELLS, "not a name of an environment"),
-        (HEAD + '[[environment]]\nname = "e"\nvariables = { A = "1\\u0000" }\n' + CELLS, "zero byte"),
+        (HEAD + "[[environment]]\nname='e'\nvariables={'A B'='1'}\n" + CELLS, "is not a variable's name"),
+        (HEAD + '[[environment]]\nname = "e"\nvariables = { A = "1\\u0000" }\n' + CELLS, "is not one line"),
         (HEAD + "[[environment]]\nname='e'\nvariables={A=1}\n" + CELLS, "key variables"),
         (HEAD + "[[placement]]\nname='p'\nbind='cores'\n" + CELLS, "did you mean 'core'?"),
         (HEAD + CELLS + "[[contrast]]\nname='x'\n", "[[contrast]] 'x': key question: is missing"),
@@ -102,9 +102,9 @@ def test_files_that_are_not_campaigns(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     for path, expected in [
         (tmp_path, "is a folder"),
-        (large, "larger than 1 MiB"),
-        (tmp_path / "none.toml", "no campaign"),
-        (fifo, "not an ordinary file"),
+        (large, "10000000 bytes, and the limit is 1048576"),
+        (tmp_path / "none.toml", "unknown campaign"),
+        (fifo, "it is a FIFO"),
     ]:
         with pytest.raises(UsageError, match=expected):
             load(path)
@@ -168,11 +168,11 @@ def test_what_is_written_reads_back_as_the_same_campaign(campaign: Campaign) -> 
     ("changed", "complaint"),
     [
         ({"cells": []}, r"table \[\[cells\]\]: is missing"),
-        ({"cells": [*MADE.cells, *MADE.cells]}, r"\[\[cells\]\] 'pages': key name: is listed twice"),
-        ({"placements": [PlacementTable("far", "nowhere")]}, "key bind: 'nowhere' is not one of core, socket"),
+        ({"cells": [*MADE.cells, *MADE.cells]}, r"\[\[cells\]\]: key name: 'pages' is listed twice"),
+        ({"placements": [PlacementTable("far", "nowhere")]}, "key bind: unknown value: 'nowhere'"),
         ({"environments": [EnvironmentTable("a", {"A_TOKEN": "x"})]}, "key variables.A_TOKEN"),
         ({"environments": [EnvironmentTable("a" * 81)]}, "length <= 80"),
-        ({"cells": [CellsTable("other", "p2p")]}, "there are no cells 'pages'"),
+        ({"cells": [CellsTable("other", "p2p")]}, "unknown group: 'pages'"),
     ],
 )
 def test_a_campaign_that_the_program_made_is_checked_like_a_file(changed: dict[str, object], complaint: str) -> None:
@@ -207,9 +207,9 @@ def test_every_pair_of_nodes() -> None:
 @pytest.mark.parametrize(
     ("nodes", "keys", "why"),
     [
-        (Nodes(), {"nodes": 2}, "needs 2 nodes and there is one"),
-        (Nodes(), {"pairs": True}, "there is one"),
-        (Nodes(4), {"pairs": True}, "does not report their names"),
+        (Nodes(), {"nodes": 2}, "needs 2 nodes, not 1"),
+        (Nodes(), {"pairs": True}, "the names of 2 nodes"),
+        (Nodes(4), {"pairs": True}, "the names of 2 nodes"),
     ],
 )
 def test_nodes_that_are_not_there_have_cells_skipped_with_the_reason(
@@ -225,15 +225,15 @@ def test_nodes_that_are_not_there_have_cells_skipped_with_the_reason(
     ("ranks", "keys", "key"),
     [
         (3, {"nodes": 2}, "nodes"),
-        (3, {"ranks_per_node": 2}, "ranks_per_node"),
-        (4, {"nodes": 2, "ranks_per_node": 1}, "ranks_per_node"),
+        (3, {"ranks_per_node": 2}, "nodes"),
+        (4, {"nodes": 2, "ranks_per_node": 1}, "nodes"),
         (4, {"pairs": True}, "pairs"),
         (2, {"pairs": True, "nodes": 2}, "nodes"),
         (2, {"spread": "socket", "nodes": 2}, "spread"),
     ],
 )
 def test_keys_that_do_not_go_together(ranks: int, keys: dict[str, Any], key: str) -> None:
-    with pytest.raises(UsageError, match=rf"test.toml: \[\[placement\]\] 'there': key {key}:"):
+    with pytest.raises(UsageError, match=rf"test.toml: \[\[placement\]\] 'there': .*{key}"):
         resolved(ranks, **keys)
 
 
@@ -357,7 +357,7 @@ def test_a_plan_that_a_budget_leaves_undecided_says_so_before_it_starts(plan: Pl
     assert three == 3
     assert warning is not None
     assert warning.startswith("warning: about 3 of 10 rounds")
-    assert "most contrasts stay undecided" in warning
+    assert "decide little" in warning
     with pytest.raises(UsageError, match="too small"):
         fitting_rounds(plan, 1.5 * round_s)
 
@@ -376,12 +376,12 @@ def test_a_plan_is_read_back(plan: Plan, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "is not a plan"),
-        (b"\xff\xfe", "is not a plan"),
-        (b"[]", "is not a plan"),
-        (b'{"schema": 1}', "not a valid plan"),
-        (b'{"schema": 2}', "another version of slowpath"),
-        (b"[" * 100_000, "is not a plan"),
+        (b"", "plan.json: cannot be read"),
+        (b"\xff\xfe", "plan.json: cannot be read"),
+        (b"[]", "plan.json: cannot be read"),
+        (b'{"schema": 1}', "plan.json: cannot be read"),
+        (b'{"schema": 2}', "use the slowpath that wrote it"),
+        (b"[" * 100_000, "plan.json: cannot be read"),
     ],
 )
 def test_plans_that_cannot_be_read(tmp_path: Path, content: bytes, expected: str) -> None:

@@ -79,7 +79,7 @@ def test_counts_of_instructions(tmp_path: Path) -> None:
 def test_a_damaged_line_in_the_middle(tmp_path: Path, line: str) -> None:
     events = written(tmp_path, line, CELLS[0])
     assert [event.cell for event in events.of(CellBegin)] == [3]
-    assert events.notes[0].startswith("events.jsonl: line 1 cannot be read")
+    assert events.notes[0].startswith("events.jsonl: line 1 left out")
 
 
 def test_of_cells_that_run_in_turns_the_last_to_run_is_where_it_stood(tmp_path: Path) -> None:

@@ -759,7 +759,7 @@ def test_an_engine_of_another_user_is_not_run(
         usable_engine(folder, environ_of_usable_engines)
     said = str(caught.value)
     assert f"engines in {folder.parents[1]} are not run, because it belongs to user" in said
-    assert "if you trust that user, name it in SLOWPATH_TRUST_OWNERS, or use another folder with" in said
+    assert "trust that user with SLOWPATH_TRUST_OWNERS, or set" in said
 
 
 @pytest.mark.parametrize("mode", [0o777])
@@ -767,7 +767,7 @@ def test_a_cache_that_others_can_write(folder: Path, environ_of_usable_engines: 
     folder.parent.chmod(mode)
     with pytest.raises(
         EnvironmentFailure,
-        match=r"can write there: chmod go-w \S.*engines, or use another folder",
+        match=r"can write there: chmod go-w \S.*engines, or set",
     ):
         trusted_folder(environ_of_usable_engines)
     folder.parent.chmod(mode | 0o1000)

@@ -148,9 +148,9 @@ def test_no_command_on_a_folder_prints_a_control(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(("change", "said"), [
     (lambda path: path.unlink() or os.mkfifo(path), "is a FIFO"),
     (lambda path: path.unlink() or path.symlink_to("/etc/hostname"), "leads out of"),
-    (lambda path: path.write_bytes(b'{"schema": 1, "id": "\xff"}'), "is damaged"),
-    (lambda path: path.write_text("[" * 100_000), "is damaged"),
-    (lambda path: os.truncate(path, 24 * 2**30), "more than the 16777216 that are read"),
+    (lambda path: path.write_bytes(b'{"schema": 1, "id": "\xff"}'), "cannot be read"),
+    (lambda path: path.write_text("[" * 100_000), "cannot be read"),
+    (lambda path: os.truncate(path, 24 * 2**30), "and the limit is 16777216"),
 ])  # fmt: skip
 def test_a_made_up_folder_is_one_line(
     tmp_path: Path, change: Callable[[Path], object], said: str, capsys: pytest.CaptureFixture[str]

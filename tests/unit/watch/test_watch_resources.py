@@ -260,7 +260,7 @@ def first_line(results: WatchResults) -> str:
 
 
 WRONG = [
-    ([FINE, FINE.replace("namespace=7", "namespace=8")], "2 ranks in 2 user namespaces"),
+    ([FINE, FINE.replace("namespace=7", "namespace=8")], "The border of 2 user namespaces"),
     ([FINE, FINE.replace(str(64 * MIB), "65536")], "/dev/shm has 64 KiB"),
     ([FINE.replace("2.000", "1.500")] * 2, "A CPU quota of 1.5 processors for 2 ranks: 2 processes"),
 ]
@@ -276,7 +276,7 @@ def test_a_copy_that_the_library_was_refused_speaks(tmp_path: Path, seccomp: str
     words = [FINE.replace("seccomp=2", f"seccomp={seccomp}")] * 2
     said = first_line(placed(tmp_path, words, refused=str(errno.EPERM)))
     assert said.startswith(f"{by[0].upper()}{by[1:]}")
-    assert "refuses a copy from another rank's memory (EPERM): " in said
+    assert "(EPERM) refuses copies between processes: " in said
 
 
 def test_it_speaks_where_no_rank_left_a_record(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def load(folder: Path) -> TuneRequest:
     if not file.is_file():
         raise UsageError(f"{folder}: no {FILE}; name a folder that slowpath tune began")
     content, advice = read_bytes(file), "tune anew"
-    if decoded(content, Versioned, file, advice, "is no request").schema != SCHEMA:
+    if decoded(content, Versioned, file, advice).schema != SCHEMA:
         raise UsageError(f"{file}: by another version of slowpath; tune again")
     return decoded(content, TuneRequest, file, advice)
 

@@ -745,9 +745,9 @@ def read_printed(folder: Path) -> list[PrintedTable]:
     path = folder / FILE
     if not path.exists():
         return []
-    content, advice = read_bytes(path, FILE_BYTES[FILE], within=folder), "import the log again"
-    require_schema(content, path, PRINTED_SCHEMA, advice)
-    return decoded(content, Printed, path, advice).tables
+    content = read_bytes(path, FILE_BYTES[FILE], within=folder)
+    require_schema(content, path, PRINTED_SCHEMA)
+    return decoded(content, Printed, path).tables
 
 
 _MEASURES = (
