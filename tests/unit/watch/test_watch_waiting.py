@@ -192,7 +192,7 @@ def test_the_critical_path_is_on_the_late_rank_in_the_results_and_on_the_page(tm
     on_path = {rank: [slice.path for slice in results.slices if slice.rank == rank and slice.path] for rank in range(4)}
     assert len(on_path[1]) > 10 * max(len(on_path[rank]) for rank in (0, 2, 3))
     page = render_watch_html(results)
-    assert "line s4" in page
+    assert "line s2" in page
     assert "outside MPI, before MPI_Allreduce" in page
 
 

@@ -397,7 +397,7 @@ def _timeline_section(results: WatchResults) -> Section | None:
     lost_share = sum(not stretch.is_kept for stretch in results.slices) / len(results.slices)
     key = [("bar computing", "outside of MPI"), *((f"bar {style}", label) for _, style, label in _SLICES)]
     key += [("hatch", "not kept")] if lost_share else []
-    key += [("bar s4", "line: the critical path")] if most else []
+    key += [("bar s2", "line: the critical path")] if most else []
     end_s = max(stretch.end_s for stretch in results.slices)
     caption = f"{fmt.percent(lost_share, 0)} of the time slices were not kept." if lost_share else ""
     height = next((pixels for most, pixels in _HEIGHTS if len(rows) <= most), _HEIGHTS[-1][1])
@@ -436,7 +436,7 @@ def _path_marks(slices: Sequence[Slice], most: Mapping[float, float]) -> list[Ma
                 lines[-1][1] = stretch.end_s
             else:
                 lines.append([stretch.start_s, stretch.end_s])
-    return [Mark("line", "s4", line) for line in lines]
+    return [Mark("line", "s2", line) for line in lines]
 
 
 def _path_table(results: WatchResults) -> Table | None:
