@@ -25,7 +25,7 @@ from slowpath.slowpaths.program import waiting
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
-from support.program_plants import another_rank, late_rank
+from support.program_plants import another_rank, late_rank, polls
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
 
@@ -179,6 +179,13 @@ def test_a_sleep_between_two_polls_is_named_where_the_rank_sleeps(asleep: float,
     for pattern in named:
         assert "MPI_Mprobe" in pattern.change
         assert np.allclose(pattern.sooner_s[:, 0], 1e-3, rtol=0.01)
+
+
+@pytest.mark.parametrize("between_s", [10e-6, 0.0])
+def test_polls_without_computing_between_them_are_a_wait(between_s: float, tmp_path: Path) -> None:
+    calls = calls_of(lambda program: polls(program, twin=False), tmp_path)
+    calls = dataclasses.replace(calls, gap_s=np.minimum(calls.gap_s, between_s))
+    assert any(pattern.name == "MPI_Test finds nothing" for pattern in waiting.see(calls)) is (between_s > 0)
 
 
 def test_the_critical_path_is_on_the_late_rank_in_the_results_and_on_the_page(tmp_path: Path) -> None:

@@ -731,6 +731,7 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
 VAIN = 10  # polls in vain for each that found something: fewer are what it takes to look
 FEWER = 10  # times: as often would do
 MOST_LOOPS = 0.1  # of the polls of a place: more belong to loops that wait, whose time is a wait
+LEAST_BETWEEN = 0.25  # times a poll: with less between them ranks wait by several polls in turn
 LONG_S, LONG = 100e-6, 10.0  # between two polls, and times as long as a poll: the rank does something else meanwhile
 
 
@@ -787,6 +788,8 @@ def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterato
     """Polls so often that they take time from the computing between them."""
     rows = here[calls.end_s[here] > calls.start_s[here]]  # what belongs to a loop that waits has no time of its own
     if here.size - rows.size > MOST_LOOPS * here.size:
+        return
+    if np.median(gaps(calls)[rows]) < LEAST_BETWEEN * np.median(calls.own_s[rows]):
         return
     is_waste = (calls.site == site) & (calls.call == call)
     is_waste[here] = False
