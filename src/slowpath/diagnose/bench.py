@@ -181,7 +181,7 @@ class Bench:
     def _limits(self, budget_s: float | None, against: Against | None) -> RunLimits:
         """Of a step.  Whoever waits for the end of a budget does not wait a minute for a launch of half a second."""
         patience = Patience(self.launch_s)
-        return RunLimits(self.cell_timeout_s, budget_s, against, ends_launches=against is None, patience=patience)
+        return RunLimits(self.cell_timeout_s, budget_s, against, patience=patience)
 
     def resume(self, folder: Path, budget_s: float | None = None, against: Against | None = None) -> None:
         """Launch what is left of a run that was cut off.  Raises: as `measure`."""

@@ -139,9 +139,10 @@ class TimeLeft:
             weights[kind] = weights.get(kind, 0.0) + self._shares[number]
         return sum(weight * self._expected_s(kind) for kind, weight in weights.items())
 
-    def expected_s(self, launch: Launch) -> float:
-        """Seconds that a launch will take."""
-        return self._shares.get(launch.launch, 1.0) * self._expected_s(kind_of(launch))
+    def longest_s(self, launch: Launch) -> float:
+        """Seconds that a launch takes that is as slow as the slowest of its kind."""
+        kind = kind_of(launch)
+        return self._shares.get(launch.launch, 1.0) * max(self._measured.get(kind) or [self._expected_s(kind)])
 
     def _expected_s(self, kind: Kind) -> float:
         if kind in self._measured:

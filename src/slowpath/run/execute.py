@@ -262,11 +262,8 @@ class Execution:
             while tasks := self._schedule.next():
                 tasks = [self._held(task) for task in tasks]
                 self._show_progress(tasks[0])
-                spent_s = time.monotonic() - self._begun_s
-                if self._ends_before(tasks[0].planned.round, spent_s):
-                    break
-                if self._over_budget(spent_s, tasks):
-                    status = "partial"
+                if ended := self._ends_before(tasks, time.monotonic() - self._begun_s):
+                    status = ended
                     break
                 if any(outcome.ended == "interrupted" for outcome in self._together(tasks)):
                     status = "interrupted"
@@ -471,36 +468,36 @@ class Execution:
         words = [planned.environment, planned.placement]
         return ", ".join([planned.mpi, *words] if planned.mpi and self._plan.several_mpis else words)
 
-    def _ends_before(self, number: int, spent_s: float) -> bool:
-        """Whether this round begins now and is not expected to end within the budget."""
-        begun, self._round = self._round, number
-        limit_s = self._limits.budget_s if self._limits.whole_rounds else None
-        if limit_s is None or number <= max(begun, LEAST_ROUNDS) or not self._launches:
-            return False
-        left = [launch for launch in self._schedule.launches_left() if launch.round == number]
-        round_s = sum(self._time_left.expected_s(launch) for launch in left)
-        if spent_s + round_s <= limit_s:
-            return False
-        self._rounds = number - 1
-        words = f"{self._rounds} of {self._plan.rounds} rounds fit in {limit_s:g} s"
-        self._notes.append(f"warning: only {words}; {too_few(round_s)}" if self._rounds < FEWEST_ROUNDS else words)
-        self._progress.note(self._notes[-1])
-        return True
+    def _ends_before(self, tasks: Sequence[Task], spent_s: float) -> str | None:
+        """Return the status with which the budget ends the run before these launches; None: they are begun.
 
-    def _over_budget(self, spent_s: float, tasks: Sequence[Task]) -> bool:
-        """Whether the budget is used up, or would be before launches like these end; one that has begun is finished."""
-        if self._limits.budget_s is None:
-            return False
-        expected_s = max(self._time_left.expected_s(task.planned) for task in tasks) if self._launches else 0.0
-        if spent_s < self._limits.budget_s and spent_s + expected_s <= self._limits.budget_s:
-            return False
-        if self._limits.whole_rounds:
-            done = [launch.round for launch in self._plan.launches if launch.launch not in self._todo]
-            self._rounds = max(done, default=1)
-        left = len(self._schedule.launches_left())
-        self._notes.append(f"the budget of {self._limits.budget_s:g} s ended the run with {left} launches not started")
+        A round, and a launch, is not begun where launches as long as the longest of their kind would not end in time.
+        """
+        budget_s, number, longest_s = self._limits.budget_s, tasks[0].planned.round, self._time_left.longest_s
+        begun, self._round = self._round, number
+        if budget_s is None:
+            return None
+        left = self._schedule.launches_left()
+        round_s = sum(longest_s(launch) for launch in left if launch.round == number)
+        is_new = self._limits.whole_rounds and self._launches > 0 and number > max(begun, LEAST_ROUNDS)
+        next_s = max(longest_s(task.planned) for task in tasks) if self._launches else 0.0
+        if is_new and spent_s + round_s >= budget_s:
+            status, self._rounds = "complete", number - 1
+            words = f"{self._rounds} of {self._plan.rounds} rounds fit in {budget_s:g} s"
+            self._notes.append(f"warning: only {words}; {too_few(round_s)}" if number <= FEWEST_ROUNDS else words)
+        elif spent_s + next_s >= budget_s:
+            status = "partial"
+            if self._limits.whole_rounds:
+                done = [launch.round for launch in self._plan.launches if launch.launch not in self._todo]
+                self._rounds = max(done, default=1)
+            self._notes.append(
+                f"the budget of {budget_s:g} s ended the run with {len(left)} launches not started: "
+                f"the next one takes up to {next_s:.3g} s, and {max(0.0, budget_s - spent_s):.3g} s were left"
+            )
+        else:
+            return None
         self._progress.note(self._notes[-1])
-        return True
+        return status
 
 
 def _few(labels: Sequence[str]) -> str:

@@ -75,9 +75,9 @@ class Patience:
 class RunLimits:
     """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run.
 
-    against: None: launches are not held against each other.  ends_launches: whether one that still runs when the budget
-    is over is ended, soon after it; what it measured until then counts.  patience: where somebody waits for the end of
-    a budget, a launch counts as hung sooner; None: it does not.
+    budget_s ends a launch that still runs soon after it, unless `against` does: what it measured until then counts.
+    against: None: launches are not held against each other.  patience: where somebody waits for the end of a budget, a
+    launch counts as hung sooner; None: it does not.
     fair_s: where cells take many times as long as estimated, those that take longest are put off until the others have
     the rounds that a conclusion needs within this time (slow_cells); None: every launch measures all of its cells.
     whole_rounds: a round that is not expected to end within the budget is not begun, and the plan ends before it.
@@ -86,14 +86,13 @@ class RunLimits:
     cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
     budget_s: float | None = None
     against: Against | None = None
-    ends_launches: bool = False
     patience: Patience | None = None
     fair_s: float | None = None
     whole_rounds: bool = False
 
     def budget_end_s(self, spent_s: float) -> float:
         """Return after which time a launch is ended for the budget, s; inf: never.  Args: spent_s: before it began."""
-        if self.budget_s is None or not self.ends_launches:
+        if self.budget_s is None or self.against is not None:
             return math.inf
         return max(0.0, self.budget_s - spent_s) + max(OVERRUN_S, OVERRUN_RATIO * self.budget_s)
 

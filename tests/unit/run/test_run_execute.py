@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.run.execute import Execution, RunEnd
 from slowpath.run.prepare import MpiCommands
+from slowpath.run.process import LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import schedule_after
 from slowpath.run.schedule import RunLimits, read_account
@@ -208,38 +210,40 @@ def test_launch_whose_files_were_damaged_is_run_again_whole(
     assert not schedule_after(run_folder, plan).launches_left()
 
 
-def test_budget_ends_between_launches(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
-    limits = RunLimits(cell_timeout_s=5, budget_s=0.3)
-    result, infos = execute(run_folder, make_plan(["slow"], rounds=50), fake_commands, limits)
-    assert result.status == "partial"
-    assert len(infos) == 1
-    assert infos[0].ended == "ok"
-    assert "49 launches not started" in result.notes[0]
-
-
-def test_a_budget_takes_as_many_rounds_as_really_fit(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+@pytest.mark.parametrize(
+    ("walls_s", "status", "words"),
+    [
+        ([20.0, 34.0, 21.0, 22.0], "complete", "only 4 of 50 rounds fit in 120 s"),
+        ([70.0], "partial", "49 launches not started: the next one takes up to 70 s, and 50 s were left"),
+    ],
+)
+def test_a_launch_as_slow_as_the_slowest_must_end_within_the_budget(
+    run_folder: Path,
+    make_plan: MakePlan,
+    fake_commands: MpiCommands,
+    monkeypatch: pytest.MonkeyPatch,
+    walls_s: list[float],
+    status: str,
+    words: str,
 ) -> None:
-    """Whatever was estimated before: a round that is not expected to end in time is not begun."""
-    limits = RunLimits(cell_timeout_s=5, budget_s=1.5, whole_rounds=True)
-    result, infos = execute(run_folder, make_plan(["ok"], rounds=500), fake_commands, limits)
-    assert result.status == "complete"
-    assert 2 <= result.rounds < 500
-    assert max(info.round for info in infos) == result.rounds
-    assert f"{result.rounds} of 500 rounds fit in 1.5 s" in result.notes[0]
-    assert sum(info.wall_s or 0 for info in infos) < 1.5
-    slow, _ = execute(run_folder, make_plan(["slow"], rounds=50), fake_commands, replace(limits, budget_s=0.3))
-    assert (slow.status, slow.rounds) == ("partial", 1)  # the second round has no launch, and is none
-    unhurried = replace(limits, budget_s=60.0)
-    again = Execution(run_folder, make_plan(["ok"], rounds=3), fake_commands, unhurried, Quiet(io.StringIO())).execute()
-    assert (again.status, again.rounds, again.notes) == ("complete", 3, ())
+    clock_s, left_s = [0.0], list(walls_s)
+    monkeypatch.setattr("slowpath.run.execute.time", SimpleNamespace(monotonic=lambda: clock_s[0]))
+
+    def run_all(jobs: list[LaunchedJob]) -> list[Outcome]:
+        clock_s[0] += left_s[0]
+        return [replace(outcome, wall_s=left_s.pop(0)) for outcome in run_jobs(jobs)]
+
+    limits, plan = RunLimits(cell_timeout_s=5, budget_s=120.0, whole_rounds=True), make_plan(["ok"], rounds=50)
+    result = Execution(run_folder, plan, fake_commands, limits, Quiet(io.StringIO()), run_all=run_all).execute()
+    assert (result.status, result.rounds, left_s) == (status, len(walls_s), [])
+    assert words in result.notes[0]
 
 
 def test_a_launch_that_still_runs_when_the_budget_is_over_is_ended_where_that_is_asked(
     run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     """What it measured until then counts, and nothing of it counts as failed."""
-    limits = RunLimits(cell_timeout_s=60, budget_s=0.3, ends_launches=True)
+    limits = RunLimits(cell_timeout_s=60, budget_s=0.3)
     result, infos = execute(run_folder, make_plan(["ok", "hang", "ok"], rounds=50), fake_commands, limits)
     assert (result.status, result.cells_ok, len(infos)) == ("partial", 1, 1)
     assert (infos[0].ended, infos[0].failed_cells) == ("interrupted", [])

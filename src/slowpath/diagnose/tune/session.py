@@ -334,7 +334,7 @@ class Session:
         run = self.folder / name
         share_s = self._share_s(name.partition("-")[0], campaign, ranks)
         most_s = None if share_s is None else max(LEAST_S, share_s)
-        limits = RunLimits(self.cell_timeout_s, most_s, ends_launches=True, whole_rounds=True)
+        limits = RunLimits(self.cell_timeout_s, most_s, whole_rounds=True)
         if (run / "run.json").is_file():
             results = self._learned(run, ranks)
             if results.run.status in ("complete", "partial"):
