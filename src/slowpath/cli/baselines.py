@@ -93,7 +93,14 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
 
 @click.command("gate", epilog="Example: slowpath gate new --baseline old --junit gate.xml")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--baseline", required=True, type=click.Path(path_type=Path), help="Run folder or results.json.")
+@click.option(
+    "--baseline",
+    "baselines",
+    required=True,
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Run folder or results.json; may be repeated: the nearest one counts.",
+)
 @minimum_effect_option("10%", "Smallest slowdown that counts.")
 @click.option(
     "--exclude",
@@ -124,7 +131,7 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML to this file.")
 def gate_command(
     run: Path,
-    baseline: Path,
+    baselines: tuple[Path, ...],
     minimum_effect: float,
     excluded: float,
     metrics: tuple[str, ...],
@@ -143,7 +150,8 @@ def gate_command(
 
     The two runs must be comparable: the same kind of machine, MPI, engine, placement and settings, each cell of both
     measured and compared, and no more than 10 % that all cells share: a machine that is slower as a whole says nothing
-    about single cells. What differs is named, and the gate is undecided; --accept judges anyway.
+    about single cells. What differs is named, and the gate is undecided; --accept judges anyway. Of several baselines
+    the one counts in which work without MPI took times most like those of RUN.
 
     Watches are compared by the whole program's time: three or more of it in RUN and three in the baseline.
 
@@ -151,11 +159,13 @@ def gate_command(
     """
     import msgspec
 
-    if _are_watches(run, baseline):
+    if _are_watches(run, baselines[0]):
         if junit is not None:
             raise UsageError("--junit: has a case for each cell of a run, and a watch has none")
-        return _gate_watches(run, baseline, minimum_effect, undecided, as_json or format == "json")
-    from slowpath.compare.gate import final_exit_code, gate
+        if len(baselines) > 1:
+            raise UsageError("--baseline: name one folder, which may hold several watches")
+        return _gate_watches(run, baselines[0], minimum_effect, undecided, as_json or format == "json")
+    from slowpath.compare.gate import final_exit_code, gate, of_nearest
     from slowpath.compare.read import read_source
     from slowpath.compare.views import render_gate, render_junit
     from slowpath.core.files import write_atomically
@@ -163,7 +173,8 @@ def gate_command(
     format = "json" if as_json else format
     accepted = _kinds(accept)
     chosen = minimum_effect, metrics, phases_of(phase), accepted, excluded
-    judged = gate(read_source(run), read_source(baseline), *chosen)
+    source = read_source(run)
+    judged = of_nearest([gate(source, read_source(baseline), *chosen) for baseline in baselines])
     if junit is not None:
         write_atomically(junit, render_junit(judged, undecided))
     if format == "json":

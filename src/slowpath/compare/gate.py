@@ -6,6 +6,7 @@ What each means, and in what two runs must agree: docs/how-to/gate-in-ci.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
@@ -75,12 +76,10 @@ def gate(
     """
     comparison = compare(baseline, run, minimum_effect, metrics, phases, expects_equal=True)
     moved = [Doubt(SHARED, factor.sentence) for factor in comparison.factors if factor.differs(MOST_SHARED)]
-    doubts = [*comparison.doubts, *moved]
-    doubts = [msgspec.structs.replace(doubt, accepted=doubt.kind in accept) for doubt in doubts]
+    doubts = [msgspec.structs.replace(each, accepted=each.kind in accept) for each in (*comparison.doubts, *moved)]
     rows = [judge_row(row, max(excluded, minimum_effect)) for row in comparison.rows]
     if unlike := list(dict.fromkeys(d.kind for d in doubts if not d.accepted and d.kind != INCOMPLETE)):
-        why = f"not judged: {', '.join(unlike)} differ"
-        rows = [JudgedRow(row, "undecided", why) for row in comparison.rows]
+        rows = [JudgedRow(row, "undecided", f"not judged: {', '.join(unlike)} differ") for row in comparison.rows]
     enough = [each for each in rows if each.row.a_launches >= LAUNCHES <= each.row.b_launches]
     if sum(each.outcome == "undecided" for each in enough) > max(2, MOST_NOISY * len(rows)):
         rows = [
@@ -107,6 +106,19 @@ def final_exit_code(outcome: Outcome, undecided: Undecided) -> int:
     """Return the exit code of a gate, where the user says what an undecided one counts as."""
     taken: dict[Undecided, Outcome] = {"undecided": "undecided", "pass": "pass", "fail": "regression"}
     return EXIT_CODES[taken[undecided] if outcome == "undecided" else outcome]
+
+
+def of_nearest(gates: Sequence[Gate]) -> Gate:
+    """Return the gate whose baseline found the machine most like the run did, by the times of work without MPI."""
+
+    def distance(judged: Gate) -> tuple[bool, float]:
+        yardsticks = [factor.yardstick_ratio for factor in judged.comparison.factors if factor.yardstick_ratio]
+        apart = max((abs(math.log(ratio)) for ratio in yardsticks), default=math.inf)
+        return not set(judged.open_kinds) <= {SHARED, INCOMPLETE}, apart
+
+    nearest = min(gates, key=distance)
+    words = f"Nearest of {len(gates)} baselines, by work without MPI: {nearest.comparison.a.path}."
+    return msgspec.structs.replace(nearest, notes=[*nearest.notes, words] if len(gates) > 1 else nearest.notes)
 
 
 def judge_row(row: ComparisonRow, excluded: float) -> JudgedRow:

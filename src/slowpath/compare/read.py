@@ -53,18 +53,17 @@ def read_source(path: Path) -> RunSource:
     to it is used as it is. Nothing is written.
     Raises: RecordError: the path does not exist, or has no results, damaged ones or ones of another schema.
     """
-    if not path.is_dir():
-        if not path.exists():
-            raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
-        if path.name == READY and _has_launches(path.parent):
-            return _analysed(path, path.parent)
-        return RunSource(path, read_results(path))
-    if is_diagnosis(path):
+    if not path.exists():
+        raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
+    if path.is_dir() and is_diagnosis(path):
         return read_source(step_folders(path)[0])
-    ready = path / READY
-    if ready.exists() and not _has_launches(path):
+    folder, ready = (path, path / READY) if path.is_dir() else (path.parent, path)
+    has_record = (folder / "run.json").exists()
+    if not (has_record and (folder / "launches").is_dir() and ready.name == READY) and ready.exists():
         return RunSource(path, read_results(ready))
-    return _analysed(path, path)
+    from slowpath.analyse.build import build_results  # numpy and scipy: only where there are no results yet
+
+    return RunSource(path, build_results(folder), folder if has_record else None)
 
 
 def require_measured(source: RunSource) -> RunSource:
@@ -73,14 +72,3 @@ def require_measured(source: RunSource) -> RunSource:
     if reason is not None:
         raise RecordError(f"{source.path}: nothing was measured: {reason}; measure again")
     return source
-
-
-def _has_launches(folder: Path) -> bool:
-    return (folder / "run.json").exists() and (folder / "launches").is_dir()
-
-
-def _analysed(path: Path, folder: Path) -> RunSource:
-    """Analyse the record of a folder.  Args: path: the path that the user named."""
-    from slowpath.analyse.build import build_results  # numpy and scipy: only where there are no results yet
-
-    return RunSource(path, build_results(folder), folder if (folder / "run.json").is_file() else None)

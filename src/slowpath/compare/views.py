@@ -120,7 +120,7 @@ def render_gate(gate: Gate) -> str:
 
 def _what_to_do(gate: Gate) -> str:
     if kinds := gate.open_kinds:
-        again = "Measure the baseline again" if SHARED in kinds else "Measure both runs completely and alike"
+        again = "Measure another baseline now and name both" if SHARED in kinds else "Measure both completely and alike"
         return f"{again}, or judge anyway: --accept {','.join(kinds)}"
     launches = min((min(each.row.a_launches, each.row.b_launches) for each in gate.rows), default=0)
     return f"Measure both runs again on a quiet machine, with --rounds {max(LAUNCHES, 2 * launches)}."

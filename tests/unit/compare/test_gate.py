@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from slowpath.analyse.reference import joined
 from slowpath.analyse.references import add_reference, file_bytes, load_references, read_references, reduced
 from slowpath.cli.main import exit_code
-from slowpath.compare.gate import Gate, Undecided, final_exit_code, gate
+from slowpath.compare.gate import Gate, Undecided, final_exit_code, gate, of_nearest
 from slowpath.compare.read import RunSource, read_source
 from slowpath.compare.views import render_gate, render_junit
-from slowpath.core.cell_results import CellResult
+from slowpath.core.cell_results import CellResult, Floor
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import data_folder, json_bytes
 from slowpath.core.results import MOST_LINES
@@ -66,14 +66,20 @@ def test_what_a_pass_excludes_never_simply_passes() -> None:
 @pytest.mark.parametrize("factor", [1.2, 1 / 1.2])
 def test_a_machine_that_changed_as_a_whole_is_one_line_and_undecided(factor: float) -> None:
     rng = np.random.default_rng(5)
-    slow = planted.source("b", [planted.cell(i, planted.values(rng, factor)) for i in range(CELLS)])
-    base = planted.run_of(rng, "a", CELLS)
-    judged = gate(slow, base)
+
+    def run(name: str, time_ratio: float) -> RunSource:
+        flag = Floor(name="flag", text="", time_s=1e-7 * time_ratio, interval=None, launches=8, reason=None)
+        made = [planted.cell(i, planted.values(rng, time_ratio), floors=[flag]) for i in range(CELLS)]
+        return planted.source(name, made)
+
+    slow = run("b", factor)
+    judged = gate(slow, run("a", 1.0))
     assert (judged.outcome, judged.exit_code, judged.open_kinds) == ("undecided", 3, ["shared"])
     text = render_gate(judged)
     assert "as a whole" in text
     assert "cell 3" not in text
-    assert gate(slow, base, accept=["shared"]).outcome == "pass"
+    near = of_nearest([judged, gate(slow, run("c", factor))])
+    assert (near.outcome, near.notes) == ("pass", ["Nearest of 2 baselines, by work without MPI: c."])
 
 
 def disturbed(
