@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from slowpath.compare.gate import Undecided
 
 
+PATH = click.Path(path_type=Path)
+
+
 @click.command("compare", epilog="Example: slowpath compare slowpath-runs/before slowpath-runs/after")
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("a", type=PATH)
+@click.argument("b", type=PATH)
 @minimum_effect_option("3%", "Smallest difference that counts.")
 @metric_option()
 @phase_option("all")
@@ -92,23 +95,11 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
 
 
 @click.command("gate", epilog="Example: slowpath gate new --baseline old --junit gate.xml")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--baseline",
-    "baselines",
-    required=True,
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Run folder or results.json; may be repeated: the nearest one counts.",
-)
+@click.argument("run", type=PATH)
+@click.option("--baseline", "baselines", required=True, multiple=True, type=PATH, help="Run folder or results.json.")
 @minimum_effect_option("10%", "Smallest slowdown that counts.")
 @click.option(
-    "--exclude",
-    "excluded",
-    type=EFFECT,
-    default="50%",
-    show_default=True,
-    help="Slowdown that a pass excludes in each cell.",
+    "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="Slowdown in no cell of a pass."
 )
 @metric_option()
 @phase_option("steady")
@@ -128,7 +119,7 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
 )
 @format_option("text", "json")
 @json_option()
-@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML to this file.")
+@click.option("--junit", type=PATH, metavar="FILE", help="Also write JUnit XML to this file.")
 def gate_command(
     run: Path,
     baselines: tuple[Path, ...],
@@ -150,8 +141,8 @@ def gate_command(
 
     The two runs must be comparable: the same kind of machine, MPI, engine, placement and settings, each cell of both
     measured and compared, and no more than 10 % that all cells share: a machine that is slower as a whole says nothing
-    about single cells. What differs is named, and the gate is undecided; --accept judges anyway. Of several baselines
-    the one counts in which work without MPI took times most like those of RUN.
+    about single cells. What differs is named, and the gate is undecided; --accept judges anyway. Of several
+    baselines the one counts whose work without MPI took times most like those of RUN.
 
     Watches are compared by the whole program's time: three or more of it in RUN and three in the baseline.
 
@@ -170,14 +161,12 @@ def gate_command(
     from slowpath.compare.views import render_gate, render_junit
     from slowpath.core.files import write_atomically
 
-    format = "json" if as_json else format
-    accepted = _kinds(accept)
-    chosen = minimum_effect, metrics, phases_of(phase), accepted, excluded
+    chosen = minimum_effect, metrics, phases_of(phase), _kinds(accept), excluded
     source = read_source(run)
     judged = of_nearest([gate(source, read_source(baseline), *chosen) for baseline in baselines])
     if junit is not None:
         write_atomically(junit, render_junit(judged, undecided))
-    if format == "json":
+    if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(judged), indent=1).decode())
     else:
         click.echo(render_gate(judged).rstrip("\n"))
@@ -223,7 +212,7 @@ def reference_command() -> None:
 
 
 @reference_command.command("add", epilog="Example: slowpath reference add slowpath-runs/diagnose-*")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=PATH)
 def add(runs: tuple[Path, ...]) -> int:
     """Keep the times of RUNS as references. RUNS are run folders, diagnoses and results.json files."""
     from slowpath.analyse.references import add_reference, references_folder

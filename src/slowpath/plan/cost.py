@@ -127,11 +127,6 @@ class TimeLeft:
         """One planned launch will not be started."""
         self._left.pop(launch.launch, None)
 
-    @property
-    def launches_left(self) -> int:
-        """Planned launches that are not over."""
-        return len(self._left)
-
     def remaining_s(self) -> float:
         """Seconds that the launches left will take."""
         weights: dict[Kind, float] = {}
@@ -141,8 +136,9 @@ class TimeLeft:
 
     def longest_s(self, launch: Launch) -> float:
         """Seconds that a launch takes that is as slow as the slowest of its kind."""
-        kind = kind_of(launch)
-        return self._shares.get(launch.launch, 1.0) * max(self._measured.get(kind) or [self._expected_s(kind)])
+        return self._shares.get(launch.launch, 1.0) * max(
+            self._measured.get(kind_of(launch)) or [self._expected_s(kind_of(launch))]
+        )
 
     def _expected_s(self, kind: Kind) -> float:
         if kind in self._measured:
