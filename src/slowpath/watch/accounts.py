@@ -68,7 +68,8 @@ WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank n
 IDLE: Final = {*WAITS, "wait or slow transfer", "no processor", "asleep", "unattributed", "call overhead"}  # or polls
 _NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
 LEAST_CALLS: Final = 100  # reads and writes a second
-FOR_PAGES: Final = 0.2  # of the time in the kernel, by what a page took where it was measured
+FOR_PAGES: Final = 0.1  # of the time in the kernel, by what a page took where it was measured
+SMALL_PAGE: Final = 4096  # bytes; larger ones take one fault, and as long
 _MANAGING: Final = ("communicators and groups", "datatypes", "start and end")
 
 
@@ -142,7 +143,8 @@ def outside_parts(
         if seen.reads + seen.writes < LEAST_CALLS * seen.length_s:
             # MPI polls and copies in the kernel, too; without files, pages take the rest: new memory costs more.
             system_s = seen.least_system_s
-            faults_s = max(faults_s, system_s) if faults_s >= FOR_PAGES * system_s else faults_s
+            touched = max(seen.minor_faults, ((had.touched_bytes if had else None) or 0) / SMALL_PAGE)
+            faults_s = max(faults_s, system_s) if touched * fault_s >= FOR_PAGES * system_s else faults_s
         asked: dict[AccountName, float] = {
             "asleep": seen.slept_s - in_calls_s,
             "no processor": seen.queued_s,

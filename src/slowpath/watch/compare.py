@@ -18,6 +18,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Text, means
 from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_interval, format_ratio, seconds
+from slowpath.slowpaths.sp060_shared_processors import OTHERS
 from slowpath.stats.contrast import unpaired
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.findings import place_words
@@ -243,7 +244,7 @@ def _promised(a: WatchResults, b: WatchResults) -> list[PromisedChange]:
         value_s, interval = _saving(finding)
         after = _same(finding, a, b)
         is_made = after is None or _saving(after)[0] < GONE * value_s
-        if value_s > 0 and finding.status != "no effect" and _place(finding, a):  # without one: load, no change
+        if value_s > 0 and finding.status != "no effect" and finding.name != OTHERS:  # load is no change
             changes.append(
                 PromisedChange(
                     id=finding.id,

@@ -54,7 +54,8 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
         return (f"{program.program}: no rank left a record",)
     if program.misstart is not None:
         return (program.misstart,)
-    account = account_words(results.accounts, _spans_s(results))
+    mean_s = sum(rank.span_s for rank in results.ranks) / max(len(results.ranks), 1)
+    account = account_words(results.accounts, mean_s)
     accounts = (account,) if account else ()
     notes = tuple(map(_sentence, results.coverage.notes))
     if results.standstill is not None:
@@ -267,11 +268,6 @@ def _apart(results: WatchResults) -> list[str]:
 
 def _sentence(note: str) -> str:
     return f"{note[:1].upper()}{note[1:]}."
-
-
-def _spans_s(results: WatchResults) -> float:
-    """Of a rank, on average."""
-    return sum(rank.span_s for rank in results.ranks) / max(len(results.ranks), 1)
 
 
 # What a reader is told of an account that its name does not say. Waits are summed up under one word.

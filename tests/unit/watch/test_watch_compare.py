@@ -11,6 +11,7 @@ import pytest
 
 from slowpath.cli.main import exit_code
 from slowpath.core.results import MOST_LINES
+from slowpath.slowpaths.sp060_shared_processors import OTHERS
 from slowpath.watch.compare import WatchComparison, compared, comparison_lines
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.results import Account, WatchResults
@@ -87,7 +88,7 @@ def test_several_runs_have_an_interval() -> None:
 
 
 def test_load_that_is_gone_is_no_change_that_was_promised() -> None:
-    before = a_run(BEFORE_S, the_finding(), the_finding(id="SP081:b", name="other processes", sites=(), saved_s=30.0),
+    before = a_run(BEFORE_S, the_finding(), the_finding(id="SP081:b", name=OTHERS, sites=(), saved_s=30.0),
                    saved_s=33.0, saved_interval=(20.0, 36.0))  # fmt: skip
     assert compared(side(before), side(a_run(6.0))).promised_s == PROMISED_S
 

@@ -250,12 +250,15 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     between = f"between {left} in {{other}} and {entered} in {{place}}" if came_from and sites else f"before {entered}"
     waiting = np.unique(calls.rank[wait]).size
     who = "one other rank waits" if waiting == 1 else f"{waiting} other ranks wait"
+    count = calls.stood_for(rows)
+    longer = f"{format_time(late_s)} longer than the others in {count:,} times together"
+    if is_usual:
+        longer = f"{format_time(float(np.median(to_others)))} longer than the others each time (median of {count:,})"
     yield SeenPattern(
         name=f"rank {rank} is late: it {doing.words}",
         sites=(*sites[:1], *came_from, *(site for site in most(calls.site[wait], seconds) if site not in sites)),
-        count=calls.stood_for(rows),
-        text=f"{who} for rank {rank}, which {doing.words} {between}, {format_time(float(np.median(to_others)))} longer "
-        f"than the others each time (median of {calls.stood_for(rows):,})",
+        count=count,
+        text=f"{who} for rank {rank}, which {doing.words} {between}, {longer}",
         change=doing.change.format(rank=rank),
         basis="a replay of all ranks in which this one takes no longer there than the others do on average; low: its "
         "work is given to all; high: it takes no longer than the fastest",
