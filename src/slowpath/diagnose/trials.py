@@ -240,7 +240,7 @@ def _own_name(environment: EnvironmentTable, taken: Sequence[EnvironmentTable]) 
             return other
     names = {other.name for other in taken}
     own = f"{environment.name[:70]} (fast side)" if environment.name in names else environment.name
-    return replace(environment, name=own)
+    return msgspec.structs.replace(environment, name=own)
 
 
 def _control(sides: Sides, toggle: Toggle, control: Control | None) -> _Part:

@@ -152,3 +152,11 @@ def test_a_remedy_that_leads_to_the_fast_side_needs_no_other(description: Json) 
     trial, plan = trial_of(of, "huge pages", description)
     assert trial.task.fast_side == "remedied"
     assert not [c for c in plan.contrasts if c.group == "fast side"]
+
+
+def test_a_remedy_of_a_parameter_is_toggled_under_the_environments_of_both_sides(description: Json) -> None:
+    slow = fast = cell(description, pattern="one_way", message_bytes="1048576")
+    of = Sides(slow, OFF, fast, DEFAULT, "environment", "one_way_s", "steady", "steady")
+    trial, plan = trial_of(of, "huge pages", description)
+    assert trial.task.fast_side == "toggled"
+    assert {cell.environment for cell in plan.cells if cell.group == "fast side"} == {"default"}
