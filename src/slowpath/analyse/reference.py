@@ -13,7 +13,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 import msgspec
@@ -96,6 +96,11 @@ class Item:
     def length(self) -> int:
         """Of its message, bytes; 0: it has none."""
         return whole_number(self.traits.get("message_bytes", "")) or 0
+
+    @cached_property
+    def scale_class(self) -> tuple[str, str]:
+        """As of `scale_class`."""
+        return scale_class(self.traits)
 
     @property
     def of_median(self) -> Key:
@@ -247,10 +252,14 @@ def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun)
     Runs of the same library with as many ranks count: those on the same kind of machine, or where these are fewer than
     FEWEST_RUNS all of them.
     """
-    tables = [_scaled(measured, healthy, number, here) for number in range(len(healthy.runs))]
-    names = [run.mpi.split(" ")[0] for run in healthy.runs]
     library = here.mpi.split(" ")[0]
-    same = [n for n, run in enumerate(healthy.runs) if names[n] == library and run.ranks == here.ranks]
+    same = [
+        number
+        for number, run in enumerate(healthy.runs)
+        if run.mpi.split(" ")[0] == library and run.ranks == here.ranks
+    ]
+    rows = [healthy.values.get("|".join(item.key)) for item in measured]
+    tables = {number: _scaled(measured, rows, number, healthy.runs[number].machine == here.machine) for number in same}
     kin = [number for number in same if healthy.runs[number].machine == here.machine]
     known: dict[Key, tuple[Reference, float]] = {}
     for item in measured:
@@ -271,20 +280,21 @@ def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun)
     return known
 
 
-def _scaled(measured: Sequence[Item], healthy: HealthyRuns, number: int, here: HealthyRun) -> dict[Key, float]:
-    """One healthy run's values, as this machine would show them."""
-    run = healthy.runs[number]
+def _scaled(
+    measured: Sequence[Item], rows: Sequence[Sequence[float | None] | None], number: int, is_this_kind: bool
+) -> dict[Key, float]:
+    """One healthy run's values, as this machine would show them.  Args: rows: of all healthy runs, for each item."""
     theirs = {
         item.key: value
-        for item in measured
-        if (row := healthy.values.get("|".join(item.key))) is not None and (value := row[number]) is not None
+        for item, row in zip(measured, rows, strict=True)
+        if row is not None and (value := row[number]) is not None
     }
-    if run.machine == here.machine:
+    if is_this_kind:
         return theirs
     ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
     for item in measured:
         if item.kind == MEDIAN and theirs.get(item.key, 0) > 0:
-            ratios[scale_class(item.traits)].append(item.value / theirs[item.key])
+            ratios[item.scale_class].append(item.value / theirs[item.key])
     pooled = sorted(value for values in ratios.values() for value in values)
     if not pooled:
         return {}
@@ -293,7 +303,7 @@ def _scaled(measured: Sequence[Item], healthy: HealthyRuns, number: int, here: H
     for group, values in ratios.items():
         own = _quantile(sorted(values), _HEALTHY_SHARE) if len(values) >= 8 else overall
         scales[group] = min(max(own, overall / _MOST_OFF), overall * _MOST_OFF)
-    return {item.key: theirs[item.key] * scales[scale_class(item.traits)] for item in measured if item.key in theirs}
+    return {item.key: theirs[item.key] * scales[item.scale_class] for item in measured if item.key in theirs}
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

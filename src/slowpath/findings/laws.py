@@ -45,7 +45,7 @@ def sweeps(cells: Sequence[CellResult], roles: Roles) -> list[Sweep]:
     a word or a number spells it. Effort, how long and how often is measured, is no property of what is measured.
     """
     swept = []
-    for same in _grouped(cells, roles):
+    for same in (group for group in _grouped(cells, roles) if len(group) >= FEWEST_POINTS):
         for metric, phase in _series(same):
             if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= FEWEST_POINTS:
                 swept.append(sweep)

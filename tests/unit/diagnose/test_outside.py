@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from made_results import cell, results, step
 
+from slowpath.analyse import deviations
 from slowpath.analyse.reference import HealthyRuns, defaults_of, healthy_run, joined
 from slowpath.core.cell_results import CellResult, SampleNumbers
 from slowpath.core.results import Results
@@ -57,6 +58,19 @@ def test_a_cost_is_a_suspicion_until_it_was_measured_again(ping_pong: dict[str, 
     (sure,) = outside([*measured, again(panel(ping_pong, above_10000, 11))], known)
     assert not sure.needs_cause
     assert "longer for each byte" in sure.text
+
+
+def test_against_other_kinds_of_machine_a_fault_is_slower_by_far(
+    ping_pong: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = healthy(ping_pong)
+    others = msgspec.structs.replace(here, runs=[msgspec.structs.replace(run, machine="other") for run in here.runs])
+    measured = [*surveyed(panel(ping_pong, above_10000, 10)), again(panel(ping_pong, above_10000, 11))]
+    (by_far,) = outside(measured, others)
+    assert not by_far.needs_cause
+    assert by_far.interval is not None
+    monkeypatch.setattr(deviations, "_BEYOND_KINDS", 1.01 * by_far.interval[0])
+    assert outside(measured, others)[0].needs_cause
 
 
 def test_a_disturbance_is_not_slow_when_measured_again(ping_pong: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -64,8 +65,18 @@ def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Jud
 
     What a later step measured again takes the place of what the panel showed; lengths between those of the panel are
     held against references between theirs. A group of which most of what was measured again is not slow any more is
-    taken to have been a disturbance.
+    taken to have been a disturbance. It is asked for many times between two steps, and made once.
     """
+    asked = (*measured, healthy)
+    if not _kept or len(asked) != len(_kept[0][0]) or not all(map(operator.is_, asked, _kept[0][0])):
+        _kept[:] = [(asked, _panel(measured, healthy))]
+    return _kept[0][1]
+
+
+_kept: list[tuple[tuple[object, ...], list[Judged]]] = []  # the last panel and what it was made of
+
+
+def _panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Judged]:
     if not measured or not isinstance(survey_of(measured).step.task, SurveyTask):
         return []
     panel = judged(survey_of(measured).results, healthy)

@@ -59,7 +59,7 @@ AS_IT_IS = "default"
 STARTED = "as you start it"
 ROUNDS = (5, 4, 3)  # as many as fit, by how long a job took to start here; four are enough where there are many states
 FEWEST_RANKED, LEVEL = 4, 0.95  # pairs, so that launches that lie apart are an interval at this level
-MOST_S = 16.0  # of the whole step, where launches take many times as long as clean ones
+MOST_S = 20.0  # of the whole step, where launches take many times as long as clean ones
 LEAST_S, UNKNOWN_S = 2.0, 6.0  # of a launch, where no clean one has ended yet
 
 _BRIEF: dict[str, Values] = {"time_limit_s": 0.02, "warmup_s": 0.002}
