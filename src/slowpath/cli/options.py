@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from slowpath.core.errors import is_not
 from slowpath.core.guard import drawn_on, text
 from slowpath.core.guard import line as one_line
 
@@ -41,7 +42,7 @@ class DurationType(FloatParameter):
             return float(value)
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", str(value).strip())
         if match is None or float(match[1]) == 0:
-            self.fail(f"'{value}' is not a time; write for example 90s, 10m or 1h", param, ctx)
+            self.fail(str(is_not(value, "a time", "90s, 10m or 1h")), param, ctx)
         return float(match[1]) * UNITS_S[match[2] or ""]
 
 
@@ -60,7 +61,7 @@ class EffectType(FloatParameter):
         match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", str(value).strip())
         ratio = float(match[1]) / (100 if match[2] else 1) if match else 0.0
         if not 0.0 < ratio < 1.0:
-            self.fail(f"'{value}' is not a share above 0 and below 1; write for example 5% or 0.05", param, ctx)
+            self.fail(str(is_not(value, "a share below 1", "5% or 0.05")), param, ctx)
         return ratio
 
 
@@ -78,7 +79,7 @@ class RankCountsType(CountsParameter):
             return value
         words = [word.strip() for word in str(value).split(",")]
         if not all(re.fullmatch(r"[1-9][0-9]{0,6}", word) for word in words) or len(set(words)) < len(words):
-            self.fail(f"'{value}' is not a number of ranks; write for example 4, or several as 1,2,4", param, ctx)
+            self.fail(str(is_not(value, "a number of ranks", "4, or several: 1,2,4")), param, ctx)
         return tuple(int(word) for word in words)
 
 
@@ -112,7 +113,7 @@ def grouped(name: str, kind: type[Any], *options: Decorator) -> Decorator:
 
 def metric_option() -> Decorator:
     """Return the option --metric, which may be repeated."""
-    words = "May be repeated; or all.  [default: each cell's first]"
+    words = "Repeatable; or all.  [default: each cell's first]"
     return click.option("--metric", "metrics", multiple=True, metavar="NAME", help=words)
 
 
@@ -129,13 +130,13 @@ def minimum_effect_option(default: str, words: str) -> Decorator:
 
 def format_option(*names: str) -> Decorator:
     """Return the option --format with the first name as default."""
-    words = "What to print on stdout."
+    words = "What to print."
     return click.option("--format", "format", type=click.Choice(names), default=names[0], show_default=True, help=words)
 
 
 def full_option() -> Decorator:
     """Return the option --full, of commands that print a verdict."""
-    return click.option("--full", is_flag=True, help="Print everything, not only the verdict of at most 12 lines.")
+    return click.option("--full", is_flag=True, help="Print everything.")
 
 
 def json_option() -> Decorator:
@@ -145,17 +146,17 @@ def json_option() -> Decorator:
 
 def dry_run_option() -> Decorator:
     """Return the option --dry-run, of commands that start a program or an MPI job."""
-    return click.option("--dry-run", is_flag=True, help="Print what would be run and what it costs; run nothing.")
+    return click.option("--dry-run", is_flag=True, help="Print the plan and its cost; run nothing.")
 
 
 def quiet_option() -> Decorator:
     """Return the option --quiet, of commands that show their progress."""
-    return click.option("-q", "--quiet", is_flag=True, help="No progress; failures are still reported.")
+    return click.option("-q", "--quiet", is_flag=True, help="No progress.")
 
 
 def cell_timeout_option() -> Decorator:
     """Return the option --cell-timeout, in seconds."""
-    words = "End a launch that makes no progress for so long."
+    words = "Time limit without progress."
     return click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help=words)
 
 

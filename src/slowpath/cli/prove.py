@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowpath.cli.options import DURATION, EFFECT, dry_run_option, full_option, grouped, quiet_option, teller
+from slowpath.core.errors import exclude
 
 if TYPE_CHECKING:
     from slowpath.watch.folder import WatchInfo
@@ -54,10 +55,10 @@ class RerunOptions:
         "--remedy",
         multiple=True,
         metavar="NAME",
-        help="Remedy to try (repeatable); else all that the findings suggest.",
+        help="Only this remedy; repeatable.",
     ),
-    click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="Your own settings, tried together."),
-    click.option("--unset", multiple=True, metavar="NAME", help="Variable to unset, together with --try."),
+    click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="Your own settings, together."),
+    click.option("--unset", multiple=True, metavar="NAME", help="Variable to unset."),
 )
 @grouped(
     "how",
@@ -66,28 +67,23 @@ class RerunOptions:
     click.option(
         "--minimum-effect", type=EFFECT, default="1%", show_default=True, help="Smallest difference that counts."
     ),
-    click.option("--output", multiple=True, metavar="FILE", help="File that must be equal in all runs, or stdout."),
-    click.option("--ignore", multiple=True, metavar="REGEX", help="Lines that may differ, by default of stdout."),
-    click.option("--limit", type=DURATION, help="Time limit of each run.  [default: 10 times the usual, at least 2m]"),
-    click.option("--fresh", is_flag=True, help="Start over instead of continuing an earlier proof."),
-    click.option("--trust", is_flag=True, help="Run the folder's command even though you did not watch it yourself."),
+    click.option("--output", multiple=True, metavar="FILE", help="File (or stdout) to compare."),
+    click.option("--ignore", multiple=True, metavar="REGEX", help="Lines that may differ."),
+    click.option("--limit", type=DURATION, help="Time limit of each run."),
+    click.option("--fresh", is_flag=True, help="Start over."),
+    click.option("--trust", is_flag=True, help="Run what the folder names."),
 )
 @dry_run_option()
 @full_option()
-@click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @quiet_option()
 def prove_command(
     watch: Path, chosen: RemedyOptions, how: RerunOptions, dry_run: bool, full: bool, as_json: bool, quiet: bool
 ) -> int:
     """Rerun a watched program to prove which remedies help.
 
-    WATCH is a folder of slowpath watch. Reruns are unwatched and come in blocks of three in random order: unchanged,
-    with a variable that nothing reads (the control), and with the remedy. The intervals are valid whenever the runs
-    stop. Repeat the command to continue a proof that the budget left undecided.
-
-    Exit codes: 0 a remedy is proven; 1 none helps: no effect, slower, not applied, or the run fails or prints something
-    else with it; 2 wrong usage; 3 undecided; 4 the program fails as it is, its exit code was lost,
-    or a file refused.
+    Reruns come in random order: unchanged, with a variable that nothing reads (the control), with the remedy. Repeat
+    the command to continue. Exit codes: 0 proven, 1 none helps, 2 wrong usage, 3 undecided, 4 refused.
     """
     import msgspec
 
@@ -106,7 +102,7 @@ def prove_command(
     mpi = mpi_of(info, results, os.environ)
     candidates = _candidates(chosen, watch, info, results, mpi, tell)
     if changed := changed_since(info, os.environ):
-        tell(f"note: these variables differ from the watch: {', '.join(changed)}")
+        tell(f"note: changed since the watch: {', '.join(changed)}")
     if dry_run:
         for candidate in candidates:
             click.echo(f"{candidate.key}: {candidate.text}")
@@ -136,11 +132,11 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
     from slowpath.watch.start.environment import is_known
 
     if not info.command:
-        raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
+        raise UsageError(f"{watch}: no command; watch again: slowpath watch -- COMMAND")
     if not trust and not is_known(info, os.environ):
         raise EnvironmentFailure(
-            f"{watch}: you did not watch this command here, and Slowpath runs no command from a folder: "
-            f"{shlex.join(info.command)} in {info.working_folder}; to run it anyway, add --trust"
+            f"{watch}: names a command that you did not watch: {shlex.join(info.command)} in {info.working_folder}; "
+            "look at it, then add --trust"
         )
 
 
@@ -160,7 +156,7 @@ def _candidates(
 
     own = asked.settings or asked.unset
     if own and asked.remedy:
-        raise UsageError("--remedy can't be combined with --try or --unset")
+        raise exclude("--remedy", "--try or --unset")
     if own:
         return [of_user(asked.settings, asked.unset, info.command, mpi, os.environ)]
     wanted = by_name(asked.remedy, findings_of(results))
@@ -170,7 +166,7 @@ def _candidates(
     for key, reason in chosen.left_out:
         tell(f"left out: {key}: {reason}")
     if not chosen.candidates:
-        raise UsageError("none of these remedies can be tried here (reasons above). Your own: --try NAME=VALUE")
+        raise UsageError("no remedy can be tried here (reasons above); name your own with --try NAME=VALUE")
     return list(chosen.candidates)
 
 
@@ -182,7 +178,7 @@ def _show_in_watch(watch: Path, tell: Callable[[str], None]) -> None:
     try:
         verdict_lines(watch)
     except SlowpathError as error:
-        tell(f"the watch's report was not rebuilt: {error}")
+        tell(str(error))
 
 
 def _shell_lines(candidate: Candidate) -> list[str]:

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 @click.command("replay", epilog="Example: slowpath replay slowpath-watches/lmp-20260131-120000 --budget 2m")
 @click.argument("watch", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--mpi", help="Path or prefix of the program's MPI.  [default: search for it]")
-@click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.  [default: 8]")
-@click.option(
-    "--budget", type=DURATION, default="5m", show_default=True, help="Time limit of the replay; reduces the rounds."
-)
+@click.option("--rounds", type=click.IntRange(1), help="Launches of each configuration.  [default: 8]")
+@click.option("--budget", type=DURATION, default="5m", show_default=True, help="Time limit (90s, 5m, 1h).")
 @cell_timeout_option()
 @dry_run_option()
 @quiet_option()
@@ -35,13 +33,7 @@ def replay_command(
     dry_run: bool,
     quiet: bool,
 ) -> int:
-    """Measure messages like those of a watched program, to price its slow paths.
-
-    WATCH is a folder of slowpath watch. Messages of each kind that take at least 1 % of the run are measured in cells
-    of the engine, in interleaved launches of 2 ranks under the program's MPI. What the program's own messages take
-    beyond that is their extra time. The cost is shown first. The runs stay in WATCH/prices, and the watch's report is
-    rebuilt.
-    """
+    """Measure messages like those of a watched program, to price its slow paths."""
     from slowpath.core.campaign import campaign_toml
     from slowpath.watch.replay import measured, missing, prepared_for
 
@@ -50,7 +42,7 @@ def replay_command(
     for line in left:
         tell(f"no cell for {line}")
     if not questions:
-        tell("nothing to measure: messages take less than 1 % of the run, or were measured already")
+        tell("nothing to measure: messages are measured already, or below 1 %")
     else:
         prepared, campaign = prepared_for(watched, questions, os.environ, tell, mpi, rounds, budget, dry_run)
         for line in _summary(prepared):

@@ -33,40 +33,38 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
     "or all.  [default: the campaign's, else PATH]",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/CAMPAIGN-DATE]")
-@click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.")
+@click.option("--rounds", type=click.IntRange(1), help="Launches of each configuration.")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**48 - 1),
-    help="Order of the launches: the seed of another run repeats its order.",
+    help="Order of the launches.",
 )
-@click.option("--budget", type=DURATION, help="Time limit of the run (90s, 10m, 1h); reduces the rounds.")
+@click.option("--budget", type=DURATION, help="Time limit (90s, 5m, 1h).")
 @cell_timeout_option()
 @click.option(
     "--fail-on",
     type=click.Choice(["bad-node", "slow-link"]),
     multiple=True,
-    help="Exit with 1 if nothing starts on a node, or if a link is slower than the others; repeatable.",
+    help="Exit with 1 in this case; repeatable.",
 )
-@click.option("--list", "listing", is_flag=True, help="List the campaigns that come with Slowpath.")
+@click.option("--list", "listing", is_flag=True, help="List shipped campaigns.")
 @dry_run_option()
-@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the run in this folder.")
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue this folder.")
 @click.option(
     "--trust",
     is_flag=True,
-    help="With --resume: run programs and settings that the folder names, and accept a different machine.",
+    help="Run what the folder names, on another machine, too.",
 )
 @click.option(
     "--script",
     type=click.Choice(["slurm", "pbs", "lsf", "flux"]),
-    help="Print a job script for this batch system that runs the campaign, and submit nothing.",
+    help="Print a job script for this batch system.",
 )
-@click.option("--nodes", type=click.IntRange(1), help="With --script: nodes to ask for.  [default: as needed]")
-@click.option(
-    "--time", "limit_s", type=DURATION, help="With --script: time to ask for.  [default: twice the planned time]"
-)
+@click.option("--nodes", type=click.IntRange(1), help="Nodes of --script.  [default: as needed]")
+@click.option("--time", "limit_s", type=DURATION, help="Time of --script.  [default: twice the plan]")
 @quiet_option()
 @full_option()
-@click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def run_command(
     campaign: str | None,
     ranks: tuple[int, ...] | None,
@@ -90,12 +88,7 @@ def run_command(
 ) -> int:
     """Measure a campaign on this machine and report what is slow.
 
-    CAMPAIGN is the name of a shipped campaign (see --list; default: checkup) or a TOML file. --dry-run shows its cells
-    and parameters, what it costs and where its file is. In an allocation of a batch system, the run uses that
-    allocation. The run folder keeps all measurements.
-
-    --resume keeps the finished launches of a run and starts the others, with the same MPIs and engines. It refuses a
-    run that another process is measuring and, without --trust, a folder that chooses which programs run.
+    CAMPAIGN is the name of a shipped campaign (default: checkup) or a TOML file. --resume keeps finished launches.
     """
     from slowpath.cli.options import exit_code_of, show
     from slowpath.record.folder import require_free
@@ -108,7 +101,7 @@ def run_command(
 
     _require_fitting(resumed, [campaign, ranks, out, rounds, seed, script, *fail_on], trust)
     if (nodes or limit_s) and not script:
-        raise UsageError("--nodes and --time need --script: a run uses the nodes of its allocation")
+        raise UsageError("--nodes and --time need --script")
     if listing:
         return _list_campaigns()
     if script is not None:
@@ -142,7 +135,7 @@ def run_command(
 
 def _require_fitting(resumed: Path | None, for_new_runs: Sequence[object], for_resume: bool) -> None:
     if resumed is not None and any(value is not None for value in for_new_runs):
-        raise UsageError("--resume FOLDER continues what was planned: leave out campaign, ranks, out, rounds and seed")
+        raise UsageError("--resume FOLDER keeps its plan: leave out campaign, ranks, out, rounds and seed")
     if resumed is None and for_resume:
         raise UsageError("--trust needs --resume FOLDER")
 
@@ -168,7 +161,7 @@ def _parameter_lines(plan: Plan, campaign: str) -> list[str]:
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in plan.cells:
         groups.setdefault((cell.group, cell.experiment), []).append(cell)
-    lines = [f"campaign file, to start your own from: {shipped().get(campaign, campaign)}"]
+    lines = [f"campaign file: {shipped().get(campaign, campaign)}"]
     for (group, experiment), cells in groups.items():
         values: dict[str, dict[str, None]] = {}
         for name, value in ((name, value) for cell in cells for name, value in cell.parameters.items()):

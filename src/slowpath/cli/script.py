@@ -28,13 +28,12 @@ campaign={campaign}
 job={job}
 out=slowpath-runs/{name}-$job
 {before}
-# The MPI to be measured and a C++20 compiler have to be loaded here.
 {modules}
-# On a file system that all nodes of the job see: the engine is built once, here, and started there.
+# A folder that all nodes see:
 export SLOWPATH_CACHE_DIR="${{SLOWPATH_CACHE_DIR:-$PWD/.slowpath-cache}}"
 
 {slowpath} doctor
-if [[ -f $out/run.json ]]; then # the job was started anew: what has been measured is kept
+if [[ -f $out/run.json ]]; then
     {slowpath} run --resume "$out"{again}
 else
     {slowpath} run "$campaign" --out "$out" --quiet{options}
@@ -110,7 +109,7 @@ def too_few_nodes(campaign: Campaign, nodes: int) -> str | None:
     short = [table.name for table in campaign.placements if most_nodes([table]) > nodes]
     if not short:
         return None
-    return f"note: {', '.join(short)}: needs more than {nodes} nodes, so the cells there will be skipped"
+    return f"note: {', '.join(short)}: skipped, needs more than {nodes} nodes"
 
 
 def _on_a_node(table: PlacementTable, ranks: int, nodes: int) -> int:
@@ -172,12 +171,12 @@ def _time_for(
     except SlowpathError as error:
         return (
             UNKNOWN_S,
-            f"time: {duration(UNKNOWN_S)}, because the plan can't be made here ({error}); set it with --time",
+            f"time: {duration(UNKNOWN_S)}, without a plan ({error}); set it with --time",
         )
     wall_s = prepared.cost.wall_s
     return ROOM * wall_s + BUILD_S, (
-        f"time: {prepared.cost.launches} launches on {nodes} node{'s' * (nodes != 1)} take about {duration(wall_s)} by "
-        f"the plan; asking for {ROOM} times that plus {duration(BUILD_S)} to build the engine"
+        f"time: {ROOM} times {duration(wall_s)} for {prepared.cost.launches} launches plus {duration(BUILD_S)} to "
+        "build the engine"
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowpath.cli.options import DURATION, RANKS, cell_timeout_option, dry_run_option, quiet_option, teller
+from slowpath.core.errors import exclude
 
 if TYPE_CHECKING:
     from slowpath.diagnose.tune.cells import TuneRequest
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
 
 @click.command("tune", epilog="Example: slowpath tune --ranks 2,4 --collectives bcast,allreduce --bytes 8,64KiB,1MiB")
 @click.option("--ranks", type=RANKS, help="MPI ranks, one or several: 2,4.  [default: 2]")
-@click.option("--collectives", help="Collectives, with commas.  [default: all twelve that have alternatives]")
+@click.option("--collectives", help="Collectives, with commas.  [default: all twelve]")
 @click.option("--bytes", "lengths", help="Message lengths, as 8,1KiB..1MiB*16.  [default: five from 8 B to 1 MiB]")
-@click.option("--for", "watch", type=click.Path(path_type=Path), help="Tune what the program of this watch uses.")
+@click.option("--for", "watch", type=click.Path(path_type=Path), help="Only what the program of this watch uses.")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, openmpi, ...  [default: the one in PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/tune-DATE]")
-@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the tuning in this folder.")
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue this folder.")
 @click.option(
     "--rounds",
     type=click.IntRange(5),
     default=8,
     show_default=True,
-    help="Launches of each proof; half as many to choose.",
+    help="Launches of each proof.",
 )
-@click.option("--budget", type=DURATION, help="Time limit of all steps (10m, 1h); reduces the rounds.")
+@click.option("--budget", type=DURATION, help="Time limit (90s, 5m, 1h).")
 @cell_timeout_option()
 @dry_run_option()
 @quiet_option()
@@ -55,11 +56,7 @@ def tune_command(
 ) -> int:
     """Find the fastest algorithm of each collective and write the files that select it.
 
-    Measures each collective at each length with every algorithm that the library can select, and built from other
-    calls. Proves the best in separate launches. Verifies all files together in further launches: after a barrier, back
-    to back, and with late ranks. Promises the smallest gain of the three; without a gain, the library's choice stays.
-    Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and tuning.json for libslowpath-coll.so, and
-    prints the lines to copy.
+    Each gain is proven in separate launches; without one, the library's choice stays.
     """
     from slowpath.diagnose.tune.cells import Shares, load, save
     from slowpath.diagnose.tune.promise_table import crowded, lines
@@ -134,16 +131,16 @@ def _for_program(
     from slowpath.watch.results import read_watch_results
 
     if any(option is not None for option in others):
-        raise UsageError("--for takes collectives, lengths and ranks from the program: omit the other options")
+        raise exclude("--for", "--collectives, --bytes and --ranks")
     results = read_watch_results(watch)
     uses, left = collective_uses(results, chosen.name)
     for call, seconds in left.items():
-        tell(f"{call}: {format_time(seconds)} of a rank, can't be tuned under {chosen.name}")
+        tell(f"{call}: {format_time(seconds)} of a rank, not tunable under {chosen.name}")
     kept = most_of(uses)
     if not kept:
-        raise UsageError(f"--for {watch}: no blocking collective that can be tuned was recorded; watch it again")
+        raise UsageError(f"--for {watch}: no collective can be tuned; watch it again")
     if len(kept) < len(uses):
-        tell(f"{len(kept)} of {len(uses)} kinds of calls, in which the program works most")
+        tell(f"the {len(kept)} longest of {len(uses)} kinds of calls")
     return TuneRequest(
         library=chosen.name,
         identity=f"{chosen.name}-{chosen.version or 'unknown'}",

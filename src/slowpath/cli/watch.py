@@ -28,36 +28,29 @@ if TYPE_CHECKING:
     "--out",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="New folder, which every node must see.  [default: slowpath-watches/PROGRAM-DATE]",
+    help="New folder.  [default: slowpath-watches/PROGRAM-DATE]",
 )
 @click.option(
     "--verdict",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the verdict to FILE.  [default: stderr, after the program's output]",
+    help="File of the verdict.  [default: stderr]",
 )
-@click.option(
-    "--from", "concluded", type=click.Path(path_type=Path), metavar="FOLDER", help="Make the report of FOLDER."
-)
-@click.option(
-    "--print-environment", is_flag=True, help="Print the variables to set by hand, without starting anything."
-)
-@click.option("--dry-run", is_flag=True, help="Print the command and its variables, without starting anything.")
+@click.option("--from", "concluded", type=click.Path(path_type=Path), metavar="FOLDER", help="Report of a folder.")
+@click.option("--print-environment", is_flag=True, help="Print the variables to set by hand.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and its cost; run nothing.")
 @click.option(
     "--library",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="libslowpath-watch.so to preload.  [default: that of this version, compiled if necessary]",
+    help="libslowpath-watch.so to preload.",
 )
-@click.option("--full", is_flag=True, help="Print everything that is known, not only what fits a screen.")
-@click.option(
-    "--live", is_flag=True, help="Print every few seconds where the time goes, or who waits if nothing moves."
-)
+@click.option("--full", is_flag=True, help="Print everything.")
+@click.option("--live", is_flag=True, help="Print where the time goes while it runs.")
 @click.option(
     "--measure/--no-measure",
     default=True,
-    help="Afterwards measure messages like the program's, if they take a fifth of the run, for at most 20 s.  "
-    "[default: measure]",
+    help="Afterwards measure messages like the program's, for at most 20 s.  [default: measure]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
 @click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)
@@ -76,16 +69,9 @@ def watch_command(
 ) -> int:
     """Run an MPI program and show what it loses to communication, and where.
 
-    The program runs unchanged under any launcher, with a library preloaded into its ranks. Its stdin, stdout and
-    stderr are untouched. The verdict goes to stderr after its output, at most twelve lines of it unless --full is
-    given, the report into the folder.
-
-    Without Python on the nodes: slowpath watch --print-environment -o FOLDER prints the variables to export in a job
-    script, and slowpath watch --from FOLDER makes the report afterwards.
-
-    Exit codes: the program's own, 128 + N where signal N ended it; 2 wrong usage, 126 and 127 the command could not be
-    started or found, as in a shell. Where the program ended with 0: 4 no rank left a record, or it could not be read
-    or written.
+    The program runs unchanged under any launcher. The verdict goes to stderr, the report into the folder. Without
+    Python on the nodes, use --print-environment and --from. Exit codes: the program's own, 2 wrong usage, 4 no record,
+    126 and 127 not started.
     """
     # To look for garbage among what is imported takes a tenth of the verdict's time, and there is next to none.
     gc.disable()
@@ -184,6 +170,4 @@ def _conclude(folder: Path, verdict: Path | None, full: bool, measure: bool, qui
 def _require_one(words: tuple[str, ...], concluded: Path | None, print_environment: bool) -> None:
     """Require exactly one of a command, --from and --print-environment.  Raises: UsageError."""
     if (bool(words) or print_environment) == (concluded is not None):
-        raise click.UsageError(
-            "give the command after --: slowpath watch -- mpiexec -n 4 ./app; or --from FOLDER to analyse records"
-        )
+        raise click.UsageError("give a command (slowpath watch -- mpiexec -n 4 ./app), or --from FOLDER")

@@ -155,8 +155,8 @@ def open_regular(path: Path, limit_bytes: int | None = FILE_LIMIT_BYTES, within:
 
 
 def missing(path: Path) -> RecordError:
-    """Return the error for a file that a run folder has."""
-    return RecordError(f"{path}: is missing; is {path.parent} a run folder?")
+    """Return the error for a file or folder that is not there."""
+    return RecordError(f"{path}: is missing; check the name")
 
 
 def inside(folder: Path, name: str | Path) -> Path:

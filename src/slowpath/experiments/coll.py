@@ -21,10 +21,13 @@ from slowpath.experiments.measured import (
     ENOUGH_CLEAN,
     EVENT_BYTES,
     MEDIAN,
+    NO_MATCH,
     NO_SAMPLES,
     NS,
+    OTHER_NODES_REASON,
     PHASES,
     SAMPLE_BYTES,
+    UNSTATED,
     Absent,
     Derived,
     LaunchContext,
@@ -44,9 +47,9 @@ COMPUTATION, BOTH = 2, 3  # parts of pattern=overlap: computing alone, and betwe
 LATE_NS = 200  # leaving a loop that reads the clock takes up to this long
 LATE_RATIO = 0.1  # of the typical span: so much of a skew says nothing about the call
 
-_NO_MATCH = "the blocks of the ranks do not match"
-_NO_BEGINS = "no entries were recorded, only how long each rank took"
-_OTHER_NODES = "the ranks are on several nodes, whose clocks are not compared"
+_NO_MATCH = NO_MATCH
+_NO_BEGINS = UNSTATED.format("when ranks entered")
+_OTHER_NODES = OTHER_NODES_REASON
 
 
 @dataclass(frozen=True)
@@ -347,7 +350,7 @@ def _bytes(p: Parameters, size: int) -> int:
     return message * blocks
 
 
-_NOT_RECORDED = "the engine did not record when the ranks were to enter"
+_NOT_RECORDED = UNSTATED.format("when ranks were to enter")
 
 
 @dataclass(frozen=True)
@@ -391,7 +394,7 @@ class LateStarts:
             launches_of_clean=sum(launch.enough for launch in known),
             launches=len(known),
         )
-        return counts, "of collectives only late starts are counted, no other disturbance"
+        return counts, "only late starts count"
 
 
 EXPERIMENT = "coll"

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import DescribedMetric, recorded
-from slowpath.core.errors import RecordError
+from slowpath.core.errors import unreadable
 from slowpath.core.plan import Plan, Roles
 from slowpath.core.result import Interval, Result
 from slowpath.core.results import ContrastResult, Line, SkippedRow
@@ -244,10 +244,7 @@ class Experiment:
         name = parameters.get("pattern", default)
         pattern = next((pattern for pattern in self.patterns if pattern.name == name), None)
         if pattern is None:
-            raise RecordError(
-                f"the record's experiment '{self.name}' with pattern '{name}' is unknown to this slowpath; read it "
-                "with the slowpath that wrote it"
-            )
+            raise unreadable("the record", f"unknown {self.name} {name}", "use the slowpath that wrote it")
         return pattern.derive(parameters, blocks, job)
 
     def side_effect(self, axis: str) -> SideEffect | None:

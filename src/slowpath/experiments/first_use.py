@@ -18,6 +18,7 @@ from slowpath.experiments.experiment import Experiment, Pattern, timed
 from slowpath.experiments.measured import (
     BLOCK_BYTES,
     EVENT_BYTES,
+    NO_MATCH,
     NO_SAMPLES,
     NS,
     PHASES,
@@ -31,7 +32,7 @@ from slowpath.experiments.measured import (
 )
 from slowpath.stats.estimate import Floats
 
-_NO_MATCH = Absent("the blocks of the ranks do not match")
+_NO_MATCH = Absent(NO_MATCH)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from slowpath.core.cell_results import RepetitionCounts
 from slowpath.core.machine import parse_cpu_list
 from slowpath.core.plan import Cell, Twins
 from slowpath.core.units import whole_number
-from slowpath.record.blocks import BlockIndex, opened, phase_name, read_from, scan
+from slowpath.record.blocks import BlockIndex, left_out, opened, phase_name, read_from, scan
 from slowpath.record.events import (
     FixedWork,
     Intervals,
@@ -35,7 +35,10 @@ from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.stats.estimate import Floats, quantiles, quantiles_of_sorted
 from slowpath.stats.launches import SteadyClass, SteadyState, Tails, steady_state, tails, within
 
-_NOT_RECORDED = "the record does not say which processors the ranks may use"
+UNSTATED = "the record does not state {}"
+NO_MATCH = "the blocks of the ranks do not match"
+OTHER_NODES_REASON = "ranks on several nodes, whose clocks differ"
+_NOT_RECORDED = UNSTATED.format("the processors of ranks")
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def why_cores_are_shared(ranks: Sequence[Rank]) -> str | None:
     for host, sets in by_host.items():
         if (running := _placed(sets)) < len(sets):
             several = f"{running} processor{'s' * (running > 1)}"
-            return f"{len(sets)} ranks of {host} can run on {several} at a time: while one waits, another one computes"
+            return f"{len(sets)} ranks of {host} share {several}"
     return None
 
 
@@ -339,7 +342,7 @@ def read_launch(folder: Path, info: LaunchInfo) -> LaunchRecord:
         blocks = _of_ranks(scan(folder / "samples.blk"), events.size)
     notes = [*events.notes, *(blocks.notes if blocks else ())]
     if blocks is None and info.ended == "ok":
-        notes.append("samples.blk: is missing; the launch counts as not measured")
+        notes.append("samples.blk: is missing")
     return LaunchRecord(info, folder, events, blocks, tuple(f"launch {info.launch}: {note}" for note in notes))
 
 
@@ -351,7 +354,7 @@ def _of_ranks(blocks: BlockIndex, size: int | None) -> BlockIndex:
     if known.all():
         return blocks
     others = int((~known).sum())
-    note = f"{blocks.path.name}: {others} blocks are of ranks beyond the {size} of the launch; left out"
+    note = left_out(blocks.path, f"{others} blocks", f"of ranks beyond {size}")
     return blocks.only(known, [note])
 
 
@@ -371,10 +374,8 @@ def first_good_launches(launches: Sequence[LaunchRecord]) -> dict[int, list[int]
     return chosen
 
 
-HIDDEN = Absent(
-    "the communication is hidden: in no launch was the overlap slower than computing alone; see overlapped_s"
-)
-_NO_MATCH = Absent("the blocks of the ranks do not match")
+HIDDEN = Absent("hidden: the overlap is as fast as computing alone")
+_NO_MATCH = Absent(NO_MATCH)
 
 
 def longest(blocks: Sequence[SampleBlock], ranks: Sequence[int], part: int) -> dict[str, MetricSamples] | Absent:
@@ -634,5 +635,5 @@ class Measurements:
         """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""
         observer = self.observers.get(cell.experiment)
         if observer is None:
-            return None, f"experiment {cell.experiment} does not report which repetitions were disturbed"
+            return None, UNSTATED.format("disturbances")
         return observer.repetitions(cell.cell)

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from slowpath.core.cell_results import WhoPays
 from slowpath.core.units import format_time, side_values
 from slowpath.experiments.measured import (
+    NO_MATCH,
     NO_SAMPLES,
     NS,
+    OTHER_NODES_REASON,
     PHASES,
     Absent,
     Derived,
@@ -142,10 +144,8 @@ def receiver_of(parameters: Parameters) -> int | None:
     return None if peer == LAST or parameters.get("pattern") == "windowed" else int(peer)
 
 
-OTHER_NODES = Absent("sender and receiver are on different nodes, whose clocks are not compared")
-LATE_ON_PURPOSE = Absent(
-    "with posted=before and posted=after the receiver enters the library late on purpose; receive_s has its time there"
-)
+OTHER_NODES = Absent(OTHER_NODES_REASON)
+LATE_ON_PURPOSE = Absent("late on purpose (posted=before, after); see receive_s")
 
 
 MESSAGE, OTHER = 0, 1  # parts of one_way: messages of message_bytes, and of other_bytes
@@ -194,7 +194,7 @@ def messages(blocks: Sequence[SampleBlock], pair: tuple[int, int], phase: str) -
             or got.start_ns is None
             or len(got.duration_ns) != len(sent.duration_ns)
         ):
-            return Absent(f"the {phase} blocks of sender and receiver do not match")
+            return Absent(NO_MATCH)
         begins = (sent.start_ns, got.start_ns)
         times.append((begins[0], begins[0] + sent.duration_ns, begins[1], begins[1] + got.duration_ns))
     if not times:
@@ -285,9 +285,9 @@ def splits(
 ) -> dict[str, Split] | Absent:
     """One launch's split of each phase that it has, or why there is none."""
     if parameters.get("pattern") != "one_way":
-        return Absent("only pattern=one_way times both sides of a message")
+        return Absent("only pattern=one_way times both sides")
     if parameters.get("synchronise") == "inside":
-        return Absent("with synchronise=inside the receiver's call is not timed")
+        return Absent("synchronise=inside leaves the receiver untimed")
     if parameters.get("posted", TOGETHER) != TOGETHER:
         return LATE_ON_PURPOSE
     pair = ends(parameters, job.size)
@@ -312,8 +312,8 @@ def statement(launches: Sequence[Split], one_way_s: float) -> WhoPays:
     alone, both, receiver, neither = np.mean([astuple(launch)[:4] for launch in launches], axis=0).tolist()
     in_send, in_receive = alone + both, receiver + both
     text = (
-        f"Of {format_time(one_way_s)} from the start of MPI_Send to the end of MPI_Recv the sender is in its call for "
-        f"{_percent(in_send)}, the receiver in its own for {_percent(in_receive)}; both are for {_percent(both)}."
+        f"Of {format_time(one_way_s)} {_percent(in_send)} in MPI_Send, {_percent(in_receive)} in MPI_Recv, "
+        f"{_percent(both)} in both."
     )
     return WhoPays(
         sender_alone_ratio=alone,

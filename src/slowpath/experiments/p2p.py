@@ -119,10 +119,7 @@ def overlap(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCont
     return with_exposed("communication_s", {name: longest(blocks, ends, part) for name, part in parts})
 
 
-_UNLIKE_CALLS = (
-    "an early receive is timed in MPI_Wait, a late one in MPI_Probe and MPI_Recv, and the calls differ by themselves; "
-    "the shortest message shows by how much"
-)
+_UNLIKE_CALLS = "an early receive is timed in MPI_Wait, a late one in MPI_Probe and MPI_Recv"
 # Short messages, some about where protocols change, and long ones.
 MESSAGES = SideEffect(
     axes=("environment", "placement", "pages", "memory"),

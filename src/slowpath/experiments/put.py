@@ -205,7 +205,7 @@ def _share(contrast: ContrastResult, turned: bool) -> RateShare:
     ends = interval if interval and all(interval) else None
     if turned:
         ratio, ends = 1 / ratio, (1 / ends[1], 1 / ends[0]) if ends else None
-    kind = contrast.interval_kind or contrast.reason or "no reason was recorded"
+    kind = contrast.interval_kind or contrast.reason or "no interval"
     return RateShare(ratio=ratio, interval=ends, interval_kind=kind)
 
 

@@ -68,8 +68,8 @@ def not_comparable(experiment: str, metric: str, axis: str) -> str | None:
     return known_metric.not_across.get(axis) if known_metric else None
 
 
-_WITNESSED = "witnessed launches count calls, which takes time, so their times are not used"
-_BELOW_THE_CLOCK = "a sample is not above 0 ns: it is shorter than a step of the clock"
+_WITNESSED = "witnessed launches have no times"
+_BELOW_THE_CLOCK = "a sample is shorter than a step of the clock"
 
 
 def measure(plan: Plan, launches: Sequence[LaunchRecord]) -> Measurements:

@@ -209,7 +209,7 @@ def _json(info: RunInfo | LaunchInfo) -> bytes:
 def read_run(run: Path) -> RunInfo:
     """run.json of a run folder.  Raises: RecordError if it is missing, damaged or of another version."""
     if not run.is_dir():
-        raise unreadable(run, "not a folder" if run.exists() else "no such folder", "name a run folder")
+        raise unreadable(run, "no such folder", "name a run folder")
     path = run / "run.json"
     content = read_bytes(path, FILE_BYTES["run.json"], within=run)
     require_schema(content, path, RUN_SCHEMA)

@@ -293,8 +293,7 @@ class Execution:
         self._schedule.put_off(planned, cells)
         if self._times is not None and cells and not self._put_off:
             self._notes.append(
-                f"cells are much slower than estimated (up to {format_time(self._times.longest_s(cells))}): the "
-                "slowest are measured in fewer launches, so that the others get their rounds"
+                f"the slowest cells (up to {format_time(self._times.longest_s(cells))}) get fewer launches than planned"
             )
             self._progress.note(self._notes[-1])
         self._put_off.update(cells)
@@ -370,9 +369,9 @@ class Execution:
         too_long = is_late and not is_cut and not is_slow
         stood_s = min(idle_s, outcome.wall_s) if how == "hung" and not is_late else 0.0
         if is_cut:
-            how, reason = "interrupted", f"it still ran when the budget of {self._limits.budget_s:g} s was over"
+            how, reason = "interrupted", f"cut off by the budget of {self._limits.budget_s:g} s"
         elif is_slow:
-            how, reason = "interrupted", f"it took more than {begun.slow_s:.3g} s, many times what was estimated"
+            how, reason = "interrupted", f"over {begun.slow_s:.3g} s, many times the estimate"
         elif against is not None and too_long:
             reason = against.words
         elif against is not None and how == "ok" and against.is_reference(task.planned):
@@ -507,10 +506,7 @@ def _few(labels: Sequence[str]) -> str:
 
 def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
     """The one line for a disk that refuses."""
-    return EnvironmentFailure(
-        f"{run}: {error.strerror or error}; the measurements so far are kept and readable; free space and run: "
-        f"slowpath run --resume {run}"
-    )
+    return EnvironmentFailure(f"{run}: {error.strerror or error}; free space, then run: slowpath run --resume {run}")
 
 
 def _judge(outcome: Outcome, account: LaunchProgress, hung: str) -> tuple[str, str | None]:
@@ -521,5 +517,5 @@ def _judge(outcome: Outcome, account: LaunchProgress, hung: str) -> tuple[str, s
         failed = sum(end.status == "failed" for end in account.ended.values())
         return "failed", outcome.reason if failed == 0 else f"{failed} cells failed"
     if outcome.ended == "ok" and not account.complete:
-        return "failed", "the launcher reports success, but the engine did not finish"
+        return "failed", "the engine did not finish"
     return outcome.ended, outcome.reason

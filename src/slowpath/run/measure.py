@@ -107,17 +107,13 @@ def _measure(
         ),
     )
     if result.status == "interrupted":
-        raise Interrupted(
-            f"stopped; the measurements so far are kept. Continue with: slowpath run --resume {run}{_named(info)}"
-        )
+        raise Interrupted(f"stopped; continue with: slowpath run --resume {run}{_named(info)}")
     if result.launches and not result.launches_ok and not result.cells_ok:
         reason = result.first_reason or "see the launches"
         place = msgspec.convert(info.machine.get("place") or {}, PlaceFacts)
         job = PlaceJob(plan.ranks, str(info.mpi.get("name")), commands.environ)
         why = [f"{fault.text} ({reason}); {fault.do}" for fault in faults(place, job)][:1] or [reason]
-        raise EnvironmentFailure(
-            f"no launch succeeded: {why[0]}; output is kept in {run / 'launches'}; see also: slowpath doctor"
-        )
+        raise EnvironmentFailure(f"{run}: nothing was measured: {why[0]}; see also: slowpath doctor")
     return result
 
 
@@ -146,7 +142,7 @@ def resume(
     with owned(run, "slowpath run --resume", tell):
         end_leftovers(run, tell)
         schedule, machine = what_is_left(run, reopened)  # only now does nobody else add launches
-        tell(f"{len(schedule.launches_left())} of {len(reopened.plan.launches)} launches are left")
+        tell(f"launches left: {len(schedule.launches_left())} of {len(reopened.plan.launches)}")
         return measure(run, reopened.plan, reopened.commands, limits, progress(), schedule, machine)
 
 
@@ -210,8 +206,7 @@ def require_space(folder: Path, plan: Plan) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EnvironmentFailure(
-            f"{folder}: the run may need {_short(needed)}, but the disk has {_short(free)} free; name another disk "
-            "with --out, or measure fewer rounds"
+            f"{folder}: the run needs {_short(needed)} and {_short(free)} are free; free space, or name another place"
         )
 
 

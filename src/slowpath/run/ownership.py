@@ -59,7 +59,7 @@ def owned(folder: Path, command: str, tell: Callable[[str], None] = lambda line:
         if (is_locked := _lock(file.fileno(), fcntl.LOCK_EX)) is False:
             raise _taken(folder)
         if is_locked is None:
-            tell(f"{folder}: this file system has no locks, so make sure that nothing else measures there")
+            tell(f"{folder}: no locks here: let nothing else measure there")
         file.truncate()
         file.write(json_bytes(Owner(os.uname().nodename, os.getpid(), command, now())))
         file.flush()
@@ -107,9 +107,14 @@ def _taken(folder: Path) -> Taken:
     try:
         owner = msgspec.json.decode((folder / OWNER).read_bytes()[:65536], type=Owner)
     except (OSError, *DAMAGE):
-        return Taken(f"{folder}: is being measured by a process that can't be named; wait for its end")
-    stop = f", or stop it with: kill {owner.pid}" if owner.host == os.uname().nodename else ""
+        return taken(folder, "another process")
     who = line(f"process {owner.pid} ({owner.command[:64]}) on host {owner.host[:64]} since {owner.since[:64]}")
+    return taken(folder, who, owner.pid if owner.host == os.uname().nodename else None)
+
+
+def taken(folder: Path, who: str, pid: int | None = None) -> Taken:
+    """Return the error for a folder that another process measures."""
+    stop = f" or stop it: kill {pid}" if pid is not None else ""
     return Taken(f"{folder}: is being measured by {who}; wait for its end{stop}")
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.engine_description import CheckCells, Verdicts
-from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
+from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError, exclude, is_not
 from slowpath.core.guard import shell_assignments
 from slowpath.core.machine import parse_cpu_list
 from slowpath.core.plan import ALL, AS_ESTIMATED, Cell, Launch, Pace, Placement, Plan, Size, twins_of
@@ -101,16 +101,16 @@ def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> Ch
     by_program: dict[Path, tuple[str, Mpi]] = {}
     for name in names:
         if name == ALL:
-            raise UsageError(f"{given}: '{ALL}' already means every MPI that is found; write it alone")
+            raise exclude(f"{given}: {ALL}", "other names")
         if not name:
-            raise UsageError(f"{given}: a name is empty; write for example --mpi mpich,openmpi")
+            raise is_not(name, "an MPI", "--mpi mpich,openmpi")
         try:
             mpi = find_mpi(name, environ, ask)
         except EnvironmentFailure as error:
             raise UsageError(str(error)) from error
         place = mpi.mpiexec.resolve()
         if place in by_program:
-            raise UsageError(f"{given}: {by_program[place][0]} and {name} are the same MPI; name it once")
+            raise UsageError(f"{given}: '{name}' is listed twice; write it once")
         by_program[place] = (name, mpi)
     return ChosenMpis(tuple(mpi for _, mpi in by_program.values()))
 
@@ -130,9 +130,7 @@ def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> 
         by_program, more = _with_the_loaded_one(by_program, environ, ask)
         missing |= more
     if not by_program:
-        raise EnvironmentFailure(
-            f"none of the campaign's MPIs was found ({', '.join(names)}); name one with --mpi, or load its module"
-        )
+        raise EnvironmentFailure(f"none of {', '.join(names)} found; load its module, or name it with --mpi PATH")
     return ChosenMpis(tuple(by_program.values()), missing, "skip")
 
 
@@ -152,7 +150,7 @@ def _with_the_loaded_one(
         return by_program, {}
     if loaded.source != "PATH" or loaded.name in ("unknown", *(mpi.name for mpi in by_program.values())):
         return by_program, {}
-    reason = f"{loaded.identity} is loaded; the embedded one is measured, too, with --mpi {loaded.name},embedded"
+    reason = f"{loaded.identity} is loaded; for both: --mpi {loaded.name},embedded"
     others = {path: mpi for path, mpi in by_program.items() if path not in back}
     return {loaded.mpiexec.resolve(): loaded, **others}, {mpi.name: reason for mpi in back.values()}
 
@@ -234,7 +232,7 @@ def one_library(option: str | None, environ: Mapping[str, str], tell: Tell, dry:
     """
     usable = build_all(choose_mpis(option, None, environ), environ, tell, dry).usable
     if len(usable) != 1:
-        raise UsageError("only one MPI can be shown; name one with --mpi")
+        raise UsageError("several MPIs: name one with --mpi")
     return usable[0]
 
 
@@ -271,8 +269,8 @@ def require_job(mpis: Sequence[Mpi], environ: Mapping[str, str]) -> None:
     for mpi in mpis:
         if mpi.launcher == "srun" and mpi.source in ("PATH", "campaign") and find_allocation(environ) is None:
             raise EnvironmentFailure(
-                f"{mpi.identity} starts its ranks with srun, and outside a job every launch would wait in the "
-                "queue; run it inside a job (salloc, or slowpath run --script), or use another MPI: --mpi embedded"
+                f"{mpi.identity} starts its ranks with srun, which needs a job: salloc, or slowpath run --script; or "
+                "choose another MPI with --mpi"
             )
 
 
@@ -354,10 +352,7 @@ def prepare(
     nodes = nodes or nodes_of(find_allocation(environ))
     plan = expand(campaign, description, planned_for, _seed(seed), ranks, rounds, nodes, checker_of(first, environ))
     if lacks_gpu:
-        raise EnvironmentFailure(
-            f"campaign {campaign.name}: every cell needs the memory of a GPU, and this machine has no GPU driver; "
-            "nothing was built or measured; run it on a node with a GPU"
-        )
+        raise EnvironmentFailure(f"campaign {campaign.name}: every cell needs GPU memory; run it on a node with a GPU")
     plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
     prepared = replace(_prepared(plan, campaign, libraries.usable, description, environ, libraries.notes), pace=pace)
     if budget_s is None:
@@ -641,7 +636,7 @@ def unavailable_placement(launcher: Launcher, placement: Placement, groups: Grou
     there = (processor_groups() if groups is None else groups).get(str(placement.spread))
     if there is not None and len(there) < 2:
         words = str(placement.spread).replace("_", " ")
-        return f"placement '{placement.name}' needs two {words}s in a node, and the processors here are all in one"
+        return f"needs two {words}s in a node"
     return None
 
 
@@ -670,10 +665,10 @@ def unavailable(engine: Path) -> str | None:
     """Why calls can't be counted with this engine; None if they can."""
     library = engine.parent / LIBRARY
     if not library.is_file():
-        return f"{library} is missing; rebuild the engine with: slowpath mpi build --force"
+        return f"{library} is missing; run: slowpath mpi build --force"
     if any(letter in str(library) for letter in " :"):
         # ld.so(8): both separate the libraries of LD_PRELOAD, and neither can be escaped.
-        return f"{library}: a path with a blank or a colon can't be preloaded; set SLOWPATH_CACHE_DIR to another"
+        return f"{library}: blanks and colons can't be preloaded; set SLOWPATH_CACHE_DIR to another folder"
     return None
 
 

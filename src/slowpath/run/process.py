@@ -194,7 +194,7 @@ def save_stacks(job: str, path: Path, search: str | None = None, proc: Path = Pa
     if len(ranks) > MOST_RANKS:
         heads.append(f"{len(ranks) - MOST_RANKS} more ranks on this node: not looked at")
     if not ranks:
-        heads.append("no rank of the job was found on this node")
+        heads.append("no rank on this node")
     with contextlib.suppress(OSError):
         path.write_text(guard.text("\n".join([*heads, "", *bodies])) + "\n", encoding="utf-8")
 
@@ -212,7 +212,7 @@ def innermost(text: str) -> str:
         if re.fullmatch(r"P?MPIX?_\w+", names[-1]):
             break
     if not names:
-        return "no frame could be read"
+        return "no frames"
     shown = names if len(names) <= FRAMES_SHOWN else [*names[: FRAMES_SHOWN - 1], "...", names[-1]]
     return " < ".join(shown)
 
@@ -220,14 +220,14 @@ def innermost(text: str) -> str:
 def _stack(debugger: Debugger | None, pid: int, limit_s: float) -> tuple[str, str]:
     """Return what the debugger printed, or nothing and why."""
     if debugger is None:
-        return "", f"no stack: none of {', '.join(debugger.name for debugger in DEBUGGERS)} is installed"
+        return "", f"no stack without {', '.join(debugger.name for debugger in DEBUGGERS)}"
     if limit_s <= 0:
-        return "", f"no stack: {ALL_LIMIT_S:g} s were spent on others"
+        return "", f"no stack within {ALL_LIMIT_S:g} s"
     try:
         # No look-up of debug information over a network while a job hangs.
         done = ask(debugger.argv(pid), {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}, limit_s)
     except subprocess.TimeoutExpired:
-        return "", f"no stack: {debugger.name} took more than {limit_s:.0f} s"
+        return "", f"no stack within {limit_s:.0f} s"
     except OSError as error:
         return "", f"no stack: {debugger.name}: {error.strerror or error}"
     text = done.stdout.decode("utf-8", "replace")
@@ -264,7 +264,7 @@ def _kernel(pid: int, proc: Path) -> str:
     try:
         return (proc / str(pid) / "wchan").read_text().strip() or "no place"
     except OSError:
-        return "a place that the kernel does not report"
+        return "an unknown place"
 
 
 MAX_CHARACTERS = 300
@@ -608,7 +608,7 @@ def _outcome(code: int | None, stopped: tuple[str, str] | None, stdout: Path, st
     if stopped is not None:
         return Outcome(stopped[0], code, None, stopped[1], wall_s)
     if code is None:
-        return Outcome("hung", None, None, "the launcher can't be ended, not even by SIGKILL", wall_s)
+        return Outcome("hung", None, None, "the launcher can't be ended", wall_s)
     if code == 0:
         return Outcome("ok", 0, None, None, wall_s)
     # Hydra writes its account of a bad termination on stdout, Open MPI on stderr.

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure, RecordError, SlowpathError
-from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.errors import EnvironmentFailure, RecordError, SlowpathError, unreadable
+from slowpath.core.files import RESTORE, read_bytes, write_atomically
 from slowpath.core.guard import KnownSecrets
 from slowpath.core.machine import Machine, MpiFacts, differing, host_of, in_words
 from slowpath.core.plan import Environment, Launch, Plan
@@ -42,6 +42,7 @@ from slowpath.run.engine.build import Tell, engine_for
 from slowpath.run.engine.cache import usable_engines
 from slowpath.run.execute import hide_secrets
 from slowpath.run.machine import machine_facts
+from slowpath.run.ownership import taken
 from slowpath.run.prepare import Library, RunCommands, choose_mpis, commands_for
 from slowpath.run.process import GRACE_S, Leftover, end_job, leftovers_of
 from slowpath.run.schedule import Schedule, read_account
@@ -59,7 +60,7 @@ class Stated(MpiFacts, frozen=True):
     def words(self) -> str:
         """`mpich 5.0.2 (/opt/mpich/bin/mpiexec)`."""
         place = f" ({self.mpiexec})" if self.mpiexec else ""
-        return f"{' '.join(filter(None, (self.name, self.version))) or 'an MPI without a name'}{place}"
+        return f"{' '.join(filter(None, (self.name, self.version))) or 'an unnamed MPI'}{place}"
 
     @property
     def is_at_a_place(self) -> bool:
@@ -77,7 +78,7 @@ def stated(facts: Mapping[str, Any], where: str) -> Stated:
     try:
         return msgspec.convert(facts, Stated)
     except msgspec.ValidationError as error:
-        raise RecordError(f"{where}: its MPI description is damaged: {error}; restore it from a copy") from error
+        raise unreadable(where, error, RESTORE) from error
 
 
 def mpi_again(
@@ -97,15 +98,17 @@ def mpi_again(
         mpi = find_mpi(was.mpiexec, environ)
         if was.is_(mpi):
             return mpi
-        raise EnvironmentFailure(
-            f"{where}: was measured with {was.words}, which is now {mpi.identity}; start a new run"
-        )
+        raise _differs(where, "MPI", was.words, mpi.identity, "start a new run")
     here = ", ".join(dict.fromkeys(f"{mpi.identity} ({mpi.mpiexec})" for mpi in candidates)) or "no MPI"
-    other = "" if option else ", or use what the folder names with --trust"
-    raise EnvironmentFailure(
-        f"{where}: was measured with {was.words}, but {'--mpi names' if option else 'found here:'} {here}; name "
-        f"that MPI with --mpi PATH{other}"
-    )
+    raise _differs(where, "MPI", was.words, here, "name it with --mpi PATH" + ("" if option else f", or {_TRUST}"))
+
+
+_TRUST = "add --trust"
+
+
+def _differs(where: object, fact: str, there: str, here: str, do: str) -> EnvironmentFailure:
+    """Return the error for a fact that is not what it was when a run began."""
+    return EnvironmentFailure(f"{where}: was measured with another {fact}: {there}, not {here}; {do}")
 
 
 def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> Iterator[Mpi]:
@@ -162,7 +165,7 @@ def require_names(plan: Plan, where: str) -> None:
     """
     problem = next(_problems(plan), None)
     if problem is not None:
-        raise RecordError(f"{where}: {problem}; the plan is damaged: restore a copy, or start a new run")
+        raise unreadable(where, problem, RESTORE)
 
 
 def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
@@ -175,10 +178,8 @@ def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
     for placement in plan.placements:
         for host in placement.hosts:
             if host not in names:
-                raise EnvironmentFailure(
-                    f"{where}: placement '{placement.name}' puts ranks on {host}, which is not a node of this job; "
-                    "resume in a job with the same nodes, or start a new run"
-                )
+                here = ", ".join(names) or "no nodes"
+                raise _differs(where, "nodes", host, here, "resume in a job with the same nodes")
 
 
 def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | None, Resolve]) -> list[ChoosingVariable]:
@@ -202,14 +203,14 @@ def _problems(plan: Plan) -> Iterator[str]:
         of = f"environment '{environment.name}'"
         for name in (*environment.variables, *environment.unset):
             if not _VARIABLE.fullmatch(name):
-                yield f"{of}: {name!r} is not a name of a variable"
+                yield f"{of}: variable {name!r}"
         for name, value in environment.variables.items():
             if "\0" in value or "\n" in value:
-                yield f"{of}: {name} holds a line break or a zero byte"
+                yield f"{of}: value of {name}"
     for placement in plan.placements:
         for host in placement.hosts:
             if not _HOST.fullmatch(host):
-                yield f"placement '{placement.name}': {host!r} is not a name of a node"
+                yield f"placement '{placement.name}': node {host!r}"
     try:
         engine_cells_text(plan.cells)
     except ValueError as error:
@@ -289,20 +290,16 @@ def _reported(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], L
 
 
 def _mark(folder: Path) -> None:
-    text = (
-        "This launch was cut off before its end was recorded, or its files were damaged since. It is not used; a later "
-        "launch measures its cells.\n"
-    )
     if not (folder / SUPERSEDED).exists():
-        write_atomically(folder / SUPERSEDED, text)
+        write_atomically(folder / SUPERSEDED, "Cut off or damaged: a later launch measures its cells.\n")
         hide_secrets(folder, KnownSecrets(os.environ))  # it was not done when the launch was cut off
 
 
 # Variables that may differ from when the run began: they change from job to job, or say where this machine keeps what
 # is found by name and key.
 _MAY_DIFFER = ("SLURM_", "PBS_", "FLUX_", "SLOWPATH_MPI", "SLOWPATH_CACHE_DIR", "SLOWPATH_ENGINE")
-_RESUMED = "resumed with other MPI variables than at its start: {}"
-_NEW_RUN = "start a new run, or add launches of this machine with --trust (a report uses those of one machine alone)"
+_RESUMED = "resumed with other MPI variables: {}"
+_NEW_RUN = "start a new run, or add --trust"
 
 
 @dataclass(frozen=True)
@@ -346,7 +343,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     terms = terms or Terms()
     info = read_run(run)
     if info.imported:
-        raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
+        raise RecordError(f"{run}: was imported; nothing to resume")
     plan = read_plan(run / "plan.json")
     require_names(plan, str(run))
     of_run = [stated(facts, str(run)) for facts in _recorded(info)]
@@ -356,7 +353,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     here = machine_facts(environ)
     _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
     if other := _other_variables(info.machine, here):
-        tell(f"differs: MPI variables, compared with its start: {', '.join(other)}")
+        tell(f"differs: MPI variables: {', '.join(other)}")
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
     here["engines"] = {
         library.name: key for library in libraries if (key := engine_key_of({"engine": library.engine.facts}))
@@ -377,7 +374,7 @@ def what_is_left(run: Path, reopened: Reopened) -> tuple[Schedule, int]:
     machine = _number_of(info, reopened.here)
     machines = [*info.machines, dict(reopened.here)] if machine > len(info.machines) else info.machines
     if len(machines) > MOST_MACHINES:
-        raise EnvironmentFailure(f"{run}: was already resumed on {MOST_MACHINES} machines; start a new run")
+        raise EnvironmentFailure(f"{run}: resumed on {MOST_MACHINES} machines; start a new run")
     write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *reopened.notes]))
     return schedule, machine
 
@@ -390,9 +387,7 @@ def require_no_other(run: Path) -> list[Leftover]:
     left_over = leftovers_of(run)
     for left in left_over:
         if left.owner is not None:
-            raise EnvironmentFailure(
-                f"{run}: is still being measured by process {left.owner}; wait, or stop it with: kill {left.owner}"
-            )
+            raise taken(run, f"process {left.owner}", left.owner)
     return left_over
 
 
@@ -403,7 +398,7 @@ def end_leftovers(run: Path, tell: Tell) -> None:
     """
     for left in require_no_other(run):
         end_job(None, left.job, GRACE_S)
-        tell(f"ended processes that an earlier launch left behind: {len(left.processes)}")
+        tell(f"processes of an earlier launch ended: {len(left.processes)}")
 
 
 def require_machine_of(run: Path, environ: Mapping[str, str], tell: Tell, what_to_do: str) -> None:
@@ -437,10 +432,7 @@ def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, te
         return
     if settings:
         more = f" ({len(settings) - 1} more)" if len(settings) > 1 else ""
-        raise EnvironmentFailure(
-            f"{run}: sets {settings[0].words}{more}; a folder must not choose what is run here: look at it, then add "
-            "--trust"
-        )
+        raise EnvironmentFailure(f"{run}: sets {settings[0].words}{more}; look at it, then {_TRUST}")
 
 
 def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, trust: bool, what_to_do: str) -> None:
@@ -454,11 +446,8 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")
     if trust or not (differ or (moved and not here.get("allocation"))):
         return
-    listed = ", ".join(difference.fact for difference in differ) or "host, and no batch system chose it"
-    raise EnvironmentFailure(
-        f"{run}: was measured on {in_words(info.machine)}, not on this machine ({in_words(here)}), which differs "
-        f"in: {listed}; {what_to_do}"
-    )
+    facts = ", ".join(difference.fact for difference in differ) or "host"
+    raise _differs(run, facts, in_words(info.machine), in_words(here), what_to_do)
 
 
 def _other_variables(there: Machine, here: Machine) -> list[str]:
@@ -475,10 +464,7 @@ def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell
     engine = engine_for(mpi, environ, tell)
     if engine.note.key != was.engine_key:
         if not terms.trust:
-            raise EnvironmentFailure(
-                f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds "
-                "don't mix: start a new run, or add launches with --trust (a report uses those of one build)"
-            )
+            raise _differs(run, "engine", str(was.engine_key), engine.note.key, _NEW_RUN)
         tell(f"differs: engine for {mpi.identity}: {was.engine_key} in {run}, {engine.note.key} here")
     return Library(str(was.short_name), mpi.identity, mpi, engine)
 
@@ -487,7 +473,7 @@ def _require_every_mpi(run: Path, plan: Plan, of_run: list[Stated]) -> None:
     names = {was.short_name for was in of_run}
     for launch in plan.launches:
         if launch.mpi is not None and launch.mpi not in names:
-            raise RecordError(f"{run}: run.json does not state the MPI {launch.mpi!r} of launch {launch.launch}")
+            raise unreadable(run, f"unknown MPI {launch.mpi!r} of launch {launch.launch}", RESTORE)
 
 
 def _number_of(info: RunInfo, here: Machine) -> int:

@@ -49,8 +49,8 @@ class Against:
     def words(self) -> str:
         """Why a launch was ended."""
         return (
-            f"it took more than {self.times:g} times as long as launches in environment '{self.environment}', "
-            f"placement '{self.placement}', so it was ended"
+            f"over {self.times:g}x the time of launches in environment '{self.environment}', placement "
+            f"'{self.placement}'"
         )
 
 
@@ -100,9 +100,9 @@ class RunLimits:
 def hung_words(idle_s: float, cell_timeout_s: float, part_s: float) -> str:
     """Why a launch that did not move for idle_s was ended.  Args: part_s: as _Begun has it."""
     if idle_s >= cell_timeout_s:
-        return f"no progress for {idle_s:g} s (--cell-timeout), so it was ended"
+        return f"no progress for {idle_s:g} s (--cell-timeout)"
     longest = format_time(part_s)
-    return f"no progress for {idle_s:.3g} s where the longest step was estimated to take {longest}, so it was ended"
+    return f"no progress for {idle_s:.3g} s (longest step: {longest})"
 
 
 @dataclass
@@ -163,7 +163,7 @@ class NodeHealth:
             if started:
                 self._started_with.setdefault(node, set()).add(partner)
             else:
-                self._failed_with.setdefault(node, {})[partner] = reason or "it did not start"
+                self._failed_with.setdefault(node, {})[partner] = reason or "no start"
 
     def quarantined(self) -> dict[str, str]:
         """Node -> why no more launches are started on it.
@@ -176,7 +176,7 @@ class NodeHealth:
             if not self._started_with.get(node) and len(proven) >= FEWEST_FAILURES:
                 partners = ", ".join(proven)
                 why = next(iter(proven.values()))
-                reasons[node] = f"{node} is left out: its pairs with {partners}, which start with others, failed: {why}"
+                reasons[node] = f"{node} is left out: its pairs with {partners} failed: {why}"
         return reasons
 
 
@@ -327,7 +327,7 @@ class Schedule:
             self._left[planned.launch] = []
             return failed
         elif how == "ok":
-            failed += [FailedCell(cell, "failed", "the engine ended without running it") for cell in left]
+            failed += [FailedCell(cell, "failed", "not run") for cell in left]
             left = []
         elif not account.begun:
             failed += self._not_started(planned, left, how, reason)
@@ -372,7 +372,7 @@ class Schedule:
         """Why cells are left out that hang wherever they were begun, a line for each."""
         labels = {self._twins[cell.cell]: cell.group for cell in self._plan.cells}
         return [
-            f"{labels[twins]}: it hung in {len(names)} environments and ended in none, so it is left out of the others"
+            f"{labels[twins]}: left out, because it hung in {len(names)} environments"
             for twins, names in self._hung.items()
             if self._hangs_everywhere(twins)
         ]

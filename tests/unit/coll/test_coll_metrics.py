@@ -93,7 +93,7 @@ def test_counted_calls_keep_their_numbers() -> None:
 def test_on_several_nodes_only_what_needs_no_common_clock() -> None:
     blocks = [block(rank, [1000 + 10**9 * rank], [400 + rank]) for rank in range(3)]
     metrics = derived(blocks, job=TWO_NODES)
-    why = Absent("the ranks are on several nodes, whose clocks are not compared")
+    why = Absent("ranks on several nodes, whose clocks differ")
     assert (metrics[WORK], metrics[SPAN], values(metrics[OWN])) == (why, why, [402])
 
 
@@ -138,7 +138,7 @@ def test_late_starts_are_counted_over_launches() -> None:
     counts, _ = observer.repetitions(7)
     assert counts is not None
     assert (counts.all, counts.clean, counts.late, counts.launches_of_clean, counts.launches) == (8, 6, 2, 2, 2)
-    assert observer.repetitions(8) == (None, "the engine did not record when the ranks were to enter")
+    assert observer.repetitions(8) == (None, "the record does not state when ranks were to enter")
 
 
 @pytest.mark.parametrize(

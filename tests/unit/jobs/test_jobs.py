@@ -220,7 +220,7 @@ def test_what_a_killed_slowpath_left_is_ended(tmp_path: Path) -> None:
         end_leftovers(tmp_path, said.append)
         assert comes(lambda: not runs_of_job_leftovers(rank.pid))
         assert runs_of_job_leftovers(other.pid)
-        assert said == ["ended processes that an earlier launch left behind: 1"]
+        assert said == ["processes of an earlier launch ended: 1"]
     finally:
         for started in (rank, other):
             started.kill()

@@ -198,11 +198,13 @@ def refused(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_resume_starts_nothing_that_a_folder_chooses(refused: Callable[..., str]) -> None:
-    assert "name that MPI with --mpi PATH, or use what the folder names with --trust" in refused()
+    assert "name it with --mpi PATH, or add --trust" in refused()
     for name, value in [("LD_PRELOAD", "/tmp/evil.so"), ("HYDRA_LAUNCHER_EXEC", "evil"), ("NOBODY_KNOWS_IT", "/tmp/x")]:
         said = refused(environments=[Environment("default", {"UCX_TLS": "^sm", name: value})])
         assert f"sets {name}={value} (environment 'default')" in said
         assert "then add --trust" in said
     hosts = [Placement("bound", hosts=["-oProxyCommand=evil", "n1"])]
-    assert "is not a name of a node" in refused(RecordError, placements=hosts)
-    assert "not a node of this job" in refused(placements=[Placement("bound", nodes=2, ranks_per_node=1, hosts=["n1"])])
+    assert "placement 'bound': node" in refused(RecordError, placements=hosts)
+    assert "resume in a job with the same nodes" in refused(
+        placements=[Placement("bound", nodes=2, ranks_per_node=1, hosts=["n1"])]
+    )

@@ -185,5 +185,5 @@ def test_resume_wants_every_engine_as_it_was(
         return engine_of(mpi, Path("e"), "new" if mpi.name == "openmpi" else "key")
 
     monkeypatch.setattr(reopen, "engine_for", rebuilt)
-    with pytest.raises(EnvironmentFailure, match="another build of the engine for openmpi 1"):
+    with pytest.raises(EnvironmentFailure, match="another engine: key openmpi"):
         reopen.reopen(run_folder, {}, lambda line: None)

@@ -87,16 +87,15 @@ def with_moves(
 def crossing(curve: Curve, share: float) -> float | NoCrossing:
     """The first n at which the curve falls below `share`, or why there is none."""
     if not curve:
-        return NoCrossing(None, "its exposed share was not measured")
+        return NoCrossing(None, "no exposed share")
     first, last = curve[0], curve[-1]
     if first[1] < share:
-        text = f"it is below already at n = {first[0]}, the smallest: {100 * first[1]:.3g} %"
-        return NoCrossing("below", text)
+        return NoCrossing("below", f"below from the smallest n = {first[0]} on: {100 * first[1]:.3g} %")
     for (n, above), (next_n, below) in itertools.pairwise(curve):
         if below < share:  # and above is not, as all before it
             way = (_logit(above) - _logit(share)) / (_logit(above) - _logit(below))
             return math.exp(math.log(n) + way * (math.log(next_n) - math.log(n)))
-    return NoCrossing("above", f"it is still {100 * last[1]:.3g} % at n = {last[0]}, the largest")
+    return NoCrossing("above", f"above up to the largest n = {last[0]}: {100 * last[1]:.3g} %")
 
 
 def _logit(share: float) -> float:
@@ -118,7 +117,7 @@ def _critical(
     each = [value for value in by_round.values() if not isinstance(value, NoCrossing)]
     missing = len(by_round) - len(each)
     spread = estimate_over_launches(each) if each and not missing else None
-    kind = spread.kind if spread else f"{missing} of {missing + len(each)} launches have no crossing, no interval"
+    kind = spread.kind if spread else f"{missing} of {missing + len(each)} launches without a crossing, no interval"
     return CriticalN(
         share=share,
         n=crossed,
@@ -171,9 +170,7 @@ def _beyond(
     length.
     """
     mine = list(_by_round(group, measured, variant, critical.share).values())
-    why = critical.reason or (
-        f"{REFERENCE}: {reference.reason}" if reference.reason else "some launches have no crossing"
-    )
+    why = critical.reason or (f"{REFERENCE}: {reference.reason}" if reference.reason else "launches without a crossing")
     ends = reference.interval if reference.level is not None else None
     word = "undecided"
     if mine and ends:
@@ -301,7 +298,7 @@ def _faster(spot: _Spot, base: _Spot, measured: Measured, effect: float) -> Valu
     """The base's time over this one's, round by round; of the base itself exactly 1, which has no interval."""
     if spot is base:
         launches = spot.point.multiply_s.launches
-        return Value(value=1.0, interval=None, interval_kind="what the others are compared with", level=None,
+        return Value(value=1.0, interval=None, interval_kind="the baseline", level=None,
                      launches=launches)  # fmt: skip
     over = rounds_of(measured, base.cells, base.variant, base.point.n)
     under = rounds_of(measured, spot.cells, spot.variant, spot.point.n)

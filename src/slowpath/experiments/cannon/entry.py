@@ -48,7 +48,7 @@ from slowpath.experiments.cannon.points import (
     value_of,
 )
 from slowpath.experiments.cannon.runs import ACROSS_NODES, CEILING, REFERENCE, YARDSTICKS, clock_of
-from slowpath.experiments.measured import LaunchRecord, Measurements, why_cores_are_shared
+from slowpath.experiments.measured import UNSTATED, LaunchRecord, Measurements, why_cores_are_shared
 from slowpath.record.events import Note
 from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge
 from slowpath.stats.estimate import estimate_over_launches
@@ -69,20 +69,20 @@ def advice(
           shared_cores: why not every rank has a core of its own; None: each has.
     """
     if grid is not None and grid.steps == 1:
-        return None, "one rank: nothing moves, and every style is the local multiplication alone"
+        return None, "one rank: nothing moves"
     if shared_cores is not None:
-        return None, f"ranks share cores, so times are the scheduler's and no style is advised: {shared_cores}"
+        return None, f"no advice: {shared_cores}"
     chosen = _chosen(best, points)
     if chosen is None:
-        return None, "no communicating variant was measured at the largest n"
+        return None, "no communicating variant at the largest n"
     styles = {name for name, _ in points if name not in YARDSTICKS}
     if styles == {REFERENCE}:
-        return None, f"{REFERENCE} alone was measured, so there is nothing to choose from"
+        return None, f"only {REFERENCE} was measured"
     variant, start = chosen
     sizes = [entry.n for entry in best if entry.n >= start]
     launches = points[variant, sizes[-1]].multiply_s.launches
     if launches < NEEDED:
-        return None, f"{launches} launch{'es' * (launches > 1)}: variants can be distinguished from {NEEDED} rounds on"
+        return None, f"fewer than {NEEDED} rounds"
     smallest = ", the smallest measured" if start == best[0].n else ""
     from_there = f"n = {start} on{_blocks(start, grid)}{smallest}"
     gain = _gain(points, variant, sizes)
@@ -142,21 +142,21 @@ def _gain(points: Points, variant: str, sizes: Sequence[int]) -> str | None:
     if variant == REFERENCE or (any(ratios.values()) and not decided):
         return None
     if not decided:
-        return f"it is the fastest of those measured, {REFERENCE} was not among them"
+        return f"the fastest of those measured, without {REFERENCE}"
     most = max(decided, key=lambda n: decided[n])
     shown = [(n, ratio) for n in dict.fromkeys((most, sizes[-1])) if (ratio := ratios[n])]
     first, *more = [f"{_value(ratio)} times%s at n = {n}" for n, ratio in shown]
-    return "it is " + " and ".join([first % f" as fast as {REFERENCE}", *(other % "" for other in more)])
+    return " and ".join([first % f" as fast as {REFERENCE}", *(other % "" for other in more)])
 
 
 def _at_the_end(last: CannonBest, point: CannonPoint, variant: str) -> str:
     """At the largest n: how far from the ceiling, and what can't be distinguished from it."""
     parts = []
     if point.over_compute:
-        parts.append(f"takes {_value(point.over_compute)} times as long as {CEILING}")
+        parts.append(f"{_value(point.over_compute)}x the time of {CEILING}")
     if others := [name for name in _equal(last) if name != variant]:
-        parts.append(f"can't be distinguished from {', '.join(others)}")
-    return f", where it {' and '.join(parts)}" if parts else ""
+        parts.append(f"not distinguishable from {', '.join(others)}")
+    return f", {' and '.join(parts)}" if parts else ""
 
 
 def _below(best: Best, start: int) -> str:
@@ -171,7 +171,7 @@ def _across(across: Best, points: Points, variant: str) -> str:
         return ""
     point = points[other[0], across[-1].n]
     gain = f" ({_value(point.speed_up)} times at n = {point.n})" if point.speed_up else ""
-    return f"; of those that also run with ranks on several nodes, {other[0]} from n = {other[1]} on{gain}"
+    return f"; on several nodes {other[0]} from n = {other[1]} on{gain}"
 
 
 IN_PLACE = "in_place"
@@ -298,7 +298,7 @@ def _at(
             ratio = compare(
                 rounds_of(measured, group, variant, n, METRIC), rounds_of(measured, base, variant, n, METRIC), effect
             )
-        why = f"{BASE} is what the others are compared with" if name == BASE else f"{BASE} was not measured with it"
+        why = "the baseline" if name == BASE else f"no {BASE} with it"
         rows.append(
             CannonKernel(
                 kernel=name,
@@ -374,7 +374,7 @@ def best_at(group: CellGroup, n: int, variants: Sequence[str], measured: Measure
         if variant not in YARDSTICKS and rounds:
             times_s[variant] = estimate_over_launches([reduced.centre_s for _, reduced in rounds.values()]).value
     if not times_s:
-        return CannonBest(n=n, variant=None, same=[], reason="none of them was measured")
+        return CannonBest(n=n, variant=None, same=[], reason="none measured")
     first = min(times_s, key=lambda variant: times_s[variant])
     mine = rounds_of(measured, group, first, n)
     others = {v: compare(rounds_of(measured, group, v, n), mine, effect) for v in times_s if v != first}
@@ -416,7 +416,7 @@ def _point(point: CannonPoint, reference_s: float | None, shared_cores: str | No
     ratio, reason = None, shared_cores
     if shared_cores is None:
         if point.exposed_s is None or not reference_s:
-            reason = "nothing to compare with"
+            reason = "no reference"
         else:
             ratio = 1 - point.exposed_s / reference_s
     return replace(point, hidden_ratio=ratio, hidden_ratio_reason=reason, moved_ratio=_moved(point))
@@ -516,7 +516,7 @@ def _variant(
         if "multiply_s" in entry.metrics:
             points.append(point(group, variant, n, measured, entries, effect, own))
         else:
-            reason = entry.absent.get("multiply_s") or whys.get(entry.cell) or entry.reason or "it was not measured"
+            reason = entry.absent.get("multiply_s") or whys.get(entry.cell) or entry.reason or "not measured"
             missing.append(CannonMissing(n=n, cell=entry.cell, reason=reason))
     return CannonVariant(variant=variant, across_nodes=ACROSS_NODES.get(variant), points=points, missing=missing)
 
@@ -539,7 +539,7 @@ def _setup(group: CellGroup, launches_of: Mapping[int, Sequence[LaunchRecord]]) 
     grid = next((CannonGrid(**msgspec.structs.asdict(note.grid)) for note in notes if note.grid), None)
     blas = next((CannonBlas(**msgspec.structs.asdict(note.blas)) for note in notes if note.blas), None)
     lacking = [name for name, value in (("grid", grid), ("BLAS", blas)) if value is None]
-    reason = f"the engine did not report its {' and '.join(lacking)}" if lacking else None
+    reason = UNSTATED.format(" and ".join(lacking)) if lacking else None
     return _Setup(grid, blas, reason, shared)
 
 

@@ -108,8 +108,8 @@ def cannon_recorded_bytes(parameters: Parameters, ranks: int) -> int:
 MEANINGS = {
     "dgemm": "the local multiplications of a rank, mean over ranks",
     "issue": "starting communication that something else completes, mean over ranks",
-    "test": "asking whether communication is over, between pieces of the multiplication, mean over ranks",
-    "wait": "blocked until communication is over, mean over ranks",
+    "test": "tests for the end of communication, mean over ranks",
+    "wait": "blocked in communication, mean over ranks",
     "copy": "copying between shared memory and a rank's own, mean over ranks",
     "synchronise": "fences, epochs, barriers and flags, mean over ranks",
     "skew": "moving the initial alignment, mean over ranks",
@@ -145,7 +145,7 @@ def _parts(p: Mapping[str, str], runs: Runs, clean: Mask | None) -> Derived:
             continue
         spent_s = runs.mean_s(number)
         if spent_s is None:
-            parts[f"{part}_s"] = Absent(f"variant {p.get('variant', 'of this cell')} has no part {part} here")
+            parts[f"{part}_s"] = Absent(f"no part {part} of variant {p.get('variant', 'of this cell')}")
         else:
             parts[f"{part}_s"] = _series(spent_s, clean)
     return parts
@@ -167,7 +167,7 @@ def _exposed(runs: Runs, clean: Mask | None, job: LaunchContext) -> Derived:
     return {"exposed_s": _series(exposed_s, clean), "exposed_ratio": share}
 
 
-_SWITCHED, _LOADED = "by a lost processor", "by other load on the node"
+_SWITCHED, _LOADED = "by a lost processor", "by other load"
 
 
 def cannon_lines(cannon: CannonResults | None, cells: Sequence[CellResult]) -> list[Line]:
@@ -214,15 +214,14 @@ def _disturbed(cells: Sequence[CellResult]) -> list[Line]:
     }
     known = {cause: [count for count in each if count is not None] for cause, each in counts.items()}
     causes = ", ".join(f"{sum(each)} {cause}" for cause, each in known.items() if each)
-    text = f"{EXPERIMENT}: {every - clean} of {every} repetitions were disturbed ({causes})"
+    text = f"{EXPERIMENT}: {every - clean} of {every} repetitions disturbed ({causes})"
     if by_clean == launches:
-        return [_line("ok", f"{text}; values use only clean repetitions.")]
+        return [_line("ok", f"{text}; not used.")]
     rest = launches - by_clean
     return [
         _line(
             "warning",
-            f"{text}; {rest} of {launches} values of cells in launches had fewer than 3 clean ones and are of all. "
-            "Repeat on a quiet machine.",
+            f"{text}; {rest} of {launches} values use them; repeat on a quiet machine.",
         )
     ]
 
@@ -232,10 +231,10 @@ def _line(level: Level, text: str) -> Line:
 
 
 _METRICS = (
-    Metric("multiply_s", "s", "lower", "one multiplication: from the first rank's start to the last rank's end"),
+    Metric("multiply_s", "s", "lower", "one multiplication, first start to last end"),
     *(Metric(f"{part}_s", "s", "lower", meaning) for part, meaning in MEANINGS.items()),
     EXPOSED,
-    Metric("exposed_ratio", "1", "lower", "the part of all ranks' time that is no local multiplication"),
+    Metric("exposed_ratio", "1", "lower", "share of the ranks' time outside the local multiplication"),
 )
 
 

@@ -26,14 +26,14 @@ from slowpath.experiments.cannon.runs import (
     over_repetitions,
     read_runs,
 )
-from slowpath.experiments.measured import ENOUGH_CLEAN, NS, LaunchContext, SampleBlock
+from slowpath.experiments.measured import ENOUGH_CLEAN, NS, UNSTATED, LaunchContext, SampleBlock
 from slowpath.record.events import Intervals, Repetitions
 from slowpath.stats.contrast import SIGNIFICANCE, benjamini_hochberg
 from slowpath.stats.estimate import T_LAUNCHES, Floats, estimate_over_launches, mean
 
 LEVEL = 0.95
 FEWEST = 4  # repetitions of a launch: fewer have no coefficient worth a mean
-ONE_FREQUENCY = "the clock read the same after every repetition, or the multiplications took equally long"
+ONE_FREQUENCY = "no spread of clock rates or times"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _one(variant: str, n: int, cell: int, launches: Sequence[LaunchComputation])
     reason = next((launch.correlation for launch in launches if isinstance(launch.correlation, str)), None)
     interval = mean(known).interval(LEVEL) if len(known) >= T_LAUNCHES else None
     if known and len(known) < T_LAUNCHES:
-        reason = f"{len(known)} launch{'es' * (len(known) > 1)}: an interval needs {T_LAUNCHES}"
+        reason = f"fewer than {T_LAUNCHES} launches"
     positive = all(spread > 0 for spread in spreads)
     return CannonComputation(
         variant=variant,
@@ -181,14 +181,14 @@ def timeline(runs: Runs, job: LaunchContext, launch: int, clean: Mask | None) ->
 def _intervals(runs: Runs, job: LaunchContext, repetition: int) -> list[TimelineInterval] | str:
     count = sum(table.shape[1] for table in runs.duration_ns.values())
     if count > MOST_INTERVALS:
-        return f"{count} intervals are too many to show; the record holds them"
+        return f"{count} intervals: too many to show"
     steps = _steps(job.intervals)
     starts = [int(runs.begin_ns[rank, TOTAL][repetition, 0]) for rank in range(runs.size)]
     intervals = []
     for (rank, part), begins in runs.begin_ns.items():
         of_part = steps.get((rank, part), ())
         if len(of_part) != begins.shape[1]:
-            return "the engine did not say which step each interval belongs to"
+            return UNSTATED.format("the step of each interval")
         zero_ns = min(starts) if job.one_node else starts[rank]
         spent = runs.duration_ns[rank, part][repetition]
         for step, begin, length in zip(of_part, begins[repetition], spent, strict=True):
@@ -203,8 +203,8 @@ def _steps(said: Sequence[Intervals]) -> dict[tuple[int, int], tuple[int, ...]]:
 
 
 EXPERIMENT = "cannon"
-_TURNS = "ranks share processors, so switches between them do not count as disturbances"
-_NO_LOAD = "what other processes used was not reported"
+_TURNS = "ranks share processors: switches are no disturbances"
+_NO_LOAD = UNSTATED.format("the load of other processes")
 
 
 class Observed:

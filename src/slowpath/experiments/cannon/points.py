@@ -14,7 +14,7 @@ from slowpath.core.plan import Cell, Roles, is_effort
 from slowpath.core.study_results import CannonClock, CannonPoint, Value
 from slowpath.experiments.cannon.observed import EXPERIMENT
 from slowpath.experiments.cannon.runs import ALONE, CEILING, NOT_REPORTED, PARTS, REFERENCE, TOTAL, clock_of
-from slowpath.experiments.measured import LaunchRecord, Reduced, why_cores_are_shared
+from slowpath.experiments.measured import UNSTATED, LaunchRecord, Reduced, why_cores_are_shared
 from slowpath.record.events import Note, Repetitions
 from slowpath.stats.contrast import ContrastEstimate, paired
 
@@ -108,7 +108,7 @@ Rounds = Mapping[int, tuple[int, Reduced]]  # round -> launch and what it measur
 Measured = Mapping[tuple[int, str, str], Rounds]
 Entries = Mapping[int, CellResult]  # cell -> its entry of results.json
 
-_NOT_BY_ITSELF = "the ranks do not make their own inputs here"
+_NOT_BY_ITSELF = "ranks without inputs of their own"
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,9 @@ def _rate(multiply_s: Value, n: int) -> Value:
 def _ratio(estimate: ContrastEstimate | None, variant: str, other: str) -> tuple[Value | None, str | None]:
     """The variant's ratio with the other one, or why there is none."""
     if variant == other:
-        return None, f"{other} is what the others are compared with"
+        return None, "the baseline"
     if estimate is None:
-        return None, f"{other} was not measured in the same launches"
+        return None, f"no {other} in the same launches"
     return value_of(estimate), None
 
 
@@ -252,7 +252,7 @@ def value_of(estimate: ContrastEstimate) -> Value:
 
 
 NS = 1e-9
-_NOT_RECORDED = "the engine did not report what an interval costs"
+_NOT_RECORDED = UNSTATED.format("the cost of an interval")
 
 
 def own_cost(

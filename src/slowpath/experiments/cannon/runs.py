@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.cell_results import RepetitionCounts
 from slowpath.core.study_results import CannonClock
-from slowpath.experiments.measured import NO_SAMPLES, NS, Absent, LaunchContext, SampleBlock
+from slowpath.experiments.measured import NO_MATCH, NO_SAMPLES, NS, UNSTATED, Absent, LaunchContext, SampleBlock
 from slowpath.record.events import Repetitions
 from slowpath.stats.estimate import Floats
 
@@ -108,25 +108,25 @@ def read_runs(blocks: Sequence[SampleBlock], job: LaunchContext) -> Runs | Absen
         return NO_SAMPLES
     totals = {block.rank: block for block in steady if block.part == TOTAL}
     if lacking := sorted(set(range(job.size)) - totals.keys()):
-        return Absent(f"rank {lacking[0]} has no block of the whole multiplication")
+        return Absent(UNSTATED.format(f"the multiplication of rank {lacking[0]}"))
     counts = {len(block.duration_ns) for block in totals.values()}
     count = counts.pop()
     if counts or count == 0:
-        return Absent("the ranks' blocks do not hold equally many repetitions")
+        return Absent(NO_MATCH)
     begin_ns: dict[tuple[int, int], Table] = {}
     duration_ns: dict[tuple[int, int], Table] = {}
     for block in steady:
         name = f"part {PARTS.get(block.part, block.part)} of rank {block.rank}"
         if block.start_ns is None or len(block.duration_ns) % count:
-            return Absent(f"{name}: has no start times, or not equally many intervals in each of {count} repetitions")
+            return Absent(f"{name}: {NO_MATCH}")
         if (block.rank, block.part) in begin_ns:
-            return Absent(f"{name}: has two blocks")
+            return Absent(f"{name}: {NO_MATCH}")
         begin_ns[block.rank, block.part] = block.start_ns.reshape(count, -1)
         duration_ns[block.rank, block.part] = block.duration_ns.reshape(count, -1)
     return Runs(count, job.size, begin_ns, duration_ns)
 
 
-NOT_REPORTED = "the engine did not report a clock frequency"
+NOT_REPORTED = UNSTATED.format("a clock frequency")
 
 
 def clock_of(events: Sequence[Repetitions]) -> CannonClock | str:
@@ -183,9 +183,9 @@ def disturbance(length_s: Floats, events: Sequence[Repetitions], take_turns: boo
           take_turns: ranks share processors. The kernel counts a switch of a rank that yields as involuntary, too.
     """
     if not events:
-        return "the engine did not say what disturbed the repetitions"
+        return UNSTATED.format("disturbances")
     if any(len(event.involuntary_switches) != length_s.size for event in events):
-        return "the engine reported another number of repetitions than it stored"
+        return NO_MATCH
     switches = np.array([event.involuntary_switches for event in events], dtype=np.int64)
     switched: Mask | None = None if take_turns else np.logical_and((switches > 0).any(axis=0), length_s < SHORT_S)
     others_s = [_other_s(event, length_s.size) for event in events]

@@ -46,6 +46,8 @@ from slowpath.run.engine.cache import (
     engine_at,
     engine_key,
     kept_now,
+    no_choice,
+    not_kept,
     seal,
     source_hash,
     standard_engines,
@@ -202,7 +204,6 @@ def _is_abandoned(work: Path) -> bool:
 COMPILERS = ("c++", "g++", "clang++")
 CMAKE_AT_LEAST = (3, 20)
 COMPILER_LIMIT_S = 120.0
-_NEWER = "set CXX to GCC 10, Clang 13 or later"
 # One header each of what the engine leans on; GCC 10 and Clang 13 have them all.
 CXX20_SAMPLE = """#include <bit>
 #include <concepts>
@@ -235,29 +236,25 @@ def find_compiler(environ: Mapping[str, str], of_mpi: Path | None = None) -> Com
             continue
         version = output_of([*command, "--version"], environ)
         compiler = Compiler(tuple(command), (version or "unknown").splitlines()[0] if version else "unknown")
-        advice = "load PrgEnv-gnu with GCC 10 or later, or PrgEnv-cray" if of_mpi else _NEWER
-        _require_cxx20(compiler, environ, advice)
+        _require_cxx20(compiler, environ)
         return compiler
-    if wanted:
-        raise EnvironmentFailure(f"CXX={shlex.join(wanted)}: no such compiler; unset CXX or name a C++20 compiler")
-    raise EnvironmentFailure(
-        f"no C++ compiler found ({', '.join(COMPILERS)}) to compile the engine; install GCC 10 or later (or load "
-        "its module) or set CXX"
-    )
+    raise _no_compiler(shlex.join(wanted) or ", ".join(COMPILERS), "no such program")
 
 
-def _require_cxx20(compiler: Compiler, environ: Mapping[str, str], advice: str) -> None:
+def _no_compiler(command: str, reason: object) -> EnvironmentFailure:
+    return EnvironmentFailure(f"{command}: can't compile C++20 ({reason}); set CXX to GCC 10, Clang 13 or later")
+
+
+def _require_cxx20(compiler: Compiler, environ: Mapping[str, str]) -> None:
     argv = [*compiler.command, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"]
     try:
         done = ask(argv, environ, COMPILER_LIMIT_S, CXX20_SAMPLE.encode(), together=True)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentFailure(f"{shlex.join(compiler.command)} does not answer ({error}); {advice}") from error
+        raise _no_compiler(shlex.join(compiler.command), error) from error
     if done.return_code != 0:
         lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
         why = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
-        raise EnvironmentFailure(
-            f"{shlex.join(compiler.command)} ({compiler.line}) can't compile C++20 ({why.strip()}); {advice}"
-        )
+        raise _no_compiler(f"{shlex.join(compiler.command)} ({compiler.line})", why.strip())
 
 
 def cmake_candidates(environ: Mapping[str, str]) -> list[Path]:
@@ -278,9 +275,7 @@ def find_cmake(environ: Mapping[str, str]) -> Path:
             return path
         seen.append(f"{path} is {match[0] if match else 'not usable'}")
     least = ".".join(map(str, CMAKE_AT_LEAST))
-    raise EnvironmentFailure(
-        f"no CMake {least} or later found ({'; '.join(seen) or 'none at all'}); install it: pip install cmake"
-    )
+    raise EnvironmentFailure(f"no CMake {least} ({'; '.join(seen) or 'none at all'}); install it: pip install cmake")
 
 
 PLUGIN = "libslowpath-blas.so"
@@ -479,13 +474,15 @@ def compile_engine(source: Path, build: Path, mpicxx: Path, tools: BuildTools, l
         for step, argv in steps:
             code = _logged(argv, environ, log, meter)
             if code is None:
-                raise EnvironmentFailure(f"the engine did not {step} within {BUILD_LIMIT_S:g} s; see {log}")
+                raise _not_built(step, f"not done after {BUILD_LIMIT_S:g} s", log)
             if code != 0:
-                raise EnvironmentFailure(
-                    f"the engine did not {step} with {mpicxx}: {_why(log)}; see {log}, or choose another MPI with --mpi"
-                )
+                raise _not_built(f"{step} with {mpicxx}", _why(log), log)
     finally:
         meter.close()
+
+
+def _not_built(step: str, why: str, log: Path) -> EnvironmentFailure:
+    return EnvironmentFailure(f"the engine did not {step}: {why}; see {log}, or choose another MPI with --mpi")
 
 
 def collect(build: Path, folder: Path, log: Path) -> str | None:
@@ -498,7 +495,7 @@ def collect(build: Path, folder: Path, log: Path) -> str | None:
         for built in (path for path in build.rglob(name) if path.is_file()):
             shutil.copy2(built, folder / name)
     if not (folder / PROGRAM).exists():
-        raise EnvironmentFailure(f"the build made no {PROGRAM}; see {log}")
+        raise _not_built("compile", f"no {PROGRAM}", log)
     blas = BLAS_LINE.search(log.read_text(errors="replace"))
     return blas[1] if blas else None
 
@@ -544,30 +541,26 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
     """
     read = dynamic(program)
     if read is None:
-        return f"{program} can't be started on this machine"
+        return "not a program of this machine"
     soname = next((name for name in read.needed if _interface(name)), None)
     if soname is None:
-        return f"{program} is not linked with a known MPI library (it needs {', '.join(read.needed) or 'no library'})"
+        return f"its libraries are {', '.join(read.needed)}"
     interface = _interface(soname)
     if interface != STANDARD:
         if interface == mpi.abi:
             return None
-        return (
-            f"it was built for the {interface} interface ({soname}) and {mpi.identity} has that of {mpi.abi}; "
-            f"build one: slowpath mpi build --mpi {mpi.mpiexec}"
-        )
+        return f"its interface is {interface} ({soname}), not {mpi.abi}"
     if not mpi.standard_abi:
-        return (
-            f"it was built for the ABI of MPI-5 and {mpi.identity} has no {STANDARD_SONAME}; "
-            f"build one: slowpath mpi build --mpi {mpi.mpiexec}"
-        )
+        return f"its interface is {interface} ({soname}), not {mpi.abi}"
     return _found_elsewhere(read, mpi, environ)
 
 
 def require_pair(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> None:
     """Check that the engine can run under this MPI.  Raises: EnvironmentFailure: it can't, and why."""
     if reason := why_not(program, mpi, environ):
-        raise EnvironmentFailure(f"the engine {program} can't run under {mpi.identity}: {reason}")
+        raise EnvironmentFailure(
+            f"{program}: can't run under {mpi.identity}: {reason}; run: slowpath mpi build --mpi {mpi.mpiexec}"
+        )
 
 
 def _interface(soname: str) -> str | None:
@@ -582,7 +575,7 @@ def _found_elsewhere(read: Dynamic, mpi: Mpi, environ: Mapping[str, str]) -> str
     own = [mpi.prefix / name for name in ("lib", "lib64") if os.path.exists(mpi.prefix / name / STANDARD_SONAME)]
     if elsewhere is None or not own or elsewhere.resolve() in [folder.resolve() for folder in own]:
         return None
-    return f"it would load {elsewhere / STANDARD_SONAME}; put {own[0]} first in LD_LIBRARY_PATH"
+    return f"it loads {elsewhere / STANDARD_SONAME} and not that in {own[0]} (see LD_LIBRARY_PATH)"
 
 
 def engine_for(
@@ -609,10 +602,7 @@ def _kept_in(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise EnvironmentFailure(
-            f"the engine can't be stored in {folder}: {error.strerror or error}; set SLOWPATH_CACHE_DIR to a "
-            "writable folder"
-        ) from error
+        raise not_kept(folder, error.strerror or error) from error
 
 
 def engine_of_standard(
@@ -633,13 +623,7 @@ def standard(mpi: Mpi) -> Mpi:
     """`mpi` as programs see it that are compiled for the ABI of MPI-5.  Raises: EnvironmentFailure: it offers none."""
     wrapper = mpi.mpicxx.with_name("mpicxx_abi") if mpi.mpicxx else None
     if not mpi.standard_abi or wrapper is None or not os.access(wrapper, os.X_OK):
-        lack = (
-            f"libmpi_abi.so.1 but no {wrapper}" if mpi.standard_abi else "no libmpi_abi.so.1, the library of that ABI"
-        )
-        raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} can't build an engine for the MPI-5 ABI because it has {lack}; use an "
-            "MPI with both (such as MPICH 5.0: pip install mpich)"
-        )
+        raise _lacks(mpi, str(wrapper) if mpi.standard_abi else STANDARD_SONAME, "pip install mpich")
     return replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
 
 
@@ -649,11 +633,11 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
     if words != "abi":
         engine = engine_at(Path(words).expanduser().absolute())
         if reason := why_damaged(engine.program.parent, engine.note.files):
-            raise EnvironmentFailure(f"{CHOICE}={words}: {reason}; rebuild it, or name another")
+            raise no_choice(words, reason)
     else:
         usable = next(standard_engines(source_hash(data_folder("engine")), environ), None)
         if usable is None:
-            raise EnvironmentFailure(f"{CHOICE}=abi: there is none in the cache yet; run: slowpath mpi build --abi")
+            raise no_choice(words, "none in the cache")
         engine = usable
     require_pair(engine.program, mpi, environ)
     return engine
@@ -696,11 +680,14 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
 def require_headers(mpi: Mpi) -> Path:
     """The compiler wrapper.  Raises: EnvironmentFailure: nothing can be compiled for this MPI, and what to install."""
     if mpi.mpicxx is None or mpi.no_header:
-        raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} has no {mpi.lacks} to compile the engine with; install it: "
-            f"{mpi.install_what_it_lacks}; to measure another MPI: --mpi embedded, --mpi PATH"
-        )
+        raise _lacks(mpi, mpi.lacks or "", mpi.install_what_it_lacks)
     return mpi.mpicxx
+
+
+def _lacks(mpi: Mpi, lacking: str, install: str) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"{mpi.identity} at {mpi.prefix} has no {lacking}; install it: {install}; or choose another MPI with --mpi"
+    )
 
 
 def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None, tell: Tell = lambda _: None) -> Engine | None:
@@ -726,7 +713,7 @@ def engine_of_wheel(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _:
     shipped = [cached_engine(folder) for folder in sorted(data_folder(WHEEL).glob("*"), reverse=True)]
     own = [engine for engine in shipped if engine and engine.note.abi == mpi.abi.removesuffix("-debian")]
     of_standard = [engine for engine in shipped if engine and engine.note.abi == STANDARD and mpi.standard_abi]
-    reasons = [f"it has none for the {mpi.abi} interface"] if shipped else []
+    reasons = [f"none for {mpi.abi}"] if shipped else []
     for engine in (*own, *of_standard):
         fitted = _fitted(engine, mpi, environ)
         if isinstance(fitted, Engine):
@@ -765,7 +752,7 @@ def _fitted(shipped: Engine, mpi: Mpi, environ: Mapping[str, str]) -> Engine | s
             started = ask([str(staged / PROGRAM), "describe"], {**environ, "LD_BIND_NOW": "1"}, COMPILER_LIMIT_S)
             if started.return_code != 0 or b"different size" in started.stderr:
                 lines = started.stderr.decode("utf-8", "replace").strip().splitlines()
-                return f"it does not start with {library}: {lines[0] if lines else f'exit code {started.return_code}'}"
+                return f"{library}: {lines[0] if lines else f'exit code {started.return_code}'}"
             if package and shipped.note.blas:
                 shutil.copy2(package / "lib" / PACKAGED, staged)
             else:

@@ -141,7 +141,7 @@ def source_hash(source: Path) -> str:
     digest = hashlib.sha256()
     files = [path for path in sorted(source.rglob("*")) if path.is_file() and not _left_out(path, source)]
     if not (source / "CMakeLists.txt").is_file():
-        raise EnvironmentFailure(f"the engine's source is missing ({source}); reinstall slowpath")
+        raise EnvironmentFailure(f"{source}: is missing; reinstall slowpath")
     for path in [*files, *filter(Path.is_file, [source / RECORD_LAYOUT])]:
         digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
@@ -176,10 +176,20 @@ def list_engines(environ: Mapping[str, str] | None = None) -> list[Engine]:
     return [engine for engine in engines if engine is not None]
 
 
+def no_choice(words: object, reason: str) -> EnvironmentFailure:
+    """Return the error for an engine that SLOWPATH_ENGINE names."""
+    return EnvironmentFailure(f"{CHOICE}={words}: {reason}; name another, or unset it and run: slowpath mpi build")
+
+
+def not_kept(folder: Path, reason: object) -> EnvironmentFailure:
+    """Return the error for a cache that keeps no engine."""
+    return EnvironmentFailure(f"{folder}: can't keep the engine: {reason}; set {VARIABLE} to another folder")
+
+
 def engine_at(program: Path) -> Engine:
     """An engine wherever it stands. Raises: EnvironmentFailure: there is none."""
     if not os.access(program, os.X_OK) or not program.is_file():
-        raise EnvironmentFailure(f"{CHOICE}={program}: there is no engine; name its file, or abi")
+        raise no_choice(program, "no engine")
     kept = cached_engine(program.parent)
     unknown = "unknown"
     note = EngineNote(str(program), unknown, unknown, unknown, unknown, unknown, unknown)
@@ -224,7 +234,7 @@ def usable_engine(folder: Path, environ: Mapping[str, str], tell: Tell = lambda 
             return engine
         before, seen = seen, _identity(folder)
         if before == seen:  # else another process put a new one there meanwhile, and this was half of each
-            tell(f"the engine in {folder} is not used, and is rebuilt: {reason}")
+            tell(f"rebuilding the engine in {folder}: {reason}")
             return None
     return None
 
@@ -236,10 +246,7 @@ def kept_now(folder: Path, environ: Mapping[str, str]) -> Engine:
         if reason is None and engine is not None:
             return engine
         time.sleep(BETWEEN_LOOKS_S)  # another process exchanges it just now, by two renames
-    raise EnvironmentFailure(
-        f"the engine in {folder} is not run: {reason}; set {VARIABLE} to a file system that keeps owners, modes "
-        "and contents"
-    )
+    raise not_kept(folder, reason)
 
 
 def discard(folder: Path, environ: Mapping[str, str]) -> None:
@@ -277,9 +284,9 @@ def why_not_usable(folder: Path, environ: Mapping[str, str]) -> str | None:
         return reason
     engine = cached_engine(folder)
     if engine is None:
-        return f"it was damaged: {NOTE} or the program can't be read"
+        return f"damaged: {NOTE} or the program"
     if not engine.note.files:
-        return "it has no checksums (from an earlier version)"
+        return "no checksums"
     return _why_not_files(folder, engine.note, environ)
 
 
@@ -288,9 +295,9 @@ def why_damaged(folder: Path, sums: Mapping[str, str]) -> str | None:
     for name, kept in sums.items():
         try:
             if checksum(folder / name) != kept:
-                return f"it was damaged: {name} is not what was put there"
+                return f"damaged: {name}"
         except OSError as error:
-            return f"it was damaged: {name}: {error.strerror or error}"
+            return f"damaged: {name}: {error.strerror or error}"
     return None
 
 
@@ -315,7 +322,7 @@ def _why_not_files(folder: Path, note: EngineNote, environ: Mapping[str, str]) -
             if reason := why_not_trusted((folder / name).stat(), environ):
                 return f"{name}: {reason}"
         except OSError as error:
-            return f"it was damaged: {name}: {error.strerror or error}"
+            return f"damaged: {name}: {error.strerror or error}"
     return why_damaged(folder, note.files)
 
 

@@ -100,9 +100,7 @@ def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[
 
 
 def _no_answer(engine: UsableEngine, why: str) -> EnvironmentFailure:
-    return EnvironmentFailure(
-        f"{engine.program} check did not judge the plan: {why}; rebuild it: slowpath mpi build --force"
-    )
+    return EnvironmentFailure(f"{engine.program} does not answer: {why}; run: slowpath mpi build --force")
 
 
 KEPT = "describe.json"
@@ -131,9 +129,7 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
     except DAMAGE:
         description = {}
     if not _is_whole(description):
-        raise EnvironmentFailure(
-            f"{engine.program} describe --json gave no description; rebuild it: slowpath mpi build --force"
-        )
+        raise _no_answer(engine, "no description")
     _keep(kept, msgspec.json.encode(_KeptDescription(program, description)))
     return description
 
@@ -189,7 +185,6 @@ def planned_engine(
         return kept
     require_headers(mpi)
     tell(
-        f"not checked: the engine for {mpi.identity} is not built yet, and it is what refuses cells that can't run; "
-        f"slowpath mpi build --mpi {mpi.mpiexec} builds it, so does the run. {PLACE} stands for its path."
+        f"not checked without the engine for {mpi.identity}: slowpath mpi build --mpi {mpi.mpiexec} ({PLACE}: its path)"
     )
     return UnbuiltEngine()

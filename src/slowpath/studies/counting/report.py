@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.errors import RecordError, UsageError, unreadable
 from slowpath.core.files import DAMAGE, read_bytes, why
 from slowpath.studies.counting.trace import CallSpread, ProcessCount, SteppedFunction, spread
 
@@ -109,13 +109,13 @@ def _change(key: Key, old: ProcessCount | None, new: ProcessCount | None, thresh
     counted = new or old
     program = PurePath(counted.program).name if counted else ""
     if then is None or now is None:
-        missing = f"{'now' if then else 'then'} no call of this process was counted"
+        missing = f"no call {'now' if then else 'then'}"
         return ProcessChange(key[0], program, then, now, None, None, "undecided", missing, ())
     by_median, by_mean = now.median / then.median - 1, now.mean / then.mean - 1
     rises = [(now.median - then.median, then.median), (now.mean - then.mean, then.mean)]
     more = [rise > threshold_ratio * before for rise, before in rises]
     outcome: Outcome = "undecided" if len(set(more)) > 1 else "more" if more[0] else "not more"
-    differ = "median and mean disagree, as calls differ among themselves; count more calls (--calls)"
+    differ = "median and mean disagree; count more calls (--calls)"
     reason = differ if outcome == "undecided" else None
     changes = _function_changes(old, new, then.calls, now.calls)
     return ProcessChange(key[0], program, then, now, by_median, by_mean, outcome, reason, changes)
@@ -150,7 +150,7 @@ def _notes(old: Sequence[ProcessCount], new: Sequence[ProcessCount]) -> tuple[st
     if (hosts := _sets(old, new, "host")) is not None:
         notes.append(f"counted on {hosts}: the C library chooses its memcpy by the processor")
     if (skipped := _sets(old, new, "skip")) is not None:
-        notes.append(f"calls skipped before: {skipped}; warm caches of a library need fewer instructions")
+        notes.append(f"calls skipped before: {skipped}")
     if (programs := _sets(old, new, "program")) is not None:
         notes.append(f"programs: {programs}")
     return tuple(notes)
@@ -190,7 +190,7 @@ def _process(process: ProcessChange) -> list[str]:
     ]
     if process.mean_change_ratio != process.change_ratio:
         mean = f"{process.old.mean:.2f} -> {process.new.mean:.2f}, {_percent(process.mean_change_ratio)}"
-        lines.append(f"    the mean of {process.old.calls} and {process.new.calls} calls: {mean}")
+        lines.append(f"    mean: {mean}")
     if process.reason:
         lines.append(f"    {process.outcome}: {process.reason}")
     if not process.changes:
@@ -259,8 +259,8 @@ def _reason(count: ProcessCount) -> str:
     if reasons:
         return "; ".join(dict.fromkeys(reasons))
     if count.calls_met:
-        return f"{count.calls_met} calls, all of them skipped"
-    return "it was not called" if count.calls_met == 0 else "no call ended before the process did"
+        return f"{count.calls_met} calls, all skipped"
+    return "not called" if count.calls_met == 0 else "no call ended"
 
 
 def _block(count: ProcessCount) -> str:
@@ -273,8 +273,8 @@ def _block(count: ProcessCount) -> str:
         f"  in {', '.join(count.libraries)}",
         "",
         f"  {'instructions per call':30}{'median':>10}{'min':>10}{'max':>10}{'mean':>12}",
-        _row("each rep iteration is one", stepped),
-        _row("rep as one, as hardware counts", retired),
+        _row("each iteration of rep", stepped),
+        _row("rep once, like hardware", retired),
         "",
         *_distribution(stepped),
         "",
@@ -316,7 +316,7 @@ def _remarks(count: ProcessCount) -> list[str]:
     remarks += [f"{times} calls not counted: {reason}" for reason, times in reasons.items()]
     remarks += _nameless(count)
     if count.calls_met is None:
-        remarks.append("the process ended early; calls until then are shown")
+        remarks.append("ended early")
     return [f"  note: {remark}" for remark in remarks]
 
 
@@ -326,8 +326,8 @@ def _nameless(count: ProcessCount) -> list[str]:
     libraries = Counter(share.library for share in shares)
     total = sum(share.stepped for share in count.shares)
     return [
-        f"{library}: {functions} functions without a name, {_of(shares, library) / total:.0%} of the instructions, as "
-        "it is stripped; its debug package, or `debuginfod-find debuginfo` with its path, names them at the next count"
+        f"{library}: {functions} functions without a name, {_of(shares, library) / total:.0%} of the instructions: "
+        "install its debug package"
         for library, functions in libraries.most_common()
     ]
 
@@ -352,22 +352,20 @@ def read_earlier(path: Path, function: str) -> list[ProcessCount]:
 
     Raises: UsageError: it counted another function.  RecordError: it can't be read or holds no counted call.
     """
-    if not path.is_file():
-        raise RecordError(f"--compare {path}: is missing, so it can't be read; name what slowpath count --json printed")
     try:
         lines = [line for line in read_bytes(path).splitlines() if line.strip()]
         documents = [msgspec.json.decode(line, type=Document) for line in lines]
     except RecordError as error:
         raise RecordError(f"--compare {error}") from error
     except DAMAGE as error:
-        raise RecordError(f"--compare {path}: not what slowpath count --json prints: {why(error)}") from error
+        raise unreadable(f"--compare {path}", why(error), "name what slowpath count --json printed") from error
     newer = [document.schema for document in documents if document.schema != SCHEMA]
     if newer:
-        raise RecordError(f"--compare {path}: schema {newer[0]}, and this slowpath reads schema {SCHEMA}")
+        raise unreadable(f"--compare {path}", f"its schema is {newer[0]}, not {SCHEMA}", "count again")
     other = [document.function for document in documents if document.function != function]
     if other:
-        raise UsageError(f"--compare {path}: it counted {other[0]}, and --call says {function}")
+        raise UsageError(f"--compare {path}: counted {other[0]}; say --call {other[0]}")
     processes = [process for document in documents for process in document.processes]
     if not any(process.counted for process in processes):
-        raise RecordError(f"--compare {path}: contains no counted call of {function}")
+        raise unreadable(f"--compare {path}", f"no call of {function}", "count again")
     return processes

@@ -122,10 +122,10 @@ def spread(values: Iterable[int | None]) -> CallSpread | None:
 
 # The first that is set says the rank: Open MPI and PRRTE, PMI (MPICH, Intel MPI), PMIx, Slurm, PALS, Flux.
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID", "FLUX_TASK_RANK")
-_LEFT_BY_JUMP = "it was left by a jump: longjmp or an exception"
-_CHOSEN = "it is one of several, chosen when the library is loaded (STT_GNU_IFUNC)"
-_TOO_LONG = "it has more instructions than --most allows: does it wait for a message?"
-_FORBIDDEN = "this system or container forbids ptrace, by which calls are counted"
+_LEFT_BY_JUMP = "left by longjmp or an exception"
+_CHOSEN = "one of several (STT_GNU_IFUNC)"
+_TOO_LONG = "more instructions than --most"
+_FORBIDDEN = "ptrace is forbidden here: docker run --cap-add SYS_PTRACE"
 
 _TRACEME, _CONT, _SINGLESTEP, _SETOPTIONS, _GETEVENTMSG, _GETSIGINFO = 0, 7, 9, 0x4200, 0x4201, 0x4202
 _GETREGS, _SETREGS = 12, 13
@@ -591,9 +591,9 @@ def count_calls(
     Raises: UsageError: there is no such program.  EnvironmentFailure: it can't be started or traced.  ExitUnseen.
     """
     if platform.machine() != "x86_64":
-        raise EnvironmentFailure(f"calls are counted on x86-64 processors only, and this is {platform.machine()}")
+        raise EnvironmentFailure(f"{platform.machine()}: calls are counted on x86-64 only")
     if shutil.which(command[0], path=environ.get("PATH")) is None:
-        raise UsageError(f"{command[0]}: no such program; after -- write the command as you would start it")
+        raise UsageError(f"{command[0]}: no such program; give the command after --")
     with contextlib.ExitStack() as undone:
         with held_back() as mask:
             prepare = as_user_had(mask)
@@ -647,17 +647,16 @@ def exit_code(counts: Sequence[ProcessCount], function: str, ended: int) -> int:
     Raises: EnvironmentFailure: the program failed, no process had the function, or no call could be counted.
     """
     if ended != 0:
-        how = f"was ended by {_signal(-ended)}" if ended < 0 else f"ended with exit code {ended}"
-        raise EnvironmentFailure(f"the program {how}; counts up to then are shown")
+        how = _signal(-ended) if ended < 0 else f"exit code {ended}"
+        raise EnvironmentFailure(f"the program failed ({how}); counts cover the time until then")
     if not counts:
         raise EnvironmentFailure(
-            f"no process started here loads a library with a function {function}. Is the name right (Fortran "
-            "programs call mpi_put_, C programs MPI_Put)? Does the launcher start it elsewhere? Then try: LAUNCHER "
-            "slowpath count ... -- PROGRAM"
+            f"no process here has a function {function}; try mpi_put_ for Fortran, or LAUNCHER slowpath count ... -- "
+            "PROGRAM"
         )
     hopeless = [count for count in counts if not count.counted and (count.troubles or count.calls)]
     if hopeless and not any(count.counted for count in counts):
-        raise EnvironmentFailure(f"no call of {function} could be counted, for the reasons above")
+        raise EnvironmentFailure(f"no call of {function} counted (reasons above)")
     return 0
 
 

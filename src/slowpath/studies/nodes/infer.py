@@ -100,7 +100,7 @@ def screening(count: int, effort: Effort | None = None) -> Campaign:
     for stride in strides_of(count):
         place: dict[str, Values] = {"stride": stride, "turn": sorted(set(ring(count, stride).values()))}
         cells += _pair_cells(f"stride {stride}", place, effort)
-    title = f"Is one of {count} nodes slow, or a link between them?"
+    title = f"{count} nodes by themselves and in rings"
     return _campaign(count, title, cells, effort)
 
 
@@ -129,7 +129,7 @@ def confirmation(
     for a, b in dict.fromkeys([*suspects, *controls]):
         stride, turn = measured[a, b]
         cells += _pair_cells(f"pair {a} {b}", {"stride": stride, "turn": turn, "only": a}, effort)
-    return _campaign(count, "Are suspicious pairs slow while all other nodes wait?", cells, effort)
+    return _campaign(count, "suspicious pairs by themselves", cells, effort)
 
 
 def controls_for(count: int, suspects: Collection[Pair], bad: Collection[int], most: int = CONTROLS) -> list[Pair]:
@@ -142,7 +142,7 @@ def contact(count: int) -> Campaign:
     """Return the shortest campaign that shows whether a job starts on these nodes and its ranks reach each other."""
     brief = Effort(rounds=1, time_s=0.001, work_s=0.001)
     cells = [CellsTable("contact", "nodes", {"pattern": "work", "time_limit_s": brief.work_s})]
-    return _campaign(count, "Does a job start on these nodes?", cells, brief)
+    return _campaign(count, "a job on these nodes", cells, brief)
 
 
 def _pair_cells(name: str, place: Mapping[str, Values], effort: Effort) -> list[CellsTable]:

@@ -169,9 +169,7 @@ def started_groups(run: Path, bench: NodeBench, groups: Sequence[Sequence[str]],
     for number in range(len(groups)):
         own = [launch for launch in step.launches if launch.info.placement == f"group {number + 1}"]
         good = any(launch.info.ended == "ok" for launch in own)
-        reasons.append(
-            None if good else next((x.info.reason for x in reversed(own) if x.info.reason), "it did not start")
-        )
+        reasons.append(None if good else next((x.info.reason for x in reversed(own) if x.info.reason), "no start"))
     return reasons
 
 
@@ -193,14 +191,14 @@ MOST_LINES = 12
 
 _SHARED = "a shared part of the network"
 _WORDS: Mapping[str, str] = {
-    "clock": "arithmetic on its fastest processor is {ratio} slower",
-    "processors": "arithmetic on all of its processors is {ratio} slower{busy}",
-    "copy": "copies in memory are {ratio} slower",
-    "access": "dependent reads of memory are {ratio} slower",
-    "single_copy": "the kernel's copies between processes are {ratio} slower",
-    "sends": "messages from it are {ratio} slower, to {pairs} of {of} partners",
-    "receives": "messages to it are {ratio} slower, from {pairs} of {of} partners",
-    "latency": "round trips with it are {ratio} slower, with {pairs} of {of} partners",
+    "clock": "arithmetic on its fastest processor",
+    "processors": "arithmetic on all processors",
+    "copy": "copies in memory",
+    "access": "dependent reads of memory",
+    "single_copy": "the kernel's copies between processes",
+    "sends": "messages from it",
+    "receives": "messages to it",
+    "latency": "round trips with it",
 }
 
 
@@ -233,7 +231,7 @@ def _summary(verdict: NodesVerdict) -> str:
         return f"nothing was compared: {verdict.why or 'no launch gave values'}"
     if not parts:
         least = f"{100 * MINIMUM_EFFECT:.0f} %"
-        return f"no node and no measured link is slower than the others by more than {least} beyond doubt"
+        return f"no node or link is more than {least} slower than the others"
     return ", ".join(parts)
 
 
@@ -247,7 +245,7 @@ def _coverage_line(verdict: NodesVerdict) -> str:
 
 def coverage_words(pairs: int, all_pairs: int) -> str:
     """Return how many pairs are measured, and what that can miss."""
-    share = f" (among them, with 99 % probability, each path that {100 * shortest_share(pairs, all_pairs):.2g} % use)"
+    share = f" (finds, with 99 % probability, a path that {100 * shortest_share(pairs, all_pairs):.2g} % use)"
     return f"{pairs} of {all_pairs} pairs" + (share if 0 < pairs < all_pairs else "")
 
 
@@ -257,36 +255,34 @@ def _node_line(node: SlowNode) -> str:
 
 
 def _symptom(slow: Slow, node: SlowNode) -> str:
-    busy = ""
+    more = f", {slow.pairs} of {slow.of} partners" if slow.measure in NETWORK else ""
     if slow.measure == "processors" and node.busy is not None:
-        busy = f", {node.busy[0]} of {node.busy[1]} have to share (other processes, or a CPU quota)"
-    return _WORDS[slow.measure].format(ratio=_ratio(slow), busy=busy, pairs=slow.pairs, of=slow.of)
+        more = f", {node.busy[0]} of {node.busy[1]} shared (other processes, or a CPU quota)"
+    return f"{_WORDS[slow.measure]} {_ratio(slow)} slower{more}"
 
 
 def _evidence(measures: set[str]) -> str:
     """Return what else is known: what is not slow, and what this is typical of."""
     network, own = measures & {*NETWORK}, measures - {*NETWORK}
-    one_way = {"sends": "; messages to it are not slow", "receives": "; messages from it are not slow"}
-    text = one_way.get(next(iter(network)), "") if len(network) == 1 else ""
     if network and not own:
-        return text + "; pairs without it are not slow, nor is it by itself"
+        return "; other pairs as usual"
     if own in ({"access", "single_copy"}, {"access"}):
-        return text + "; copies and arithmetic are not slow: typical of small instead of huge pages"
+        return "; typical of small instead of huge pages"
     if "copy" in own and not own & {"clock", "processors"}:
-        return text + "; arithmetic is not slow: typical of memory of another NUMA node or a missing memory channel"
+        return "; typical of memory of another NUMA node or a missing memory channel"
     if "clock" in own:
-        return f"{text}; typical of a lower clock rate (power limit, throttling, governor), if nothing else runs there"
-    return text
+        return "; typical of a lower clock rate (power limit, throttling, governor), if nothing else runs there"
+    return ""
 
 
 def _link_line(link: SlowLink) -> str:
     arrow = f"between {link.a} and {link.b}, both ways" if link.ways == 2 else f"from {link.a} to {link.b}, one way"
     kinds = " and ".join(
-        f"{'round trips' if slow.measure == 'latency' else 'messages'} are {_ratio(slow)} slower "
+        f"{'round trips' if slow.measure == 'latency' else 'messages'} {_ratio(slow)} slower "
         f"({format_time(slow.value_s)} instead of {format_time(slow.typical_s)})"
         for slow in link.slow
     )
-    return f"{arrow}: {kinds}; the {link.others} other pairs of these two nodes are not slow"
+    return f"{arrow}: {kinds}; {link.others} other pairs of these nodes as usual"
 
 
 def _ratio(slow: Slow) -> str:
@@ -396,8 +392,8 @@ def nodes_here(environ: dict[str, str]) -> tuple[int, tuple[str, ...]]:
     count, names = nodes_at_hand(environ)
     if count < FEWEST_NODES:
         raise EnvironmentFailure(
-            "a single node has nothing to compare; run inside an allocation of several nodes (salloc -N 8 slowpath "
-            "nodes), or list them in the launcher's host file"
+            "one node has nothing to compare; run in a job (salloc -N 8 slowpath nodes), or name nodes in the "
+            "launcher's host file"
         )
     return count, names
 
@@ -417,8 +413,8 @@ def cost_lines(bench: NodeBench, count: int) -> list[str]:
     return [
         f"{count} nodes, a rank on each: {cost.launches} launches of {len(first.plan.cells)} cells",
         coverage_words(len(pairs), count * (count - 1) // 2),
-        f"about {cost.wall_s:.0f} s ({cost.wall_s * count / 3600:.2g} node-hours); where something is suspicious, up "
-        f"to {more.wall_s:.0f} s more in {more.launches} launches",
+        f"about {cost.wall_s:.0f} s ({cost.wall_s * count / 3600:.2g} node-hours), and up to {more.wall_s:.0f} s for "
+        "suspicious pairs",
     ]
 
 
@@ -432,9 +428,7 @@ def measure_nodes(folder: Path, bench: NodeBench, count: int) -> NodesVerdict:
     try:
         verdict = _Session(folder, bench, count).run()
     except Interrupted as error:
-        raise Interrupted(
-            f"stopped; the measurements so far are kept. Continue with: slowpath nodes --out {folder}"
-        ) from error
+        raise Interrupted(f"stopped; continue with: slowpath nodes --out {folder}") from error
     write_atomically(folder / VERDICT, json_bytes(verdict))
     return verdict
 
@@ -461,7 +455,7 @@ class _Session:
             why = step.reason or next(iter(step.troubles), "no launch gave values")
             return NodesVerdict(silent=self._silent, wall_s=self._wall_s, why=why)
         verdict = infer(seen)
-        few = f"{verdict.launches} launches gave values, and fewer than {FEWEST_LAUNCHES} show nothing beyond doubt"
+        few = f"only {verdict.launches} launches of {FEWEST_LAUNCHES}: too few for a verdict"
         notes = [*([few] if verdict.launches < FEWEST_LAUNCHES else []), *step.troubles[:2]]
         if verdict.nodes or verdict.links:
             again, known, troubles = self._again(seen, verdict)
@@ -481,7 +475,7 @@ class _Session:
     def _start_groups(self, groups: Sequence[Sequence[str]]) -> list[str | None]:
         self._contacts += 1
         limits = RunLimits(min(CONTACT_S, self._bench.limits.cell_timeout_s))
-        self._bench.tell(f"looking for the node that does not answer: {len(groups)} groups at the same time")
+        self._bench.tell(f"looking for silent nodes: {len(groups)} groups")
         return started_groups(self._folder / f"contact-{self._contacts}", self._bench, groups, limits)
 
     def _again(self, seen: Observations, verdict: NodesVerdict) -> tuple[Observations, list[Link], list[str]]:
@@ -519,4 +513,4 @@ def require_folder(folder: Path) -> None:
     """Raises UsageError if the folder holds something else than steps of this command."""
     if not folder.exists() or (folder / "screen").is_dir() or not any(folder.iterdir()):
         return
-    raise UsageError(f"{folder}: is not empty and not from slowpath nodes; choose a new folder")
+    raise UsageError(f"{folder}: is taken; name a new folder")
