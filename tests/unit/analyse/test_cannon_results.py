@@ -135,7 +135,7 @@ def test_no_exposed_share_where_ranks_share_a_core(tmp_path: Path) -> None:
     assert of_n.advice is None
     assert of_n.advice_reason == f"no advice: {why}"
     assert not any("Take" in line.text for line in results.verdict.lines)
-    assert any("(90 by other load on the node)" in line.text for line in results.verdict.lines)
+    assert any("(90 by other load)" in line.text for line in results.verdict.lines)
     assert (cell.repetitions.switched, cell.repetitions.loaded) == (None, truth.ROUNDS)
     assert "switches are no disturbances" in cell.repetitions_reason
     assert follows_the_schema(results)
