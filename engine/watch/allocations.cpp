@@ -70,7 +70,6 @@ void remove(Layer layer, Index node) {
 }
 
 void give_back(Index node) {
-    row_ended(pool[node].row);
     pool[node].link.left = first_free;
     first_free = node;
 }
@@ -83,7 +82,6 @@ Index make_node(Layer layer, const Made& made) {
     allocation.layer = layer;
     allocation.is_used.store(false, std::memory_order_relaxed);
     allocation.kind = made.kind;
-    allocation.device = static_cast<std::int16_t>(made.device);
     allocation.fixed_class = 0;
     allocation.row = no_allocation;
     allocation.uses = 0;
@@ -91,7 +89,6 @@ Index make_node(Layer layer, const Made& made) {
     allocation.bytes = made.is_length_known ? made.bytes : 0;
     allocation.page_bytes = made.page_bytes;
     allocation.identity = made.identity;
-    allocation.maker = made.maker;
     allocation.link.begin = made.begin;
     allocation.link.end = made.begin + made.bytes;
     return node;
@@ -100,12 +97,8 @@ Index make_node(Layer layer, const Made& made) {
 /// The part of `node` behind `begin`, as an allocation that has been met as often as the whole.
 void put_rest(Layer layer, Index node, Address begin, Address end) {
     const Allocation& whole = pool[node];
-    const Index rest = make_node(layer, {.begin = begin,
-                                         .bytes = end - begin,
-                                         .kind = whole.kind,
-                                         .page_bytes = whole.page_bytes,
-                                         .device = whole.device,
-                                         .maker = whole.maker});
+    const Index rest = make_node(
+        layer, {.begin = begin, .bytes = end - begin, .kind = whole.kind, .page_bytes = whole.page_bytes});
     if (rest == 0) return;
     pool[rest].is_used.store(whole.is_used.load(std::memory_order_relaxed), std::memory_order_relaxed);
     insert(layer, rest);
@@ -268,10 +261,6 @@ std::uint32_t new_row(const layout::Allocation& row) {
 
 layout::Allocation* row_at(std::uint32_t row) {
     return row == no_allocation ? nullptr : &sections().allocations[row];
-}
-
-void row_ended(std::uint32_t row) {
-    if (layout::Allocation* const known = row_at(row)) known->alive = 0;
 }
 
 }  // namespace slowpath::watch

@@ -37,7 +37,6 @@ struct Allocation {
     Layer layer;
     std::atomic<bool> is_used;  ///< MPI has met it
     std::uint16_t kind;
-    std::int16_t device;
     std::uint16_t fixed_class;  ///< buffer_class without the start
     std::uint32_t row;          ///< of the record, or no_allocation
     std::uint32_t uses;
@@ -45,7 +44,6 @@ struct Allocation {
     std::uint64_t bytes;   ///< 0: not known
     std::uint64_t page_bytes;
     std::uint64_t identity;  ///< the GPU driver's number of it; 0: none
-    const void* maker;       ///< return address of the call that made it; nullptr: not known
     Link link;               ///< under the lock
 };
 
@@ -77,8 +75,6 @@ struct Made {
     std::size_t bytes;
     std::uint16_t kind;
     std::size_t page_bytes = 0;
-    int device = -1;
-    const void* maker = nullptr;
     bool is_length_known = true;
     std::uint64_t identity = 0;
 };
@@ -133,8 +129,5 @@ std::uint32_t new_row(const layout::Allocation& row);
 
 /// In place; nullptr: there is none.
 layout::Allocation* row_at(std::uint32_t row);
-
-/// The memory is gone.
-void row_ended(std::uint32_t row);
 
 }  // namespace slowpath::watch

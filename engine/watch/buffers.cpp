@@ -18,8 +18,7 @@ using GetAttribute = int(void* value, int attribute, Address pointer);
 constinit std::atomic<GetAttribute*> get_attribute{nullptr};
 
 // CUpointer_attribute and CUmemorytype, CUDA Driver API, unified addressing.
-constexpr int memory_type = 2, buffer_id = 7, is_managed = 8, device_ordinal = 9, range_start = 11,
-              range_size = 12;
+constexpr int memory_type = 2, buffer_id = 7, is_managed = 8, range_start = 11, range_size = 12;
 constexpr unsigned type_host = 1, type_device = 2;
 
 template <class Value>
@@ -45,7 +44,6 @@ GpuMemory ask_driver(Address address) {
     if (!ask(memory_type, address, type) || (type != type_host && type != type_device)) return memory;
     memory.kind = type == type_device ? kind::device : kind::pinned;
     if (ask(is_managed, address, managed) && managed != 0) memory.kind = kind::managed;
-    if (!ask(device_ordinal, address, memory.device) || memory.kind == kind::pinned) memory.device = -1;
     if (!ask(range_start, address, memory.begin) || !ask(range_size, address, memory.bytes))
         memory.begin = memory.bytes = 0;
     if (!ask(buffer_id, address, memory.identity)) memory.identity = 0;
@@ -60,7 +58,6 @@ constexpr unsigned granule_shift = 16;
 [[gnu::tls_model("initial-exec")]] thread_local constinit Place places[known_places] = {};
 
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-constexpr std::uint32_t no_site = 0xffffffff;
 
 constexpr unsigned page_shift = 4;
 constexpr std::uint16_t odd_length = 1 << 8, length_known = 1 << 9, no_buffer = 1 << 10;
@@ -85,7 +82,6 @@ bool is_gpu(std::uint16_t memory) {
 /// Mappings are what the kernel calls them, whatever the program asked for: files may be shared memory.
 void ask_for_pages(Allocation& a, const Place& place, Address address, std::size_t bytes) {
     if (a.kind == kind::device || a.kind == kind::managed) {
-        if (a.device < 0 && find_driver()) a.device = static_cast<std::int16_t>(ask_driver(address).device);
         return;
     }
     const std::size_t pages = page_bytes_of(address, std::min(address + bytes, place.end));
@@ -102,15 +98,11 @@ void fill(layout::Allocation& row, const Allocation& a) {
     row.bytes = a.bytes;
     row.page_bytes = a.page_bytes;
     row.kind = a.kind;
-    row.device = a.device;
-    row.remainder_bytes =
-        a.bytes == 0 || a.page_bytes == 0 ? 0 : static_cast<std::uint32_t>(a.bytes % a.page_bytes);
 }
 
 /// At the first use, and rarely later: pages come when memory is written, and may be joined to large ones
 /// then.
-[[gnu::noinline]] void learn(const Place& place, Address address, std::size_t bytes, std::uint64_t ticks,
-                             BufferView& view) {
+[[gnu::noinline]] void learn(const Place& place, Address address, std::size_t bytes, BufferView& view) {
     Allocation& a = *place.allocation;
     ask_for_pages(a, place, address, bytes);
     a.fixed_class = class_without_start(a);
@@ -121,9 +113,6 @@ void fill(layout::Allocation& row, const Allocation& a) {
     if (view.is_first || (uses == 1 && a.row == no_allocation)) {
         layout::Allocation row{};
         row.address = a.layer == Layer::regions ? place.begin : a.link.begin;
-        row.first_ticks = ticks;
-        row.alive = 1;
-        row.site = no_site;
         fill(row, a);
         a.row = new_row(row);
     } else if (layout::Allocation* const row = row_at(a.row)) {
@@ -140,7 +129,6 @@ void discover(Address address) {
                                   .bytes = memory.bytes != 0 ? memory.bytes : 1,
                                   .kind = memory.kind,
                                   .page_bytes = memory.kind == kind::pinned ? 0 : huge_page_bytes,
-                                  .device = memory.device,
                                   .is_length_known = memory.bytes != 0,
                                   .identity = memory.identity});
             return;
@@ -173,7 +161,7 @@ Layer layer_of(std::uint16_t memory) {
 
 }  // namespace
 
-BufferView view_buffer(const void* pointer, std::size_t bytes, std::uint64_t ticks) {
+BufferView view_buffer(const void* pointer, std::size_t bytes) {
     BufferView view;
     if (bytes == 0) {
         view.buffer_class = no_buffer;
@@ -189,25 +177,21 @@ BufferView view_buffer(const void* pointer, std::size_t bytes, std::uint64_t tic
     }
     Allocation& a = *place.allocation;
     if (++a.uses >= a.ask_at) [[unlikely]]
-        learn(place, address, bytes, ticks, view);
+        learn(place, address, bytes, view);
     view.allocation = a.row;
     view.buffer_class = a.fixed_class | start_class(address);
     view.allocation_bytes = a.bytes;
     if (layout::Allocation* const row = row_at(a.row)) {
-        ++row->uses;
-        row->last_ticks = ticks;
         row->buffer_class = view.buffer_class;
     }
     return view;
 }
 
-void allocated(void* address, std::size_t bytes, std::uint16_t memory, std::size_t page_bytes, int device) {
+void allocated(void* address, std::size_t bytes, std::uint16_t memory, std::size_t page_bytes) {
     put(layer_of(memory), {.begin = reinterpret_cast<Address>(address),
                            .bytes = bytes,
                            .kind = memory,
-                           .page_bytes = page_bytes,
-                           .device = device,
-                           .maker = __builtin_return_address(0)});
+                           .page_bytes = page_bytes});
 }
 
 void freed(void* address) {

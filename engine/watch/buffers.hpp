@@ -14,8 +14,7 @@ namespace slowpath::watch {
 struct GpuMemory {
     std::uint16_t kind = 0;  ///< 0: the driver does not know it
     Address begin = 0;
-    std::size_t bytes = 0;  ///< of the driver's allocation; 0: not known
-    int device = -1;
+    std::size_t bytes = 0;       ///< of the driver's allocation; 0: not known
     std::uint64_t identity = 0;  ///< another one for each allocation
 };
 
@@ -55,10 +54,10 @@ struct alignas(32) BufferView {
 /// Makes and keeps rows of the section allocations. About 10 ns where the allocation is known; one query of
 /// the kernel's maps or of the GPU driver where not.
 /// @param address Start of the message.  @param bytes Its length; 0 gives an empty view.
-BufferView view_buffer(const void* address, std::size_t bytes, std::uint64_t ticks);
+BufferView view_buffer(const void* address, std::size_t bytes);
 
 /// What the interposed functions say. Each may be called before the record is open, and inside malloc.
-void allocated(void* address, std::size_t bytes, std::uint16_t kind, std::size_t page_bytes, int device);
+void allocated(void* address, std::size_t bytes, std::uint16_t kind, std::size_t page_bytes);
 void freed(void* address);
 
 }  // namespace slowpath::watch

@@ -122,8 +122,6 @@ std::uint64_t identity_of(std::uint64_t parent, std::uint64_t making, std::uint6
     return members_hash == 0 ? 0 : scatter(scatter(parent + making * 0x9e3779b97f4a7c15) ^ members_hash) | 1;
 }
 
-enum class Topology : std::uint16_t { none, cartesian, graph };
-
 /// Neighbours of a grid by dimension, below and above (MPI-4.1, section 8.6): at an edge there is none.
 std::uint32_t missing_neighbours(Word handle, int dimensions) {
     void* const asked = function("Cart_shift");
@@ -141,19 +139,16 @@ void describe_topology(Described& made, Word handle, Call call) {
     const std::string_view name = shapes[call].name;
     int in = 0, out = 0, weighted = 0;
     if (name == "MPI_Cart_create" || name == "MPI_Cart_sub") {
-        made.row.topology = static_cast<std::uint16_t>(Topology::cartesian);
         const int dimensions = communicator_int("Cartdim_get", handle);
         made.state.neighbours_in = made.state.neighbours_out = 2 * dimensions;
         made.state.missing_neighbours = missing_neighbours(handle, dimensions);
     } else if (name.starts_with("MPI_Dist_graph_create")) {
-        made.row.topology = static_cast<std::uint16_t>(Topology::graph);
         void* const asked = function("Dist_graph_neighbors_count");
         if (asked != nullptr && watch::call(asked, handle, &in, &out, &weighted) == 0) {
             made.state.neighbours_in = in;
             made.state.neighbours_out = out;
         }
     } else if (name == "MPI_Graph_create") {
-        made.row.topology = static_cast<std::uint16_t>(Topology::graph);
         void* const asked = function("Graph_neighbors_count");
         if (asked != nullptr && watch::call(asked, handle, static_cast<Word>(made.row.rank), &in) == 0)
             made.state.neighbours_in = made.state.neighbours_out = in;

@@ -172,7 +172,6 @@ TypeLayout layout_at(Word handle, int depth) {
     layout.flat = unknown_layout();
     if (facts.bytes < 0 || depth > most_depth) return layout;
     Contents contents(handle);
-    layout.combiner = contents.interface_combiner();
     layout.is_named = contents.is_predefined();
     if (facts.bytes == 0) {
         layout.flat = Flat{};
@@ -313,9 +312,8 @@ Contents::Contents(Word handle) : handle_(handle) {
         type_count_ = static_cast<std::uint64_t>(types);
     }
     if (!has_envelope_) return;
-    interface_combiner_ = static_cast<std::uint32_t>(combiner);
-    combiner_ = combiner_of(interface_combiner_);
-    is_predefined_ = combiner_ == Combiner::named || is_f90(interface_combiner_);
+    combiner_ = combiner_of(static_cast<std::uint32_t>(combiner));
+    is_predefined_ = combiner_ == Combiner::named || is_f90(static_cast<std::uint32_t>(combiner));
 }
 
 bool Contents::make_room() {
@@ -459,7 +457,6 @@ layout::Datatype row_of(const TypeLayout& layout) {
     layout::Datatype row{};
     row.bytes = layout.bytes < 0 ? 0 : static_cast<std::uint64_t>(layout.bytes);
     row.extent_bytes = layout.extent_bytes;
-    row.combiner = layout.combiner;
     row.shape = not_known;
     const Flat& flat = layout.flat;
     if (!flat.is_known) return row;
@@ -468,9 +465,6 @@ layout::Datatype row_of(const TypeLayout& layout) {
         row.shape = one_piece;
         return row;
     }
-    row.least_block_bytes = static_cast<std::uint64_t>(flat.lengths().least);
-    row.most_block_bytes = static_cast<std::uint64_t>(flat.lengths().most);
-    row.span_bytes = static_cast<std::uint64_t>(flat.end - flat.begin);
     const bool is_dense = flat.blocks == 1 && layout.extent_bytes == layout.bytes;
     row.shape = is_dense ? one_piece : flat.is_regular() ? one_stride : irregular;
     return row;

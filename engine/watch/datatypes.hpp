@@ -18,8 +18,7 @@ struct TypeLayout {
     Flat flat;
     std::int64_t bytes = 0;  ///< -1: MPI gave no answer
     std::int64_t extent_bytes = 0;
-    std::uint32_t combiner = 0;  ///< in the interface's numbers
-    bool is_named = false;       ///< predefined: its handle is never freed
+    bool is_named = false;  ///< predefined: its handle is never freed
 };
 
 /// Calls MPI_Type_get_envelope and _contents, of its parts too. A list of more than 2^20 numbers is not read.
@@ -60,7 +59,6 @@ class Contents {
     Contents& operator=(const Contents&) = delete;
 
     Combiner combiner() const { return combiner_; }
-    std::uint32_t interface_combiner() const { return interface_combiner_; }
     /// MPI's own: it has no contents.
     bool is_predefined() const { return is_predefined_; }
 
@@ -88,7 +86,6 @@ class Contents {
 
     Word handle_;
     Combiner combiner_ = Combiner::other;
-    std::uint32_t interface_combiner_ = 0;
     bool is_predefined_ = false;
     bool has_envelope_ = false;
     bool is_read_ = false;

@@ -203,36 +203,21 @@ layout::Profile* find_profile_row(Lane& lane, const ProfileKey& sought) {
     return find_or_make(lane, key, capacity);
 }
 
-unsigned duration_bucket(std::uint64_t duration_ns) {
-    constexpr unsigned first_doubling = 6, buckets = 48;
-    if (duration_ns < 1U << first_doubling) return 0;
-    const auto doubling = static_cast<unsigned>(std::bit_width(duration_ns)) - 1;
-    // 2^31.5: the middle of the doubling from 2^31.
-    constexpr std::uint64_t root = 0xb504f334;
-    const std::uint64_t in_first =
-        doubling < 31 ? duration_ns << (31 - doubling) : duration_ns >> (doubling - 31);
-    const unsigned bucket = 1 + 2 * (doubling - first_doubling) + (in_first >= root ? 1 : 0);
-    return bucket < buckets ? bucket : buckets - 1;
-}
-
-void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint) {
-    if (lane.profile.capacity() == 0) return;
+layout::Profile* count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint) {
+    if (lane.profile.capacity() == 0) return nullptr;
     layout::Profile* row = nullptr;
     if (hint != nullptr && *hint != 0 && words(lane.profile[*hint - 1]) == words(key)) [[likely]] {
         row = &lane.profile[*hint - 1];
     } else {
         row = find_profile_row(lane, key);
-        if (row == nullptr) return;
+        if (row == nullptr) return nullptr;
         if (hint != nullptr) *hint = static_cast<std::uint32_t>(row - &lane.profile[0]) + 1;
     }
     row->count += what.calls;
     row->bytes += what.bytes;
     if (what.allocation_bytes != 0) row->allocation_bytes = what.allocation_bytes;
-    if (!what.is_timed) return;
-    if (what.ticks < row->least_ticks || row->ticks == 0) row->least_ticks = what.ticks;
-    row->ticks += what.ticks * what.stands_for;
-    if (what.ticks > row->most_ticks) row->most_ticks = what.ticks;
-    row->histogram[duration_bucket(duration_ns(what.ticks))] += what.stands_for;
+    if (what.is_timed) row->ticks += what.ticks * what.stands_for;
+    return row;
 }
 
 }  // namespace slowpath::watch

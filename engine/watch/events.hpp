@@ -40,9 +40,6 @@ inline std::uint8_t size_class(std::uint64_t bytes) {
     return static_cast<std::uint8_t>(std::bit_width(bytes));
 }
 
-/// 0: below 64 ns; then two buckets a doubling.
-unsigned duration_bucket(std::uint64_t duration_ns);
-
 struct Counted {
     std::uint64_t bytes = 0;
     std::uint64_t ticks = 0;
@@ -56,6 +53,12 @@ struct Counted {
 layout::Profile* find_profile_row(Lane& lane, const ProfileKey& key);
 
 /// @param hint Where the row is noted for the next call from the same place, see SiteSlot; may be nullptr.
-void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint);
+/// @return The row; nullptr: there is none.
+layout::Profile* count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint);
+
+inline constexpr std::uint64_t least_content_bytes = 1024;  ///< as long as all pieces
+/// See whether a message of contiguous bytes, of which `row` counts, is zeros or as the one before. At most
+/// 500 pairs a second are looked into, and nothing is touched: the kernel copies it.
+void look_into(Lane& lane, layout::Profile& row, const void* address, std::uint64_t bytes);
 
 }  // namespace slowpath::watch

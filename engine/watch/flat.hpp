@@ -55,7 +55,6 @@ struct Flat {
     Block first, last;       ///< one and the same where there is one block
     Lengths between;         ///< of all but the first and the last
     std::int64_t begin = 0;  ///< of the lowest byte
-    std::int64_t end = 0;    ///< behind the highest
     Steps all;
     Steps behind_first;
 
@@ -82,14 +81,13 @@ inline Flat one_block(std::int64_t begin, std::int64_t bytes) {
     flat.bytes = bytes;
     flat.first = flat.last = {begin, bytes};
     flat.begin = begin;
-    flat.end = begin + bytes;
     flat.all = {1, begin};
     return flat;
 }
 
 inline Flat shifted(Flat flat, std::int64_t by) {
-    for (std::int64_t* const at : {&flat.first.begin, &flat.last.begin, &flat.begin, &flat.end,
-                                   &flat.all.first, &flat.behind_first.first})
+    for (std::int64_t* const at :
+         {&flat.first.begin, &flat.last.begin, &flat.begin, &flat.all.first, &flat.behind_first.first})
         *at += by;
     return flat;
 }
@@ -103,7 +101,6 @@ inline void append(Flat& sum, const Block& block) {
     }
     sum.bytes += block.bytes;
     sum.begin = std::min(sum.begin, block.begin);
-    sum.end = std::max(sum.end, block.end());
     if (sum.last.end() == block.begin) {
         sum.last.bytes += block.bytes;
         if (sum.blocks == 1) sum.first = sum.last;
@@ -137,7 +134,6 @@ inline Flat operator+(const Flat& a, const Flat& b) {
         if (b.blocks > 1) sum.between.add(b.first.bytes);
     }
     sum.begin = std::min(a.begin, b.begin);
-    sum.end = std::max(a.end, b.end);
     const Steps& more = joined ? b.behind_first : b.all;
     sum.all = a.all + more;
     sum.behind_first = a.behind_first + more;

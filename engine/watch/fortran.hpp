@@ -45,7 +45,6 @@ inline void note_fortran_caller([[maybe_unused]] Observed& call) {
     if (is_of_binding(call, place)) {
         call.caller = place.caller;
         call.frame = place.stack;
-        call.is_fortran = true;
     }
     place.caller = nullptr;
 #endif

@@ -42,7 +42,7 @@ void open_lane(Lane& lane, std::uint32_t number) {
     layout::Current* const current = sections().current.next();
     if (current == nullptr) return;
     current->ticks_per_s = static_cast<std::uint64_t>(1e9 / ns_per_tick);
-    current->communicator = current->collective_communicator = layout::no_row;
+    current->communicator = layout::no_row;
     sections().current.publish();
     lane.current = lane.is_shared ? nullptr : current;
 }
@@ -229,8 +229,6 @@ void show_communicator(layout::Current& current, const Observed& call, const Pla
     if (row == layout::no_row) return;
     if (plan.action == Action::collective) {
         current.sequence = communicator_state(row).collectives;
-        current.collective_communicator = row;
-        current.collective_sequence = current.sequence;
         current.peer = plan.is_rooted ? partner(call, plan, Role::root, row) : std::int32_t{layout::none};
         current.source = layout::none;
         return;

@@ -90,12 +90,10 @@ std::uint16_t kind_of(const void* block) {
     return (head & 2) != 0 ? kind::mapping : kind::heap;
 }
 
-[[gnu::noinline]] void* note(void* block, std::size_t bytes, const void* caller) {
+[[gnu::noinline]] void* note(void* block, std::size_t bytes) {
     if (block != nullptr)
-        put(Layer::blocks, {.begin = reinterpret_cast<Address>(block),
-                            .bytes = bytes,
-                            .kind = kind_of(block),
-                            .maker = caller});
+        put(Layer::blocks,
+            {.begin = reinterpret_cast<Address>(block), .bytes = bytes, .kind = kind_of(block)});
     return block;
 }
 
@@ -114,7 +112,7 @@ void* no_memory() {
 
 /// @param make Makes the call.
 template <class Make>
-void* reallocate(void* old, std::size_t bytes, const void* caller, Make make) {
+void* reallocate(void* old, std::size_t bytes, Make make) {
     if (is_early(old)) return reallocate_early(old, bytes);
     if (bytes < large_bytes && !may_be_block(old)) return make();
     const Taken taken = take(Layer::blocks, reinterpret_cast<Address>(old));
@@ -125,7 +123,7 @@ void* reallocate(void* old, std::size_t bytes, const void* caller, Make make) {
         put_resized(taken, bytes);
     } else {
         end(taken);
-        if (bytes >= large_bytes) note(block, bytes, caller);
+        if (bytes >= large_bytes) note(block, bytes);
     }
     return block;
 }
@@ -154,7 +152,6 @@ void* reallocate(void* old, std::size_t bytes, const void* caller, Make make) {
 
 using namespace slowpath::watch;
 #define SLOWPATH_EXPORT extern "C" [[gnu::visibility("default")]]
-#define SLOWPATH_CALLER __builtin_return_address(0)
 
 SLOWPATH_EXPORT void* malloc(std::size_t bytes) noexcept {
     Malloc* const known = next_malloc.found.load(std::memory_order_relaxed);
@@ -162,7 +159,7 @@ SLOWPATH_EXPORT void* malloc(std::size_t bytes) noexcept {
         return known(bytes);
     Malloc* const call = next(next_malloc);
     if (call == nullptr) return allocate_early(bytes);
-    return bytes < large_bytes ? call(bytes) : note(call(bytes), bytes, SLOWPATH_CALLER);
+    return bytes < large_bytes ? call(bytes) : note(call(bytes), bytes);
 }
 
 SLOWPATH_EXPORT void free(void* block) noexcept {
@@ -179,21 +176,21 @@ SLOWPATH_EXPORT void* calloc(std::size_t count, std::size_t bytes) noexcept {
     if (call == nullptr) [[unlikely]]
         return too_large ? nullptr : allocate_early(total);
     if (too_large || total < large_bytes) return call(count, bytes);
-    return note(call(count, bytes), total, SLOWPATH_CALLER);
+    return note(call(count, bytes), total);
 }
 
 SLOWPATH_EXPORT void* realloc(void* old, std::size_t bytes) noexcept {
     Realloc* const call = next(next_realloc);
     if (call == nullptr) [[unlikely]]
         return allocate_early(bytes);
-    return reallocate(old, bytes, SLOWPATH_CALLER, [=] { return call(old, bytes); });
+    return reallocate(old, bytes, [=] { return call(old, bytes); });
 }
 
 SLOWPATH_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t bytes) noexcept {
     std::size_t total = 0;
     ReallocArray* const call = next(next_reallocarray);
     if (__builtin_mul_overflow(count, bytes, &total) || call == nullptr) return no_memory();
-    return reallocate(old, total, SLOWPATH_CALLER, [=] { return call(old, count, bytes); });
+    return reallocate(old, total, [=] { return call(old, count, bytes); });
 }
 
 SLOWPATH_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
@@ -201,7 +198,7 @@ SLOWPATH_EXPORT int posix_memalign(void** block, std::size_t alignment, std::siz
     if (call == nullptr) return ENOMEM;
     if (bytes < large_bytes) return call(block, alignment, bytes);
     const int code = call(block, alignment, bytes);
-    if (code == 0) note(*block, bytes, SLOWPATH_CALLER);
+    if (code == 0) note(*block, bytes);
     return code;
 }
 
@@ -209,28 +206,28 @@ SLOWPATH_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) no
     Calloc* const call = next(next_aligned_alloc);
     if (call == nullptr) return no_memory();
     if (bytes < large_bytes) return call(alignment, bytes);
-    return note(call(alignment, bytes), bytes, SLOWPATH_CALLER);
+    return note(call(alignment, bytes), bytes);
 }
 
 SLOWPATH_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
     Calloc* const call = next(next_memalign);
     if (call == nullptr) return no_memory();
     if (bytes < large_bytes) return call(alignment, bytes);
-    return note(call(alignment, bytes), bytes, SLOWPATH_CALLER);
+    return note(call(alignment, bytes), bytes);
 }
 
 SLOWPATH_EXPORT void* valloc(std::size_t bytes) noexcept {
     Malloc* const call = next(next_valloc);
     if (call == nullptr) return no_memory();
     if (bytes < large_bytes) return call(bytes);
-    return note(call(bytes), bytes, SLOWPATH_CALLER);
+    return note(call(bytes), bytes);
 }
 
 SLOWPATH_EXPORT void* pvalloc(std::size_t bytes) noexcept {
     Malloc* const call = next(next_pvalloc);
     if (call == nullptr) return no_memory();
     if (bytes < large_bytes) return call(bytes);
-    return note(call(bytes), bytes, SLOWPATH_CALLER);
+    return note(call(bytes), bytes);
 }
 
 namespace slowpath::watch {

@@ -66,25 +66,24 @@ std::size_t whole_pages(std::size_t bytes) {
 }
 
 /// What is asked for without access is room for addresses, which an allocator fills later.
-void note(void* mapping, std::size_t bytes, int flags, const void* caller) {
+void note(void* mapping, std::size_t bytes, int flags) {
     if (mapping == MAP_FAILED) return;
     const bool is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
     const std::uint16_t memory = (flags & MAP_ANONYMOUS) == 0 ? kind::file
                                  : is_shared                  ? kind::shared
                                                               : kind::mapping;
-    put(Layer::mappings,
-        {.begin = address_of(mapping), .bytes = whole_pages(bytes), .kind = memory, .maker = caller});
+    put(Layer::mappings, {.begin = address_of(mapping), .bytes = whole_pages(bytes), .kind = memory});
 }
 
 void* map(Original<Mmap>& original, void* address, std::size_t bytes, int protection, int flags, int file,
-          off_t offset, const void* caller) {
+          off_t offset) {
     Mmap* const call = original.find();
     if (call == nullptr) {
         errno = ENOSYS;
         return MAP_FAILED;
     }
     void* const mapping = call(address, bytes, protection, flags, file, offset);
-    note(mapping, bytes, flags, caller);
+    note(mapping, bytes, flags);
     return mapping;
 }
 
@@ -102,12 +101,12 @@ using namespace slowpath::watch;
 
 SLOWPATH_EXPORT void* mmap(void* address, std::size_t bytes, int protection, int flags, int file,
                            off_t offset) noexcept {
-    return map(next_mmap, address, bytes, protection, flags, file, offset, __builtin_return_address(0));
+    return map(next_mmap, address, bytes, protection, flags, file, offset);
 }
 
 SLOWPATH_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, int flags, int file,
                              off64_t offset) noexcept {
-    return map(next_mmap64, address, bytes, protection, flags, file, offset, __builtin_return_address(0));
+    return map(next_mmap64, address, bytes, protection, flags, file, offset);
 }
 
 SLOWPATH_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
@@ -146,8 +145,7 @@ SLOWPATH_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes
     // then.
     const bool is_part = taken.node == 0 && !keeps_old && known_bytes(Layer::mappings, begin) != 0;
     if (is_part) take_range(Layer::mappings, begin, begin + old_length);
-    const Made part{
-        .begin = begin, .bytes = old_length, .kind = kind::mapping, .maker = __builtin_return_address(0)};
+    const Made part{.begin = begin, .bytes = old_length, .kind = kind::mapping};
     void* const mapping = call(old, old_bytes, bytes, flags, wanted);
     if (mapping == MAP_FAILED) {
         put_back(taken);
@@ -176,10 +174,8 @@ SLOWPATH_EXPORT void* shmat(int identifier, const void* address, int flags) noex
     const int saved = errno;
     shmid_ds about{};
     if (mapping != MAP_FAILED && shmctl(identifier, IPC_STAT, &about) == 0)
-        put(Layer::mappings, {.begin = address_of(mapping),
-                              .bytes = whole_pages(about.shm_segsz),
-                              .kind = kind::shared,
-                              .maker = __builtin_return_address(0)});
+        put(Layer::mappings,
+            {.begin = address_of(mapping), .bytes = whole_pages(about.shm_segsz), .kind = kind::shared});
     errno = saved;
     return mapping;
 }

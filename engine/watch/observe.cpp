@@ -74,7 +74,6 @@ void observe(const Seen& seen) {
 
 void count_call(Lane& lane, const Observed& call) {
     layout::Lane& row = *lane.row;
-    if (row.calls == 0) row.first_ticks = call.start_ticks;
     ++row.calls;
     if (!call.is_untimed()) {
         row.call_ticks += (call.end_ticks - call.start_ticks) * call.stands_for;

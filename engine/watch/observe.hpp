@@ -47,6 +47,7 @@ struct Seen {
 
 /// One side of a call: what is sent, or where it arrives.
 struct Payload {
+    const void* address = nullptr;  ///< nullptr: none that is known
     std::uint64_t bytes = 0;
     std::uint16_t datatype = layout::no_row;
     bool has_gaps = false;

@@ -20,7 +20,7 @@ struct Vain;
 struct Observed {
     /// Members one by one: zeros for all of it first would take several ns.
     Observed(Call number, Word* words, const void* from, const void* at)
-        : call(number), arguments(words), caller(from), frame(at), is_fortran(false), error(0) {}
+        : call(number), arguments(words), caller(from), frame(at), error(0) {}
 
     Call call;
     Word* arguments;     ///< Shape::arguments words; `before` may put a status of ours in the place of an
@@ -28,7 +28,6 @@ struct Observed {
     const void* caller;  ///< return address of the wrapper, or of the Fortran binding's caller
     const void*
         frame;  ///< address of the wrapper's frame: with `caller` it names a place in the program cheaply
-    bool is_fortran;  ///< `caller` called a Fortran binding
     std::uint64_t start_ticks;
     std::uint64_t end_ticks;
     int error;  ///< what the call returned; 0: MPI_SUCCESS

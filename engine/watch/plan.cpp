@@ -313,7 +313,7 @@ Payload view_payload(const Seen& seen, const void* address, std::uint64_t count,
     if (start == library().in_place || start == library().bottom)
         payload.buffer.buffer_class = no_buffer;
     else
-        payload.buffer = view_buffer(address, payload.bytes, seen.call.start_ticks);
+        payload.address = address, payload.buffer = view_buffer(address, payload.bytes);
     return payload;
 }
 
@@ -344,10 +344,15 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
                                           ((event.kind & layout::receive) != 0 ? receive_side : 0) |
                                           (payload.has_gaps ? has_gaps : 0));
     const bool is_first = timed == Timed::yes, is_timed = is_first && !seen.call.is_untimed();
-    count(seen.lane, key,
-          {event.bytes, is_timed ? seen.ticks() : 0, payload.buffer.allocation_bytes, is_timed,
-           seen.call.stands_for},
-          is_first ? &seen.slot.profile : &seen.slot.second);
+    layout::Profile* const row = count(seen.lane, key,
+                                       {event.bytes, is_timed ? seen.ticks() : 0,
+                                        payload.buffer.allocation_bytes, is_timed, seen.call.stands_for},
+                                       is_first ? &seen.slot.profile : &seen.slot.second);
+    // What arrived instead, or lies at places of its own for each rank, is no content that was given.
+    if (row != nullptr && event.bytes >= least_content_bytes && payload.address != nullptr &&
+        (key.flags & (receive_side | has_gaps)) == 0 && !seen.has(Role::send_counts) &&
+        (seen.plan.action != Action::exchange || seen.has(Role::receive_buffer)))
+        look_into(seen.lane, *row, payload.address, event.bytes);
 }
 
 void keep_event(const Seen& seen, const layout::Event& event, const Payload& payload) {

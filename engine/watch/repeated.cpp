@@ -210,7 +210,6 @@ void count_thinned(Lane& lane, Vain& poll) {
         layout::Profile& row = lane.profile[poll.row - 1];
         row.count += poll.thinned;
         row.ticks += poll.thinned_ticks;
-        row.histogram[duration_bucket(duration_ns(poll.thinned_ticks / poll.thinned))] += poll.thinned;
     }
     poll.thinned = 0;
     poll.thinned_ticks = 0;
@@ -308,7 +307,7 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
     Repeated& known = *call.repeated;
     const bool is_receive = known.stream.is_receive;
     const BufferView buffer =
-        view_buffer(reinterpret_cast<const void*>(call.arguments[0]), known.payload_bytes, call.start_ticks);
+        view_buffer(reinterpret_cast<const void*>(call.arguments[0]), known.payload_bytes);
     known.buffer = buffer;
     const std::uint32_t serial = plan.lasting == Lasting::once ? next_serial() : 0;
     std::uint64_t bytes = known.event.bytes;
@@ -332,10 +331,12 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
         const ProfileKey key{
             known.event.site, call.call,           size_class(bytes),       static_cast<std::uint8_t>(flags),
             known.event.peer, buffer.buffer_class, known.event.communicator};
-        count(lane, key,
-              {bytes, call.end_ticks - call.start_ticks, buffer.allocation_bytes, !call.is_untimed(),
-               stands_for},
-              hint);
+        layout::Profile* const row = count(lane, key,
+                                           {bytes, call.end_ticks - call.start_ticks, buffer.allocation_bytes,
+                                            !call.is_untimed(), stands_for},
+                                           hint);
+        if (row != nullptr && !is_receive && bytes >= least_content_bytes && !(known.flags & has_gaps))
+            look_into(lane, *row, reinterpret_cast<const void*>(call.arguments[0]), bytes);
     }
     const bool is_left_out = leave_out(lane, call.start_ticks);
     // In the place where it stays: a copy of what was just written waits for it.

@@ -107,7 +107,7 @@ bool read_scheduled(const char* path, Scheduled& found) {
 struct Threads {
     std::uint32_t count = 0, busy = 0;
     bool is_scheduled = false;
-    Scheduled total;
+    std::uint64_t waited_ns = 0;
     Processors processors{};
 };
 
@@ -127,8 +127,7 @@ void add_thread(Threads& threads, int number) {
     Scheduled one;
     if (!read_scheduled(path, one)) return;
     threads.is_scheduled = true;
-    threads.total.ran_ns += one.ran_ns;
-    threads.total.waited_ns += one.waited_ns;
+    threads.waited_ns += one.waited_ns;
     constexpr std::uint64_t tenth = 10;
     if (one.ran_ns + one.waited_ns >= (monotonic_ns() - begun_ns) / tenth) ++threads.busy;
 }
@@ -226,11 +225,8 @@ void for_each_group(char (&group)[1024], const Look& look) {
 void add_limits(Words& words) {
     char text[4096], group[1024];
     if (!read_text("/proc/self/cgroup", text)) return;
-    std::uint64_t memory = no_limit, still_ns = no_limit;
+    std::uint64_t still_ns = no_limit;
     double cores = 0;
-    const auto take_memory = [&](std::uint64_t limit) {
-        if (limit < memory) memory = limit;
-    };
     const auto take_cores = [&](std::uint64_t quota, std::uint64_t period, const char* hierarchy) {
         if (quota >= no_limit || period == 0) return;
         const double found = static_cast<double>(quota) / static_cast<double>(period);
@@ -241,13 +237,8 @@ void add_limits(Words& words) {
     if (group_of(text, "", group))
         for_each_group(group, [&] {
             std::uint64_t period = 0;
-            take_memory(limit_in("/sys/fs/cgroup", group, "memory.max", nullptr));
             const std::uint64_t quota = limit_in("/sys/fs/cgroup", group, "cpu.max", &period);
             take_cores(quota, period, "/sys/fs/cgroup");
-        });
-    if (group_of(text, "memory", group))
-        for_each_group(group, [&] {
-            take_memory(limit_in("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", nullptr));
         });
     if (group_of(text, "cpu", group) || group_of(text, "cpu,cpuacct", group))
         for_each_group(group, [&] {
@@ -255,7 +246,6 @@ void add_limits(Words& words) {
                        limit_in("/sys/fs/cgroup/cpu", group, "cpu.cfs_period_us", nullptr),
                        "/sys/fs/cgroup/cpu");
         });
-    if (memory < no_limit) words.add(" memory_limit_bytes=%llu", static_cast<unsigned long long>(memory));
     if (cores > 0) words.add(" processor_quota=%.3f", cores);
     if (still_ns < no_limit) words.add(" throttled_ns=%llu", static_cast<unsigned long long>(still_ns));
 }
@@ -322,23 +312,20 @@ void note_resources(const char* moment) {
         add_processors(words, threads.processors);
     }
     if (threads.is_scheduled)
-        words.add(" busy_threads=%u threads_ran_ns=%llu threads_waited_ns=%llu", threads.busy,
-                  static_cast<unsigned long long>(threads.total.ran_ns),
-                  static_cast<unsigned long long>(threads.total.waited_ns));
+        words.add(" busy_threads=%u threads_waited_ns=%llu", threads.busy,
+                  static_cast<unsigned long long>(threads.waited_ns));
     Scheduled own;
     if (read_scheduled("/proc/thread-self/schedstat", own))
         words.add(" ran_ns=%llu waited_ns=%llu", static_cast<unsigned long long>(own.ran_ns),
                   static_cast<unsigned long long>(own.waited_ns));
     rusage used{};
     if (getrusage(RUSAGE_SELF, &used) == 0)
-        words.add(
-            " used_ns=%llu voluntary_switches=%ld involuntary_switches=%ld minor_faults=%ld major_faults=%ld "
-            "most_resident_bytes=%lld",
-            processor_ns(used), used.ru_nvcsw, used.ru_nivcsw, used.ru_minflt, used.ru_majflt,
-            static_cast<long long>(used.ru_maxrss) * 1024);
+        words.add(" used_ns=%llu involuntary_switches=%ld minor_faults=%ld most_resident_bytes=%lld",
+                  processor_ns(used), used.ru_nivcsw, used.ru_minflt,
+                  static_cast<long long>(used.ru_maxrss) * 1024);
     if (const std::uint64_t resident = resident_bytes(); resident > 0)
         words.add(" resident_bytes=%llu", static_cast<unsigned long long>(resident));
-    words.add(" processor=%d online=%ld", sched_getcpu(), sysconf(_SC_NPROCESSORS_ONLN));
+    words.add(" online=%ld", sysconf(_SC_NPROCESSORS_ONLN));
     add_place(words);
     add_limits(words);
     if (const double each_ns = is_end ? fault_ns() : at_begin_ns; each_ns > 0)

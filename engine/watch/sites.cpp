@@ -56,7 +56,7 @@ void note_new_modules(const layout::Site& site) {
 }
 
 std::uint32_t add_site(const layout::Site& site) {
-    std::uint64_t hash = site.fortran | std::uint64_t{site.python} << 16;
+    std::uint64_t hash = site.python;
     for (std::uint32_t frame = 0; frame < site.depth; ++frame)
         hash = scatter(hash ^ site.frames[frame]) + frame;
     const SpinGuard guard(site_lock);
@@ -109,7 +109,6 @@ bool is_look_due(const SiteSlot& slot) {
         walk.site.depth = 1;
         walk.site.frames[0] = walk.caller;
     }
-    walk.site.fortran = call.is_fortran;
     walk.site.python = line;
     note_new_modules(walk.site);
     const std::uint32_t site = add_site(walk.site);

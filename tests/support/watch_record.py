@@ -57,14 +57,6 @@ def family_of(call: str) -> int:
     return numbers[max(families)[1] if families else "other"]
 
 
-def bucket_of(duration_ns: int) -> int:
-    """Bucket of the profile's histogram: 0 below 64 ns, then two a doubling."""
-    if duration_ns < 64:
-        return 0
-    half = int(np.floor(2 * np.log2(duration_ns / 64)))
-    return min(1 + half, 47)
-
-
 def size_class_of(message_bytes: int) -> int:
     """0: no bytes; else 1 + floor(log2(bytes))."""
     return message_bytes.bit_length()
@@ -106,11 +98,11 @@ class Rank:
             self.rows["calls"].append({"name": name.encode(), "family": family_of(name), "importers": 1})
         return self._calls[name]
 
-    def site(self, *frames: int, fortran: int = 0) -> int:
+    def site(self, *frames: int) -> int:
         """Row of sites; return addresses, nearest first."""
         padded = np.zeros(15, np.uint64)
         padded[: len(frames)] = frames
-        row = {"depth": len(frames), "fortran": fortran, "frames": padded}
+        row = {"depth": len(frames), "frames": padded}
         return self._append("sites", row)
 
     def communicator(
@@ -129,21 +121,15 @@ class Rank:
 
     def allocation(self, allocation_bytes: int, kind: int = 2, page_bytes: int = 4096, **fields: Any) -> int:
         """Row of allocations. kind: see memory_kinds."""
-        remainder = allocation_bytes % page_bytes if page_bytes else 0
         row = {
             "address": 0x7F00_0000_0000, "bytes": allocation_bytes, "page_bytes": page_bytes, "kind": kind,
-            "device": -1, "alive": 1, "site": NONE_32, "remainder_bytes": remainder,
             "buffer_class": buffer_class(kind, page_bytes),
         }  # fmt: skip
         return self._append("allocations", row | fields)
 
     def datatype(self, type_bytes: int, extent_bytes: int, blocks: int, shape: int = 2) -> int:
         """Row of datatypes."""
-        block = type_bytes // max(blocks, 1)
-        row = {
-            "bytes": type_bytes, "extent_bytes": extent_bytes, "blocks": blocks, "least_block_bytes": block,
-            "most_block_bytes": block, "span_bytes": extent_bytes, "shape": shape,
-        }  # fmt: skip
+        row = {"bytes": type_bytes, "extent_bytes": extent_bytes, "blocks": blocks, "shape": shape}
         return self._append("datatypes", row)
 
     def say(self, key: str, value: str) -> None:
@@ -251,20 +237,17 @@ class Rank:
 
     def profile_row(self, call: str, duration_ns: int, count: int, message_bytes: int = 0, **fields: Any) -> None:
         """Calls without events: `count` calls of one length and duration."""
-        histogram = np.zeros(48, np.uint32)
-        histogram[bucket_of(duration_ns)] = count
         row = {
             "site": 0, "call": self.call(call), "size_class": size_class_of(message_bytes), "peer": -1,
             "buffer_class": 0, "communicator": 0, "count": count, "bytes": count * message_bytes,
-            "ticks": self._scaled(duration_ns) * count, "least_ticks": self._scaled(duration_ns),
-            "most_ticks": self._scaled(duration_ns), "histogram": histogram, "lane": 0,
+            "ticks": self._scaled(duration_ns) * count, "lane": 0,
         }  # fmt: skip
         self._append("profile", row | fields)
 
     def local_row(self, call: str, count: int, **fields: Any) -> None:
         """Calls that are counted without times; `header` has what one takes."""
         self.rows["calls"][self.call(call)]["family"] = LOCAL_FAMILY
-        self.profile_row(call, 0, count, communicator=NONE_16, histogram=np.zeros(48, np.uint32), **fields)
+        self.profile_row(call, 0, count, communicator=NONE_16, **fields)
 
     def sample(self, at_s: float, state: str = "R", system_call: int = -2, **fields: Any) -> None:
         """What another thread saw of the one that started MPI."""
@@ -329,16 +312,11 @@ class Rank:
             row = rows.setdefault(
                 key,
                 dict(zip(names, key, strict=True))
-                | {"count": 0, "bytes": 0, "ticks": 0, "least_ticks": 2**62, "most_ticks": 0}
-                | {"allocation_bytes": memory["bytes"], "histogram": np.zeros(48, np.uint32)},
+                | {"count": 0, "bytes": 0, "ticks": 0, "allocation_bytes": memory["bytes"]},
             )
-            ticks = self._scaled(ns)
             row["count"] += 1
             row["bytes"] += event["bytes"]
-            row["ticks"] += ticks
-            row["least_ticks"] = min(row["least_ticks"], ticks)
-            row["most_ticks"] = max(row["most_ticks"], ticks)
-            row["histogram"][bucket_of(ns)] += 1
+            row["ticks"] += self._scaled(ns)
         own = [row for row in self.rows["profile"] if row["lane"] == lane]
         return [{name: value for name, value in row.items() if name != "lane"} for row in [*rows.values(), *own]]
 
@@ -355,7 +333,6 @@ class Rank:
             "events_seen": len(events),
             "calls": len(timed) + sum(row["count"] for row in rows if not self._is_local(row)),
             "call_ticks": ticks + sum(row["ticks"] for row in rows),
-            "first_ticks": min((self._ticks(event["start_ns"]) for event in timed), default=0),
             "last_ticks": max((self._ticks(event["end_ns"]) for event in timed), default=0),
         }  # fmt: skip
 

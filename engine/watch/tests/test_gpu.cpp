@@ -73,18 +73,17 @@ class Gpu : public testing::Test {
     /// What was made is known as this, until it is freed; and what is made then is another.
     template <class Free>
     static void expect_known(Pointer pointer, std::size_t bytes, unsigned memory, Free release) {
-        const BufferView first = view_buffer(at(pointer), 100, 1);
+        const BufferView first = view_buffer(at(pointer), 100);
         EXPECT_EQ(kind_in(first), memory);
         EXPECT_EQ(first.allocation_bytes, bytes);
         EXPECT_TRUE(first.is_first);
         EXPECT_EQ((first.buffer_class & is_odd) != 0, memory == kind::device && bytes % (2 * mebibyte) != 0);
         // A part of it, as pools of frameworks give them.
-        const BufferView part = view_buffer(at(pointer + bytes / 2), 100, 2);
+        const BufferView part = view_buffer(at(pointer + bytes / 2), 100);
         EXPECT_EQ(part.allocation, first.allocation);
         EXPECT_EQ(part.allocation_bytes, bytes);
         EXPECT_FALSE(part.is_first);
         EXPECT_EQ(release(pointer), 0);
-        EXPECT_EQ(sections().allocations[first.allocation].alive, 0);
         EXPECT_EQ(known_bytes(Layer::declared, pointer), 0U);
     }
 
@@ -162,11 +161,11 @@ TEST_F(Gpu, OtherKindsOfMemory) {
 
 TEST_F(Gpu, RegisteredMemoryIsOfTheHostAgainAfterwards) {
     char* const block = static_cast<char*>(std::calloc(1, 4 * mebibyte));
-    EXPECT_NE(kind_in(view_buffer(block + mebibyte, 8, 1)), kind::pinned);
+    EXPECT_NE(kind_in(view_buffer(block + mebibyte, 8)), kind::pinned);
     ASSERT_EQ(call("cuMemHostRegister_v2", static_cast<void*>(block + mebibyte), mebibyte, 0U), 0);
     expect_known(reinterpret_cast<Pointer>(block + mebibyte), mebibyte, kind::pinned,
                  [](Pointer p) { return call("cuMemHostUnregister", p); });
-    EXPECT_EQ(view_buffer(block + mebibyte, 8, 1).allocation_bytes, 4 * mebibyte);
+    EXPECT_EQ(view_buffer(block + mebibyte, 8).allocation_bytes, 4 * mebibyte);
     std::free(block);
 }
 
@@ -189,23 +188,22 @@ TEST_F(Gpu, VirtualMemoryIsKnownByWhatIsMapped) {
 TEST_F(Gpu, AFreeThatFailsFreesNothing) {
     Pointer pointer = 0;
     ASSERT_EQ(call("cuMemAlloc_v2", &pointer, mebibyte), 0);
-    EXPECT_TRUE(view_buffer(at(pointer), 8, 1).is_first);
+    EXPECT_TRUE(view_buffer(at(pointer), 8).is_first);
     setenv("SLOWPATH_STUB_CUDA_FAIL", "cuMemFree_v2=2", 1);
     EXPECT_EQ(call("cuMemFree_v2", pointer), 2);
     unsetenv("SLOWPATH_STUB_CUDA_FAIL");
-    EXPECT_FALSE(view_buffer(at(pointer), 8, 1).is_first);
+    EXPECT_FALSE(view_buffer(at(pointer), 8).is_first);
     EXPECT_EQ(call("cuMemFree_v2", pointer), 0);
 }
 
 TEST_F(Gpu, OneQuestionForAnAllocationAndNoneForKnownHostMemory) {
     Pointer pointer = 0;
     ASSERT_EQ(call("cuMemAlloc_v2", &pointer, mebibyte), 0);
-    const BufferView view = view_buffer(at(pointer), 8, 1);
-    EXPECT_EQ(sections().allocations[view.allocation].device, 3);
+    view_buffer(at(pointer), 8);
     const int before = questions();
-    for (int i = 0; i < 50; ++i) view_buffer(at(pointer + 64), 8, 1);
+    for (int i = 0; i < 50; ++i) view_buffer(at(pointer + 64), 8);
     void* const block = std::calloc(1, mebibyte);
-    view_buffer(block, 8, 1);
+    view_buffer(block, 8);
     EXPECT_EQ(questions(), before);
     std::free(block);
     EXPECT_EQ(call("cuMemFree_v2", pointer), 0);
@@ -218,11 +216,11 @@ TEST_F(Gpu, WhatNobodySawBeingMadeIsAskedForOnce) {
     ASSERT_EQ(allocate(&pointer, 3 * mebibyte, 1), 0);
     // The stub maps it by the C library, which is watched: a driver need not.
     take_range(Layer::mappings, pointer, pointer + 3 * mebibyte);
-    const BufferView view = view_buffer(at(pointer + mebibyte), 8, 1);
+    const BufferView view = view_buffer(at(pointer + mebibyte), 8);
     EXPECT_EQ(kind_in(view), kind::managed);
     EXPECT_EQ(view.allocation_bytes, 3 * mebibyte);
     const int before = questions();
-    for (int i = 0; i < 50; ++i) EXPECT_EQ(kind_in(view_buffer(at(pointer + 100), 8, 1)), kind::managed);
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(kind_in(view_buffer(at(pointer + 100), 8)), kind::managed);
     EXPECT_EQ(questions(), before);
 }
 

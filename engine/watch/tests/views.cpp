@@ -6,7 +6,7 @@
 
 namespace slowpath::watch {
 
-[[gnu::weak]] BufferView view_buffer(const void*, std::size_t, std::uint64_t) {
+[[gnu::weak]] BufferView view_buffer(const void*, std::size_t) {
     return {};
 }
 

@@ -130,7 +130,7 @@ class Messages:
     """Point-to-point messages, shape (m,) each; rows are of ProgramCalls, NONE: not kept.
 
     sent, left: call that started the send, and that completed it.  posted, arrived: of the receive.
-    source, destination: world ranks.  early: it was there before its receive was posted.
+    source, destination: world ranks.
     """
 
     sent: Ints
@@ -140,7 +140,6 @@ class Messages:
     bytes: Ints
     source: Ints
     destination: Ints
-    early: Bools
 
     def __len__(self) -> int:
         return int(self.sent.size)
@@ -158,8 +157,8 @@ class Activity:
     """What a rank did in some stretches of time together, by samples.
 
     samples: seen in them; the shares of time are theirs, so that few of them say little.
-    running_s: it ran, or waited for a processor.  sleeping_s: in which system call, by its name or number; "a page"
-    where it waits for memory, "not known" where the kernel does not say.
+    sleeping_s: in which system call, by its name or number; "a page" where it waits for memory, "not known" where the
+    kernel does not say.
     What the kernel counts (the rest) is known at the samples and taken as even between them: right of stretches that
     are longer than the samples are apart.
     ran_s, queued_s, system_s: on a processor, waiting for one, and in the kernel.  least_system_s: in the kernel if it
@@ -168,13 +167,11 @@ class Activity:
 
     length_s: float
     samples: int
-    running_s: float
     sleeping_s: Mapping[str, float]
     ran_s: float
     queued_s: float
     system_s: float
     minor_faults: float
-    major_faults: float
     read_bytes: float
     written_bytes: float
     reads: float
@@ -283,6 +280,8 @@ class ProgramCalls:
     (`object_call` in slowpath.watch.analysis), empty: none.
     activity: what a rank did between begins and ends of stretches, seconds; None: there are too few samples of it.
     faults: when a rank was looked at, and its page faults without a disk by then.
+    contents: shape (c, 5): call, site, pieces of messages that were compared with the message before them, and of these
+    the ones that are zero, and those as before.
     sampled: where ranks computed.  moved_bytes: of each rank, by all of its calls.
     waits: what they waited for; None: not known.  meets: shape (n,), number of the collective that waits for all of its
     ranks, NONE: it is none.
@@ -314,6 +313,7 @@ class ProgramCalls:
     span_s: float
     cost_s: float = 0.0
     first_uses: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
+    contents: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
     resources: ProgramResources | None = None
     within: tuple[str, ...] = ()
     time_weight: Floats | None = None

@@ -46,7 +46,6 @@ from slowpath.watch.totals import is_coarse, stands_for, time_weights
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, Change, Replayed, only, possible, replay, sampled, transfers
 
 _OF_MESSAGES = ("point to point", "completion")
-_COUNTED = ("count", "allocation_bytes")
 _COMPLETED = re.compile(r"(-1|\d{1,9}) \d{1,18}")
 _FORTRAN = re.compile(r"\.f(or|pp|\d\d)?:", re.IGNORECASE)
 _HEAP = (1, 2)  # memory kinds: malloc's, and mappings
@@ -87,7 +86,9 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
     collective = (kind & int(EventKind.COLLECTIVE)) != 0
     group = np.full(len(events), NONE, dtype=np.int64)
     group[run.groups.event] = run.groups.group
-    counted, counted_s = _counted(world, sites)
+    profiled, counted_s = _profiled(world, sites)
+    counted = profiled[:, :4]
+    is_new = ((profiled[:, 5] & FIRST_USE) != 0) & np.isin(profiled[:, 6] & 15, _HEAP)
     by_time = time_weights(events, world, calls)[calls]
     without = np.concatenate(is_coarse(world)) if world.records else np.zeros(0, dtype=bool)
     whole = possible(order)
@@ -132,7 +133,8 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
         members=tuple(len(world.members.get(int(identity), ())) for identity in identities),
         ranks=max(len(world.records), 1),
         span_s=span_s,
-        first_uses=_first_uses(world, sites),
+        first_uses=profiled[is_new][:, 1:5],
+        contents=profiled[profiled[:, 7] > 0][:, [0, 1, 7, 8, 9]],
         completions=_completions(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
     )
@@ -228,8 +230,6 @@ def _messages(run: Attributed, place: Ints) -> Messages:
     sends, receives = match.sends, match.receives
     partner = np.full(len(sends), NO_EVENT, dtype=np.int64)
     partner[match.send] = match.receive
-    early = np.zeros(len(sends), dtype=bool)
-    early[match.send] = run.eager.arrived
     posted = np.where(partner != NO_EVENT, receives.posted[partner], NO_EVENT) if len(receives) else partner
     arrived = np.where(partner != NO_EVENT, receives.done[partner], NO_EVENT) if len(receives) else partner
     return Messages(
@@ -240,35 +240,26 @@ def _messages(run: Attributed, place: Ints) -> Messages:
         bytes=events.bytes[sends.reported],
         source=events.rank[sends.reported],
         destination=events.peer[sends.reported],
-        early=early,
     )
 
 
-def _counted(world: World, sites: Ints) -> tuple[Ints, Floats]:
-    """Of the profiles: call, site, rank and calls; and seconds."""
-    rows, seconds = [], []
+_PROFILED = ("count", "allocation_bytes", "flags", "buffer_class", "looked", "zero", "same")
+
+
+def _profiled(world: World, sites: Ints) -> tuple[Ints, Floats]:
+    """Of each row of the profiles: call, site, rank, and these fields; and seconds."""
+    rows, seconds = [np.zeros((0, 3 + len(_PROFILED)), dtype=np.int64)], [np.zeros(0)]
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         profile = record.profile
-        site = sites[world.sites_at(i, profile["site"])]
-        call = world.call_of[i][profile["call"]]
-        count = np.minimum(profile["count"], np.uint64(2**62)).astype(np.int64)
-        rows.append(np.stack([call, site, np.full(site.size, record.rank, dtype=np.int64), count], axis=1))
+        columns = [
+            world.call_of[i][profile["call"]],
+            sites[world.sites_at(i, profile["site"])],
+            np.full(profile.size, record.rank),
+            *(np.minimum(profile[name], np.uint64(2**40)).astype(np.int64) for name in _PROFILED),
+        ]
+        rows.append(np.stack(columns, axis=1))
         seconds.append(profile["ticks"].astype(float) * clock.s_per_tick)
-    if not rows:
-        return np.zeros((0, 4), dtype=np.int64), np.zeros(0)
     return np.concatenate(rows), np.concatenate(seconds)
-
-
-def _first_uses(world: World, sites: Ints) -> Ints:
-    """Of the profiles: site, rank, allocations that MPI saw for the first time, and bytes of one."""
-    rows = []
-    for i, record in enumerate(world.records):
-        profile = record.profile
-        fresh = profile[((profile["flags"] & FIRST_USE) != 0) & np.isin(profile["buffer_class"] & 15, _HEAP)]
-        site = sites[world.sites_at(i, fresh["site"])]
-        count, length = (np.minimum(fresh[name], np.uint64(2**40)).astype(np.int64) for name in _COUNTED)
-        rows.append(np.stack([site, np.full(site.size, record.rank), count, length], axis=1))
-    return np.concatenate(rows) if rows else np.zeros((0, 4), dtype=np.int64)
 
 
 def _completions(world: World, sites: Ints) -> Ints | None:

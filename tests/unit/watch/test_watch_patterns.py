@@ -400,7 +400,7 @@ def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
     n, zero = rank.size, np.zeros(rank.size, dtype=np.int64)
     no = zero == 1
     none = zero[:0]
-    messages = Messages(none, none, none, none, none, none, none, no[:0])
+    messages = Messages(none, none, none, none, none, none, none)
     return ProgramCalls(
         rank=rank, thread=rank, start_s=start_s, end_s=start_s + CALL_S, own_s=np.full(n, CALL_S), call=zero,
         site=number % 2, communicator=zero, bytes=np.where(number % 2, 120, 8), root=zero, offset=zero,
@@ -429,6 +429,22 @@ def test_arrays_that_are_pickled_are_named_with_the_call_that_takes_buffers() ->
 @pytest.mark.parametrize(("method", "size"), [("", 2**20), ("send", 200)])
 def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int) -> None:
     assert list(outside.see(sent_by(method, size))) == []
+
+
+@pytest.mark.parametrize(
+    ("zero", "same", "change"),
+    [(0, 990, "send it once"), (600, 0, "send only what"), (1000, 0, None), (300, 100, None)],
+)
+def test_messages_of_zeros_or_of_what_was_sent_before_are_named(zero: int, same: int, change: str | None) -> None:
+    """Of 1000 pieces; where all are zeros, nobody wrote anything."""
+    calls = sent_by("", 2**20)
+    calls = dataclasses.replace(calls, contents=np.array([[0, 0, 1000, zero, same]]), offset=np.arange(len(calls)))
+    (*_, pattern) = [None, *(seen for seen in cost_of_calls.see(calls) if "message" in seen.name)]
+    assert (pattern is None) == (change is None)
+    if pattern is not None and change is not None:
+        rows = np.flatnonzero(calls.site == 0)
+        assert change in pattern.change
+        assert pattern.saved_s[:, 0].sum() == pytest.approx((zero + same) / 1000 * calls.own_s[rows].sum())
 
 
 @pytest.mark.parametrize(("call", "is_used"), [("MPI_Win_create", True), ("MPI_Comm_dup", False)])
@@ -486,8 +502,8 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
     calls = reductions_of_objects(1e-6, 64)
     own_s = np.where(calls.rank == 0, 1e-7 * np.tile(times, 40), CALL_S)
     sent = np.flatnonzero(calls.rank == 1) if sends else np.zeros(0, dtype=np.int64)
-    none, no = np.full(sent.size, -1), np.zeros(sent.size, dtype=bool)
-    messages = Messages(sent, sent, none, none, none, none, none, no)
+    none = np.full(sent.size, -1)
+    messages = Messages(sent, sent, none, none, none, none, none)
     received = dataclasses.replace(
         calls, names=("MPI_Recv", "MPI_Isend"), call=calls.rank, site=calls.rank, bytes=0 * calls.bytes + 8,
         own_s=own_s, target=1 - calls.rank, eager_bytes=64, messages=messages, within=("", "", ""),
@@ -507,7 +523,7 @@ def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, since_
     rows, turn = np.flatnonzero(calls.rank == 0), np.arange(2560) % 2
     none, size = np.full(rows.size, -1), np.full(rows.size, 8)
     source = np.append(1 + turn, np.full(2560, 0))
-    messages = Messages(rows + 2560, none, rows, none, size, source[rows], 0 * rows, rows >= 0)
+    messages = Messages(rows + 2560, none, rows, none, size, source[rows], 0 * rows)
     received = dataclasses.replace(
         calls, names=("MPI_Recv", "MPI_Isend"), call=calls.rank, site=calls.rank, bytes=0 * calls.bytes + 8,
         own_s=np.where(source == 1, 20e-6, fast_s), target=source, eager_bytes=64, messages=messages,

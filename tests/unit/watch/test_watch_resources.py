@@ -39,7 +39,7 @@ MIB = 2**20
 BEGIN = (
     f"begin ns={BASE_NS} threads=1 processors=0-1 busy_threads=1 threads_ran_ns=100 threads_waited_ns=50 ran_ns=100 "
     "waited_ns=50 voluntary_switches=3 involuntary_switches=1 resident_bytes=1000000 processor=0 "
-    "user_namespace=4026531837 shm_bytes=67108864 memory_limit_bytes=8589934592 processor_quota=1.500"
+    "user_namespace=4026531837 shm_bytes=67108864 processor_quota=1.500"
 )
 END = (
     f"end ns={BASE_NS + 2 * 10**9} threads=4 processors=0-2 busy_threads=2 threads_ran_ns=3000000100 "

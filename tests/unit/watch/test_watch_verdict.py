@@ -312,7 +312,6 @@ def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -
 
 QUIET_S = 20.0
 STOPPED_S = 30.0  # since MPI_Init
-BARRIER = {"communicator": 0, "collective_communicator": 0}
 
 
 def a_job(ranks: int, **fields: Any) -> Job:
@@ -327,19 +326,19 @@ def now(rank: Rank, call: str, since_s: float, doing: Doing = Doing.IN_CALL, **f
     """What its thread does now, or did last: fields by the names of the schema. Ticks are ns."""
     row = {
         "since_ticks": rank.base_ns + round(since_s * 1e9), "doing": int(doing), "call": rank.call(call), "peer": -1,
-        "source": -1, "communicator": NONE_16, "collective_communicator": NONE_16, "ticks_per_s": 10**9,
+        "source": -1, "communicator": NONE_16, "ticks_per_s": 10**9,
     }  # fmt: skip
     rank.rows["current"].append(row | fields)
 
 
 def at_barrier(job: Job, *ranks: int, number: int = 1, call: str = "MPI_Barrier", **fields: Any) -> None:
     for rank in ranks:
-        now(job.ranks[rank], call, 10.0, sequence=number, collective_sequence=number, **(BARRIER | fields))
+        now(job.ranks[rank], call, 10.0, sequence=number, **({"communicator": 0} | fields))
 
 
 def outside(job: Job, *ranks: int) -> None:
     for rank in ranks:
-        now(job.ranks[rank], "MPI_Allreduce", 1.0, Doing.OUTSIDE, collective_communicator=0)
+        now(job.ranks[rank], "MPI_Allreduce", 1.0, Doing.OUTSIDE)
 
 
 def standing(tmp_path: Path, job: Job, until_s: float | None = STOPPED_S) -> Standstill | None:
@@ -452,7 +451,7 @@ def test_a_made_up_row_ends_nothing(tmp_path: Path) -> None:
     job = a_job(2)
     now(job.ranks[0], "MPI_Recv", 10.0, communicator=999, source=77, tag=3, site=888, request=5)
     row = job.ranks[0].rows["current"][0]
-    now(job.ranks[1], "MPI_Barrier", 10.0, collective_communicator=500, sequence=2**32 - 1)
+    now(job.ranks[1], "MPI_Barrier", 10.0, communicator=500, sequence=2**32 - 1)
     assert standing(tmp_path / "far", job) is not None
     row |= {"call": 60000, "doing": 7, "peer": -5000, "source": -(2**31), "since_ticks": 2**64 - 1}
     standing(tmp_path / "wild", job)

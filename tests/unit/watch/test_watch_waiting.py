@@ -46,7 +46,7 @@ def does(sleeping: Mapping[str, float], **shares: float) -> Callable[[int, Float
         asleep = {name: share * length_s for name, share in sleeping.items()}
         ran, queued, system = (shares.get(name, 0.0) * length_s for name in ("ran", "queued", "system"))
         writes = shares.get("writes", 0.0) * length_s
-        return Activity(length_s, 100, length_s - sum(asleep.values()), asleep, ran, queued, system, 0.0, 0.0, 0.0,
+        return Activity(length_s, 100, asleep, ran, queued, system, 0.0, 0.0,
                         shares.get("bytes_each", 30.0) * writes, 0.0, writes)  # fmt: skip
 
     return activity
@@ -235,7 +235,7 @@ def calls_in_turn(names: tuple[str, str], each: int = 2) -> ProgramCalls:
         rank=rank, thread=rank, start_s=turn * 2e-6, end_s=turn * 2e-6 + 1e-6, own_s=np.full(n, 1e-6), call=turn % 2,
         site=turn % 2, communicator=zero, bytes=zero, root=zero - 1, offset=zero, is_collective=no, is_message=no,
         is_one_sided=~no, brings=no, group=zero - 1, weight=np.ones(n), names=names,
-        messages=Messages(none, none, none, none, none, none, none, no[:0]), counted=np.zeros((0, 4), np.int64),
+        messages=Messages(none, none, none, none, none, none, none), counted=np.zeros((0, 4), np.int64),
         counted_s=np.zeros(0), members=(2,), ranks=2, span_s=1.0, target=zero,
     )  # fmt: skip
 

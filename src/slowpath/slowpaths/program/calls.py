@@ -84,6 +84,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_reads(calls),
         *_atomic_reads(calls),
         *_own_parts(calls),
+        *_contents(calls),
         *_two_in_one(calls),
         *collectives_by_hand(calls),
         *_local(calls),
@@ -413,6 +414,44 @@ def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )
 
 
+LEAST_PIECES = 256  # of a place's messages, that were compared
+NEEDLESS, AGAIN = 0.5, 0.9  # of them, zero or as before; as before alone
+LEAST_BYTES = 1024  # of a message that is looked into
+
+
+def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Places whose messages are zeros, or what the ones before them were."""
+    for place in np.unique(calls.contents[:, 1]).tolist():
+        looked, zero, same = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
+        given = np.isin(calls.call, calls.contents[calls.contents[:, 1] == place, 0]) & (calls.bytes >= LEAST_BYTES)
+        rows, share = np.flatnonzero(given & (calls.site == place)), (zero + same) / looked
+        # Of memory that is only zeros nothing was ever written.
+        if place == NONE or looked < LEAST_PIECES or share < NEEDLESS or zero == looked or not rows.size:
+            continue
+        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
+        is_again, name = same >= AGAIN * looked, calls.name_of(rows)
+        held = f"{same / looked:.0%} as in the message before" + f" and {zero / looked:.0%} zeros" * (zero > 0)
+        message = np.flatnonzero(np.isin(calls.messages.sent, rows))
+        part = np.full(rows.size, share)
+        if message.size:  # its receive takes less, too
+            rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
+        saved_s = part * usual(calls.own_s[rows], calls.call[rows])
+        yield SeenPattern(
+            name="the same message again" if is_again else "messages of zeros and what was sent before",
+            sites=(place,),
+            count=total,
+            text=f"{total:,} {name} of {size} in {{place}}: of what this gives to MPI, {held} "
+            f"(by {looked:,} samples of 64 B)",
+            change="send it once, and again only when it has changed"
+            if is_again
+            else "send only what is used and has changed: count it first (MPI_Alltoallv, MPI_Allgatherv), or give each "
+            "rank's own values and not a table with zeros for those of others",
+            basis="that share of the calls' own time; low: half",
+            rows=rows,
+            saved_s=saved_s[:, None] * [1.0, 0.5, 1.0],
+        )
+
+
 PICKS = ("MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome")
 LEAST_REQUESTS = 64  # given to one call
 S_PER_REQUEST = 1e-9  # that a call looks at
@@ -522,7 +561,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     name="call overhead",
     title="Fewer or other calls would do the same",
     summary="Each call has a fixed cost, whatever it carries.",
-    needs="A watch shows eight or more calls in a row that could be one, or calls with a cheaper equal.",
+    needs="A watch shows eight or more calls in a row that could be one, calls with a cheaper equal, or messages that "
+    "are zeros or the same as before.",
     remedy="Collect the elements in one buffer, or use the cheaper call of the same meaning.",
     needs_law=False,
     kind="property",

@@ -40,21 +40,18 @@ def activity(record: RankRecord, clock: Ticks, start_s: Floats, end_s: Floats) -
     gap_s = np.gradient(at_s)[inside]  # they come more rarely later, and stand for more
     weight_s = gap_s * (length_s / gap_s.sum())
     names = _named(record, samples[inside])
-    by_name: dict[str, float] = {}
-    for name in sorted(set(names)):
-        by_name[name] = float(weight_s[np.array([state == name for state in names])].sum())
-    running_s = by_name.pop("", 0.0)
+    by_name = {
+        name: float(weight_s[np.array([state == name for state in names])].sum()) for name in sorted({*names} - {""})
+    }
     more = {name: _grown(samples[name], at_s, start_s, end_s) for name in _COUNTED}
     return Activity(
         length_s=length_s,
         samples=count,
-        running_s=running_s,
         sleeping_s=by_name,
         ran_s=more["ran_ns"] * 1e-9,
         queued_s=more["waited_ns"] * 1e-9,
         system_s=more["system_us"] * 1e-6,
         minor_faults=more["minor_faults"],
-        major_faults=more["major_faults"],
         read_bytes=more["read_bytes"],
         written_bytes=more["written_bytes"],
         reads=more["reads"],
@@ -64,8 +61,7 @@ def activity(record: RankRecord, clock: Ticks, start_s: Floats, end_s: Floats) -
 
 
 _COUNTED: Final = (
-    "ran_ns", "waited_ns", "system_us", "minor_faults", "major_faults",
-    "read_bytes", "written_bytes", "reads", "writes",
+    "ran_ns", "waited_ns", "system_us", "minor_faults", "read_bytes", "written_bytes", "reads", "writes",
 )  # fmt: skip
 
 
