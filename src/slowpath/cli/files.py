@@ -192,15 +192,10 @@ def _stretch(begin: float | None, end: float | None) -> str:
     metavar="LOG:NAME=VALUE",
     help="Launch conditions of a log: nodes, transport, bind.",
 )
-@click.option(
-    "--unit",
-    type=click.Choice(["ns", "us", "ms", "s"]),
-    help="Unit of the times in tables whose heading doesn't state it.",
-)
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def import_command(
-    files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], unit: str | None, full: bool, as_json: bool
+    files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], full: bool, as_json: bool
 ) -> int:
     """Make a run folder from logs of reproducers or benchmarks.
 
@@ -210,7 +205,7 @@ def import_command(
     from slowpath.record.imports.choose import import_files
     from slowpath.report.write import rebuild
 
-    run = import_files(list(files), out, conditions, unit)
+    run = import_files(list(files), out, conditions)
     results = rebuild(run)
     show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results)

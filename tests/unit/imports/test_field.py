@@ -13,7 +13,7 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.plan import Contrast, Plan
 from slowpath.plan.campaign import load
 from slowpath.record.blocks import read, scan
-from slowpath.record.events import CellEnd, Note, read_events
+from slowpath.record.events import CellEnd, read_events
 from slowpath.record.folder import launch_folder, read_launches, read_run
 from slowpath.record.imports.choose import import_files
 from slowpath.record.plan_files import read_plan
@@ -109,7 +109,7 @@ def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
     cma = between(plan, "host-bound", "pinned_host-cma")
     assert pinned.contrasts == [cma.id]  # neither another binding nor the network card counts
     (doubt,) = pinned.doubts
-    assert "one page of zeros" in doubt
+    assert "page of zeros" in doubt
 
     campaign = load(folder / "campaign.toml")
     assert {(placement.name, placement.bind, placement.nodes) for placement in campaign.placements} == {
@@ -188,7 +188,7 @@ def test_a_warning_in_the_log_states_the_transport(tmp_path: Path) -> None:
         finding for finding in build_results(folder).findings if finding.rule == "SP007"
     ] == []  # it left the memory's path
     assert {group.environment for group in load(folder / "campaign.toml").cells} == {"default", "network path"}
-    with pytest.raises(UsageError, match="has transport cma, and the log itself says network"):
+    with pytest.raises(UsageError, match="transport=cma and transport=network of the log itself"):
         import_files(logs, tmp_path / "other", ["*-nic-within-*:transport=cma"])
 
 
@@ -220,7 +220,7 @@ def test_a_message_longer_than_buffer_size(tmp_path: Path) -> None:
     )
     plan = read_plan(import_files([log], tmp_path / "run") / "plan.json")
     assert [cell.parameters["message_bytes"] for cell in plan.cells] == ["1073741825", "1073741824"]
-    assert "Its messages are longer by 1 B." in next(contrast.question for contrast in plan.contrasts)
+    assert "(messages 1 B longer)" in next(contrast.question for contrast in plan.contrasts)
     load(tmp_path / "run" / "campaign.toml")
 
 
@@ -237,21 +237,6 @@ def test_blocks_are_one_first_and_one_later_for_each_allocation(run: Path, plan:
         assert set(index.headers["seq0"][later].tolist()) == {1}
     assert index.flag("imported").all()
     assert not index.flag("witness").any()
-
-
-def test_the_suspect_line_is_flagged_and_kept(run: Path, plan: Plan, samples: dict[tuple[int, str], list[int]]) -> None:
-    flagged = {}
-    for launch in plan.launches:
-        index = scan(launch_folder(run, launch.launch) / "samples.blk")
-        notes = [e.text for e in read_events(launch_folder(run, launch.launch) / "events.jsonl").of(Note)]
-        doubts = [text for text in notes if "is suspect" in text]
-        assert int(index.flag("suspect").sum()) == len(doubts)
-        if doubts:
-            flagged[launch.environment] = [int(text.split(" ")[1].rstrip(":")) for text in doubts]
-    # The second is a later message that took 77 times as long as its neighbours.
-    assert flagged == {"overalloc-64KiB": [36], "overalloc-1B": [10]}
-    cell = next(c.cell for c in plan.cells if c.label == "overalloc-64KiB, without overalloc")
-    assert min(samples[cell, "steady"]) == 1786
 
 
 def test_the_folder_is_a_run_like_any_other(run: Path, plan: Plan) -> None:
@@ -276,21 +261,21 @@ GOOD = (
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", "has no '[i:j] time:' line"),
-        ("hello\n", "has no '[i:j] time:' line"),
-        (GOOD.replace("mem_type: host\n", ""), "lacks the line 'mem_type: ...'"),
-        (GOOD.replace("p2p_size: 8\n", ""), "lacks the line 'p2p_size: ...'"),
-        (GOOD.replace("mem_type: host", "mem_type: hots"), "mem_type 'hots' is not one of"),
-        (GOOD.replace("p2p_size: 8", "p2p_size: -8"), "p2p_size '-8' is not a number of bytes"),
+        ("", "no output of gpudirect_p2p_overalloc"),
+        ("hello\n", "no output of gpudirect_p2p_overalloc"),
+        (GOOD.replace("mem_type: host\n", ""), "no line 'mem_type: ...'"),
+        (GOOD.replace("p2p_size: 8\n", ""), "no line 'p2p_size: ...'"),
+        (GOOD.replace("mem_type: host", "mem_type: hots"), "mem_type 'hots'"),
+        (GOOD.replace("p2p_size: 8", "p2p_size: -8"), "p2p_size '-8'"),
         (GOOD.replace("of 8 bytes", "of 9 bytes"), "line 4: 9 bytes from 9 contradict the sizes above"),
-        (GOOD.replace("1e-6", "nan"), "line 6: 'nan' is not a time"),
-        (GOOD.replace("1e-6", "-1e-6"), "line 6: '-1e-6' is not a time"),
-        (GOOD.replace("1e-6", "fast"), "line 6: 'fast' is not a time"),
-        (GOOD + GOOD, "line 9: a second 'mem_type'"),
-        (GOOD + "[1:1] time: 1e-6\n", "line 9: [1:1] for the second time"),
-        ("[0:0] time: 1\n" + GOOD, "line 1: a time before the heading"),
-        (b"\x7fELF\x00\x01\xff", "is not a text file"),
-        (GOOD + "\0", "is not a text file"),
+        (GOOD.replace("1e-6", "nan"), "line 6: damaged: nan"),
+        (GOOD.replace("1e-6", "-1e-6"), "line 6: damaged: -1e-6"),
+        (GOOD.replace("1e-6", "fast"), "line 6: damaged: fast"),
+        (GOOD + GOOD, "line 9: a second mem_type"),
+        (GOOD + "[1:1] time: 1e-6\n", "line 9: a second [1:1]"),
+        ("[0:0] time: 1\n" + GOOD, "line 1: damaged: time without a heading"),
+        (b"\x7fELF\x00\x01\xff", "not a text file"),
+        (GOOD + "\0", "not a text file"),
     ],
 )
 def test_files_that_are_not_logs(tmp_path: Path, content: str | bytes, expected: str) -> None:

@@ -117,7 +117,7 @@ def test_a_printed_zero_is_missing(tmp_path: Path) -> None:
     run = import_files([log], tmp_path / "run")
     row = table_of(run).rows[-1]
     assert row.operation_s is None
-    assert row.reason == "Latency (us) is printed as 0.00, below the digits of the table"
+    assert row.reason == "Latency (us) printed as 0.00"
     cell = build_results(run).cells[-1]
     assert (cell.status, cell.reason, cell.metrics) == ("skipped", row.reason, {})
 
@@ -142,10 +142,10 @@ def test_labels_of_srun_and_lines_of_others_do_not_disturb(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "old", "new", "expected"),
     [
-        ("osu-latency.txt", "8                       1.27", "8  1.27  3.0", "line 8: has 3 columns where"),
-        ("osu-latency.txt", "1.27", "nan", "'nan' is not a number from 0"),
-        ("osu-latency.txt", "1.27", "-1.27", "'-1.27' is not a number from 0"),
-        ("osu-latency.txt", "\n8  ", "\n8.0  ", "'8.0' is not a whole number"),
+        ("osu-latency.txt", "8                       1.27", "8  1.27  3.0", "line 8: damaged: 8"),
+        ("osu-latency.txt", "1.27", "nan", "damaged: nan"),
+        ("osu-latency.txt", "1.27", "-1.27", "damaged: -1.27"),
+        ("osu-latency.txt", "\n8  ", "\n8.0  ", "damaged: 8.0"),
     ],
 )
 def test_a_damaged_row_is_refused_with_its_line(name: str, old: str, new: str, expected: str, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_damaged_row_is_refused_with_its_line(name: str, old: str, new: str, e
 
 def test_tables_and_reproducers_are_imported_apart(tmp_path: Path) -> None:
     field = Path(__file__).parents[2] / "data" / "field" / "host-bound.txt"
-    with pytest.raises(RecordError, match=r"import logs of the reproducers separately"):
+    with pytest.raises(RecordError, match=r"tables of .* can't be combined"):
         import_files([DATA / "osu-bw.txt", field], tmp_path / "run")
     assert read_plan(import_files([field], tmp_path / "run") / "plan.json").cells[0].experiment == "p2p"
 
@@ -170,5 +170,5 @@ def test_tables_and_reproducers_are_imported_apart(tmp_path: Path) -> None:
 def test_output_without_rows_says_so(tmp_path: Path) -> None:
     log = tmp_path / "cut.txt"
     log.write_text("# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n")
-    with pytest.raises(RecordError, match="without a single row"):
+    with pytest.raises(RecordError, match="no row of OSU"):
         import_files([log], tmp_path / "run")

@@ -34,7 +34,7 @@ def test_the_notebook_runs_from_top_to_bottom(
     for number, cell in enumerate(code_cells()):
         exec(compile(cell, f"cell {number}", "exec"), names)
     said = capsys.readouterr().out
-    assert "fresh allocation slower than later ones" in said
+    assert "first message slower than later ones" in said
     assert len(names["rows"]) > 9
     assert names["blocks"]
 

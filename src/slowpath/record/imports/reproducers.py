@@ -11,20 +11,18 @@ someone else (the launcher, the MPI library) and is kept as a note.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import combinations, count, islice
 from pathlib import Path
-from statistics import median
 
 import msgspec
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable, Values, campaign_toml
-from slowpath.core.errors import RecordError
-from slowpath.core.files import write_atomically
+from slowpath.core.errors import RecordError, unreadable
+from slowpath.core.files import RESTORE, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.units import format_bytes
 from slowpath.record.blocks import Block, write_blocks
@@ -33,10 +31,12 @@ from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder,
 from slowpath.record.imports.source import (
     CUT,
     MAX_ROWS,
+    NAME_A_LOG,
     Conditions,
     cannot_write,
     check_rows,
     condition_words,
+    damaged,
     differences,
     few_notes,
     imported_campaign,
@@ -47,6 +47,7 @@ from slowpath.record.imports.source import (
     question,
     read_conditions,
     run_info,
+    twice,
     with_said,
 )
 from slowpath.record.plan_files import write_plan
@@ -173,18 +174,18 @@ def _own(line: str) -> str:
 
 
 def _not_text(path: Path) -> RecordError:
-    return RecordError(f"{path}: is not a text file; name the captured output of a reproducer")
+    return unreadable(path, "not a text file", NAME_A_LOG)
 
 
 def _read_line(log: Log, number: int, line: str) -> None:
     own = _own(line)
     if header := _HEADER.fullmatch(own):
         if header[1] in log.header:
-            raise _wrong(log, number, f"a second '{header[1]}': two outputs in one file; split it")
+            raise _wrong(log, number, twice(header[1]))
         log.header[header[1]] = header[2]
     elif warm_up := _WARM_UP.fullmatch(own):
         if log.warm_up is not None:
-            raise _wrong(log, number, "a second '[-1] time:': two outputs in one file; split it")
+            raise _wrong(log, number, twice("[-1] time"))
         log.warm_up = _time(log, number, 0, 0, warm_up[1])
     elif section := _SECTION.fullmatch(own):
         size = _whole(log, number, section[3])
@@ -201,7 +202,7 @@ def _read_line(log: Log, number: int, line: str) -> None:
 def _begin(log: Log, section: LogSection, *, of_two: bool) -> None:
     """Adds a section.  Raises: RecordError: a reproducer prints each of its sections once."""
     if any(not of_two or earlier.overallocated == section.overallocated for earlier in log.sections):
-        raise _wrong(log, section.line, "a section for the second time: two outputs in one file; split it")
+        raise _wrong(log, section.line, twice("section"))
     log.sections.append(section)
 
 
@@ -209,14 +210,14 @@ def _index(log: Log, number: int, text: str) -> int:
     """Number of an allocation or a message, of which no log has more than it may have times."""
     value = _whole(log, number, text, 9)
     if value >= MAX_ROWS:
-        raise _wrong(log, number, f"index {value} is over the {MAX_ROWS} times that a log may hold; restore the line")
+        raise _wrong(log, number, damaged(text))
     return value
 
 
 def _whole(log: Log, number: int, text: str, digits: int = 19) -> int:
     """A printed whole number, of no more digits than a reproducer's own can have."""
     if not (text.isascii() and len(text) <= digits):
-        raise _wrong(log, number, f"'{text[:40]}' is not a number that a reproducer prints; restore the line")
+        raise _wrong(log, number, damaged(text))
     return int(text)
 
 
@@ -238,15 +239,14 @@ def _give_times(log: Log) -> None:
     if len(log.passes) > len(log.sections):
         first = log.passes[0][0]
         if not log.sections or first.line < log.sections[0].line:
-            why = "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines"
-            raise _wrong(log, first.line, why)
+            raise _wrong(log, first.line, damaged("time without a heading"))
         raise _twice(log, log.passes[len(log.sections)][0])
     for section, times in zip(log.sections, log.passes, strict=False):
         section.times = times
 
 
 def _twice(log: Log, time: Time) -> RecordError:
-    return _wrong(log, time.line, f"[{time.allocation}:{time.message}] for the second time; split outputs into files")
+    return _wrong(log, time.line, twice(f"[{time.allocation}:{time.message}]"))
 
 
 def _time(log: Log, number: int, allocation: int, message: int, text: str) -> Time:
@@ -254,9 +254,9 @@ def _time(log: Log, number: int, allocation: int, message: int, text: str) -> Ti
     try:
         seconds = Decimal(text)
     except InvalidOperation as error:
-        raise _wrong(log, number, f"'{text}' is not a time in seconds") from error
+        raise _wrong(log, number, damaged(text)) from error
     if not seconds.is_finite() or not 0 < seconds < 10**6:
-        raise _wrong(log, number, f"'{text}' is not a time in seconds above zero")
+        raise _wrong(log, number, damaged(text))
     return Time(number, allocation, message, text, round(seconds * _NS_PER_S))
 
 
@@ -267,22 +267,19 @@ def _wrong(log: Log, number: int, problem: str) -> RecordError:
 def _check_complete(log: Log) -> None:
     log.sections = [section for section in log.sections if section.times]
     if not log.sections:
-        raise RecordError(
-            f"{log.path}: has no '[i:j] time:' line of {OVERALLOC} or {PINNED_HOST}, and no table of OSU; "
-            "name their output"
-        )
+        raise unreadable(log.path, f"no output of {OVERALLOC}, {PINNED_HOST} or OSU", NAME_A_LOG)
     sizes = {"buffer_size", "overalloc_size"} & set(log.header)
     needed = {"p2p_size", *(("buffer_size", "overalloc_size") if sizes else ("mem_type",))}
     for name in sorted(needed - set(log.header)):
-        raise RecordError(f"{log.path}: lacks the line '{name}: ...'; restore the first lines of the output")
+        raise unreadable(log.path, f"no line '{name}: ...'", RESTORE)
     for name in sorted(needed - {"mem_type"}):
         if not re.fullmatch(r"[0-9]{1,19}", log.header[name]):
-            raise RecordError(f"{log.path}: {name} '{log.header[name]}' is not a number of bytes")
+            raise unreadable(log.path, f"{name} '{log.header[name]}'", RESTORE)
     for name, known in (("mem_type", _MEMORY_KINDS), ("touch", _TOUCHES)):
         if log.header.get(name, known[0]) not in known:
-            raise RecordError(f"{log.path}: {name} '{log.header[name]}' is not one of {', '.join(known)}")
+            raise unreadable(log.path, f"{name} '{log.header[name]}'", RESTORE)
     if not re.fullmatch(r"\d{1,5}(:\d{1,5})?", log.header.get("device", "0"), re.ASCII):
-        raise RecordError(f"{log.path}: device '{log.header['device']}' is not the number of a GPU, or two as in 0:1")
+        raise unreadable(log.path, f"device '{log.header['device']}'", RESTORE)
     for section in log.sections:
         _check_section(log, section)
 
@@ -394,7 +391,7 @@ def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
                     )
                 )
         for index, cell in enumerate(group, start=1):
-            question = f"Is the first message from a fresh allocation slower than later ones? ({cell.label})"
+            question = f"Is the first message slower than later ones? ({cell.label})"
             a, b = Side(cell.cell, "steady", "steady"), Side(cell.cell, "first", "first")
             first = _contrast(f"first-{number}-{index}", "first message", question, "phase", a, b)
             made.append(msgspec.structs.replace(first, explains=True))  # no later message is ever the first
@@ -404,7 +401,7 @@ def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
 def _longer(log: Log) -> str:
     """Where p2p_size is more than buffer_size, the messages of the part with over-allocation are longer, too."""
     lengths = {section.message_bytes for section in log.sections}
-    return f" Its messages are longer by {format_bytes(max(lengths) - min(lengths))}." if len(lengths) > 1 else ""
+    return f" (messages {format_bytes(max(lengths) - min(lengths))} longer)" if len(lengths) > 1 else ""
 
 
 def _contrasts_across(
@@ -439,7 +436,7 @@ def _contrast(name: str, group: str, question: str, axis: str, a: Side, b: Side)
     return Contrast(name, group, question, axis, METRIC, a, b)
 
 
-_MEASURES = "It measures the same messages with this program's engine, under the launch conditions of this machine."
+_MEASURES = "The same messages, measured here."
 # What a stated transport is as an environment of a campaign; the other transports are the library's own choice.
 _SETTINGS = {"network": "network_path", "shared_memory": "single_copy_off"}
 _DEFAULT = "default"
@@ -493,7 +490,7 @@ def _condition_keys(environment: Environment) -> dict[str, str]:
     setting = _SETTINGS.get(_transport(environment))
     return {
         "environment": setting.replace("_", " ") if setting else _DEFAULT,
-        "placement": ", ".join(words) or "as the launcher has it",
+        "placement": ", ".join(words) or "default placement",
     }
 
 
@@ -506,46 +503,10 @@ def _group(label: str, cells: Sequence[Cell], conditions: dict[str, str]) -> Cel
     return CellsTable(printable(label), cells[0].experiment, parameters, environment, placement)
 
 
-# Which printed times are doubtful. They are flagged and kept: nothing is dropped.
-#
-# A time is suspect when, among the times of its cell and phase, it lies more than a factor 5 from the median and, in
-# logarithms, beyond 14.826 median absolute deviations (10 robust standard deviations: that of a normal distribution is
-# 1.4826 MAD; Rousseeuw and Croux, JASA 88, 1993). Times vary by factors rather than by sums, hence logarithms. First
-# messages vary legitimately, often by a factor 4 between the first allocation of a process and the next, hence the
-# factor. With fewer than 5 times nothing can be said.
-
-FACTOR = 5.0
-DEVIATIONS = 14.826
-FEWEST = 5
-RULE = f"more than {FACTOR:g} times from the median of its phase, and beyond {DEVIATIONS:g} MAD in logarithms"
-
-
-def suspects(times: Sequence[Time]) -> dict[int, str]:
-    """Line number -> why, for the suspect ones among the `times` of one cell and phase."""
-    if len(times) < FEWEST:
-        return {}
-    logs = [math.log(max(time.ns, 1)) for time in times]
-    middle = median(logs)
-    mad = median(abs(value - middle) for value in logs)
-    by_line = {}
-    for time, value in zip(times, logs, strict=True):
-        distance = abs(value - middle)
-        if distance > math.log(FACTOR) and distance > DEVIATIONS * mad:
-            side = "below" if value < middle else "above"
-            by_line[time.line] = (
-                f"line {time.line}: {time.text} s is suspect: {math.exp(distance):.3g} times {side} the "
-                f"median {math.exp(middle) * 1e-9:.4g} s of the {len(times)} times of its phase "
-                f"({RULE}); kept as it is"
-            )
-    return by_line
-
-
 _LISTED = 8  # missing times of an allocation
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
-_CONDITIONS = (
-    "Imported from logs, which do not state how they were launched: each condition is called by its file's name."
-)
-_STATED = "Imported from logs, with what was stated of their launches: {stated}."
+_CONDITIONS = "Imported from logs, which do not state how they were launched."
+_STATED = "Imported from logs, launched as stated: {stated}."
 
 
 def write_logs(files: Sequence[Path], contents: Sequence[bytes], out: Path | None, conditions: Sequence[str]) -> Path:
@@ -582,27 +543,18 @@ def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -
     try:
         launch.mkdir()
         cells = [cell for cell in plan.cells if cell.environment == label]
-        doubts = {cell.cell: _doubts(section) for cell, section in zip(cells, log.sections, strict=True)}
         blocks = [
-            block
-            for cell, section in zip(cells, log.sections, strict=True)
-            for block in _blocks(number, cell, section, doubts[cell.cell])
+            block for cell, section in zip(cells, log.sections, strict=True) for block in _blocks(number, cell, section)
         ]
         write_blocks(launch / "samples.blk", [*_warm_up(number, log, cells[0]), *blocks])
     except OSError as error:
         raise cannot_write(launch, error) from error
     foreign = [f"line {line}, not the reproducer's: {text}" for line, text in log.notes]
-    events = list(_events(number, log, cells, foreign, doubts))
+    events = list(_events(number, log, cells, foreign))
     write_atomically(launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events))
     write_atomically(launch / "stdout", kept_log(log.content))
     write_launch(folder, LaunchInfo(number, 1, label, PLACEMENT, ended="ok"))
-    return [*foreign, *(why for by_line in doubts.values() for why in by_line.values())]
-
-
-def _doubts(section: LogSection) -> dict[int, str]:
-    first = [time for time in section.times if time.message == 0]
-    later = [time for time in section.times if time.message > 0]
-    return {**suspects(first), **suspects(later)}
+    return foreign
 
 
 def _warm_up(launch: int, log: Log, cell: Cell) -> list[Block]:
@@ -612,7 +564,7 @@ def _warm_up(launch: int, log: Log, cell: Cell) -> list[Block]:
     return [Block(cell.cell, launch, "init", [log.warm_up.ns], flags=("imported",))]
 
 
-def _blocks(launch: int, cell: Cell, section: LogSection, doubts: dict[int, str]) -> Iterator[Block]:
+def _blocks(launch: int, cell: Cell, section: LogSection) -> Iterator[Block]:
     """Yield, for each allocation, the first message, then the later ones; a gap begins another block."""
     runs: list[list[Time]] = []
     for time in sorted(section.times, key=lambda time: (time.allocation, time.message)):
@@ -623,7 +575,6 @@ def _blocks(launch: int, cell: Cell, section: LogSection, doubts: dict[int, str]
         else:
             runs.append([time])
     for run in runs:
-        flags = ("imported", "suspect") if any(time.line in doubts for time in run) else ("imported",)
         yield Block(
             cell=cell.cell,
             launch=launch,
@@ -631,19 +582,17 @@ def _blocks(launch: int, cell: Cell, section: LogSection, doubts: dict[int, str]
             duration_ns=[time.ns for time in run],
             allocation=run[0].allocation,
             seq0=run[0].message,
-            flags=flags,
+            flags=("imported",),
         )
 
 
-def _events(
-    launch: int, log: Log, cells: Sequence[Cell], foreign: Sequence[str], doubts: dict[int, dict[int, str]]
-) -> Iterator[Event]:
+def _events(launch: int, log: Log, cells: Sequence[Cell], foreign: Sequence[str]) -> Iterator[Event]:
     yield LaunchBegin(_NO_CLOCK_NS, launch, log.ranks)
     for text in foreign:
         yield Note(_NO_CLOCK_NS, text)
     for cell, section in zip(cells, log.sections, strict=True):
         yield CellBegin(_NO_CLOCK_NS, cell.cell)
-        for text in [*doubts[cell.cell].values(), *_missing(section)]:
+        for text in _missing(section):
             yield Note(_NO_CLOCK_NS, text, cell.cell)
         later = sum(time.message > 0 for time in section.times)
         yield CellEnd(_NO_CLOCK_NS, cell.cell, "ok", batch=1, steady_samples=later)
@@ -658,10 +607,10 @@ def _missing(section: LogSection) -> Iterator[str]:
         have.setdefault(time.allocation, set()).add(time.message)
     absent = max(have) + 1 - len(have)
     if absent:
-        yield f"the section at line {section.line} lacks all times of {absent} allocations below [{max(have)}:0]"
+        yield f"line {section.line}: no times of {absent} allocations below [{max(have)}:0]"
     for allocation, there in sorted(have.items()):
         lacking = messages - len(there)
         if lacking:
             first = islice((f"[{allocation}:{m}]" for m in range(messages) if m not in there), _LISTED)
             more = f" and {lacking - _LISTED} more" if lacking > _LISTED else ""
-            yield f"the section at line {section.line} lacks the times {', '.join(first)}{more}"
+            yield f"line {section.line}: no times {', '.join(first)}{more}"

@@ -6,15 +6,15 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable
-from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import read_bytes
+from slowpath.core.engine_description import unknown
+from slowpath.core.errors import EnvironmentFailure, RecordError, exclude, is_not, unreadable
+from slowpath.core.files import cannot, read_bytes
 from slowpath.core.guard import clean_text, clean_words, line
 from slowpath.core.plan import Plan
 from slowpath.core.units import listed
@@ -32,37 +32,24 @@ class Imported(Protocol):
     def content(self) -> bytes: ...
 
 
-def read_contents(files: Sequence[Path], down_to: str) -> list[bytes]:
-    """The bytes of each log, within the limits of an import. down_to: what a log that is too long is cut down to.
+def read_contents(files: Sequence[Path]) -> list[bytes]:
+    """The bytes of each log, within the limits of an import.
 
     Raises: RecordError: no file, one that is unreadable or is none, one twice, or more than a limit allows.
     """
     if not files:
-        raise RecordError("no log to import; name at least one file")
+        raise RecordError(f"no log to import; {NAME_A_LOG}")
     check_files(files)
     refuse_twice(files)
     contents: list[bytes] = []
     for file in files:
-        contents.append(_content(file, down_to))
+        contents.append(_content(file))
         if sum(map(len, contents)) > MAX_TOTAL_BYTES:
-            raise RecordError(
-                f"{file}: brings the logs to over {MAX_TOTAL_BYTES // 2**20} MiB together; import fewer at a time"
-            )
+            raise too_much(file, f"{MAX_TOTAL_BYTES // 2**20} MiB of all logs")
     return contents
 
 
-def _content(path: Path, down_to: str) -> bytes:
-    try:
-        status = path.stat()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RecordError(f"{path}: cannot be read: {reason}; name a log file") from error
-    if stat.S_ISDIR(status.st_mode):
-        raise RecordError(f"{path}: cannot be read: Is a directory; name a log file")
-    if not stat.S_ISREG(status.st_mode):
-        raise RecordError(f"{path}: is not a regular file; copy the log to one")
-    if status.st_size > MAX_LOG_BYTES:
-        raise RecordError(f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to {down_to}")
+def _content(path: Path) -> bytes:
     content = read_bytes(path, MAX_LOG_BYTES)
     check_lines(path, content)
     return content
@@ -74,7 +61,7 @@ def refuse_twice(files: Sequence[Path]) -> None:
     for file in files:
         real = os.path.realpath(file)
         if real in seen:
-            raise RecordError(f"{file}: is named twice; name each log once")
+            raise RecordError(f"'{file}' is listed twice; write it once")
         seen.add(real)
 
 
@@ -106,7 +93,7 @@ def run_info(plan: Plan, logs: Sequence[Imported], campaign: str, conditions: st
         ranks=plan.ranks,
         imported=True,
         command=clean_words(["slowpath", "import", *(str(log.path) for log in logs)]),
-        notes=[conditions, f"Imported at {imported}; when the logs were measured is not known.", *notes],
+        notes=[conditions, f"Imported at {imported}.", *notes],
     )
 
 
@@ -127,7 +114,7 @@ def imported_campaign(
 
     Args: what: was imported.  why: further lines of the comment above the file.
     """
-    made = f"Made from imported {source}; the logs themselves are kept in launches/*/stdout."
+    made = f"Imported {source}; the logs: launches/*/stdout."
     return Campaign(
         name="imported",
         title=plan.title,
@@ -147,8 +134,7 @@ def printable(text: str) -> str:
 
 def cannot_write(folder: Path, error: OSError) -> EnvironmentFailure:
     """The error for a launch's folder that can't be written."""
-    reason = error.strerror or str(error)
-    return EnvironmentFailure(f"cannot write {folder}: {reason}; free space or name another place")
+    return cannot("write", folder, error)
 
 
 MAX_FILES = 1_000
@@ -158,36 +144,52 @@ MAX_LINES = 1_000_000  # of one log
 MAX_LINE_CHARACTERS = 10_000
 MAX_ROWS = 100_000  # rows or times of all logs together; a table has tens
 MAX_NOTES = 1_000  # lines of others that are kept of one log; the rest is in its copy in the run folder
-CUT = "the last line has no line end, so its last number may be cut off; left out: {text}"
+CUT = "no line end, so left out: {text}"
+
+
+NAME_A_LOG = "name the output of a reproducer, or of OSU"
+
+
+def too_much(place: object, limit: str) -> RecordError:
+    """Return the error for more than an import takes."""
+    return unreadable(place, f"over {limit}", "import less at a time")
+
+
+def twice(what: str) -> str:
+    """What is wrong where something stands twice in one log."""
+    return f"a second {what}: two outputs in one file; split it"
+
+
+def damaged(text: str) -> str:
+    """What is wrong with a line that no benchmark prints."""
+    return f"damaged: {text[:60]}; restore the line"
 
 
 def check_files(files: Iterable[Path]) -> None:
     """Check the number of files.  Raises: RecordError: more files than are taken."""
     number = sum(1 for _ in files)
     if number > MAX_FILES:
-        raise RecordError(f"{number} logs, more than the {MAX_FILES} of one import; import them in several runs")
+        raise too_much(f"{number} logs", f"{MAX_FILES} logs")
 
 
 def check_lines(path: Path, content: bytes) -> None:
     """Raises: RecordError: more lines, or a longer one, than a benchmark prints. Looks at the bytes alone."""
     lines = content.count(b"\n") + 1
     if lines > MAX_LINES:
-        raise RecordError(f"{path}: has {lines} lines, over {MAX_LINES}; keep only the benchmark's own lines")
+        raise too_much(path, f"{MAX_LINES} lines")
     begin, number = 0, 1
     while begin < len(content):
         end = content.find(b"\n", begin)
         end = len(content) if end < 0 else end
         if end - begin > MAX_LINE_CHARACTERS:
-            raise RecordError(
-                f"{path}: line {number}: has {end - begin} characters, over {MAX_LINE_CHARACTERS}; delete the line"
-            )
+            raise too_much(f"{path}: line {number}", f"{MAX_LINE_CHARACTERS} characters")
         begin, number = end + 1, number + 1
 
 
 def check_rows(path: Path, rows: int) -> None:
     """rows: so far, of all logs.  Raises: RecordError."""
     if rows > MAX_ROWS:
-        raise RecordError(f"{path}: brings the import to {rows} rows, over {MAX_ROWS}; import fewer logs, or parts")
+        raise too_much(path, f"{MAX_ROWS} rows of all logs")
 
 
 def few_notes(notes: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -200,14 +202,7 @@ def few_notes(notes: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 Conditions = Mapping[str, str]  # name -> value; what is not stated is not in it
 
-TRANSPORTS = {
-    "cma": "single copy by the kernel (process_vm_readv)",
-    "xpmem": "single copy through an attached mapping",
-    "knem": "single copy by KNEM",
-    "shared_memory": "two copies through shared memory",
-    "gpu_ipc": "handles of GPU memory, opened by the peer",
-    "network": "the network card, between nodes or within one",
-}
+TRANSPORTS = ("cma", "xpmem", "knem", "shared_memory", "gpu_ipc", "network")
 BINDINGS = ("core", "socket", "numa", "none")
 EXAMPLE = "--condition 'LOG:nodes=2,transport=network,bind=core'"
 
@@ -223,7 +218,7 @@ def _whole(value: str) -> str | None:
 # Name -> what its value has to be, where it is not that.
 _NAMES: dict[str, Callable[[str], str | None]] = {
     "nodes": _whole,
-    "transport": _one_of(tuple(TRANSPORTS)),
+    "transport": _one_of(TRANSPORTS),
     "bind": _one_of(BINDINGS),
 }
 NAMES = tuple(_NAMES)
@@ -239,16 +234,14 @@ def read_conditions(words: Sequence[str], files: Sequence[Path], labels: Sequenc
     for word in words:
         log, colon, pairs = word.rpartition(":")
         if not colon or not log:
-            raise UsageError(f"--condition '{word}' names no log; write {EXAMPLE}")
+            raise is_not(word, "a condition", EXAMPLE)
         mine = [label for file, label in zip(files, labels, strict=True) if _is_named(log, file, label)]
         if not mine:
-            raise UsageError(f"--condition '{word}': no log is called '{log}'; there are {', '.join(labels)}")
+            raise unknown("log", log, labels)
         for name, value in _pairs(word, pairs):
             for label in mine:
                 if conditions[label].setdefault(name, value) != value:
-                    raise UsageError(
-                        f"--condition: {label} has {name} {conditions[label][name]} and {value}; state one"
-                    )
+                    raise exclude(f"{label}: {name}={conditions[label][name]}", f"{name}={value}")
     return {label: stated for label, stated in conditions.items() if stated}
 
 
@@ -261,9 +254,9 @@ def _pairs(word: str, text: str) -> list[tuple[str, str]]:
     for pair in text.split(","):
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or name not in _NAMES:
-            raise UsageError(f"--condition '{word}': '{pair}' is none of {', '.join(f'{n}=...' for n in NAMES)}")
+            raise unknown("condition", pair, NAMES)
         if wanted := _NAMES[name](value):
-            raise UsageError(f"--condition '{word}': {name} is '{value}' and has to be {wanted}")
+            raise is_not(value, wanted, EXAMPLE)
         pairs.append((name, value))
     return pairs
 
@@ -293,9 +286,7 @@ def with_said(stated: Mapping[str, Conditions], said: Mapping[str, Conditions]) 
     for label, conditions in said.items():
         for name, value in conditions.items():
             if joined.get(label, {}).get(name, value) != value:
-                raise UsageError(
-                    f"--condition: {label} has {name} {joined[label][name]}, and the log itself says {value}"
-                )
+                raise exclude(f"{label}: {name}={joined[label][name]}", f"{name}={value} of the log itself")
         if conditions:
             joined[label] = {**joined.get(label, {}), **conditions}
     return joined
@@ -312,8 +303,5 @@ def condition_words(stated: Conditions) -> str:
 
 def question(b: str, a: str, differ: Sequence[str], unknown: Sequence[str]) -> str:
     """Return what a contrast of two logs asks, with all that they differ in."""
-    unknown_conditions = (
-        "how they were launched" if len(unknown) == len(NAMES) else f"their {listed(unknown)}" if unknown else ""
-    )
-    rest = f"; they do not state {unknown_conditions}" if unknown_conditions else ""
-    return f"Is {b} slower than {a}? The logs differ in {listed(differ)}{rest}."
+    rest = f"; not stated: {listed(unknown)}" if unknown else ""
+    return f"Is {b} slower than {a}? They differ in {listed(differ)}{rest}."

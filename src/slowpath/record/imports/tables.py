@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from slowpath.core.campaign import Campaign, CellsTable, campaign_toml
-from slowpath.core.errors import RecordError
+from slowpath.core.errors import RecordError, unreadable
 from slowpath.core.files import decoded, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.result import FILE_BYTES
@@ -33,9 +33,11 @@ from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, Launc
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.source import (
     CUT,
+    NAME_A_LOG,
     Conditions,
     cannot_write,
     condition_words,
+    damaged,
     differences,
     few_notes,
     imported_campaign,
@@ -44,6 +46,7 @@ from slowpath.record.imports.source import (
     printable,
     question,
     run_info,
+    twice,
 )
 from slowpath.record.plan_files import write_plan
 
@@ -56,10 +59,10 @@ _ROW = re.compile(r"[\d.]+(?:\s.*)?")
 
 # What no table of means tells, whoever printed it.
 MEAN_ONLY = {
-    "samples": "the table holds one mean for all repetitions; the times of single operations were never printed",
-    "spread": "a mean without its samples has no spread, no interval and no quantiles; measure with slowpath run",
-    "first_message": "first uses of the buffers fall into an unprinted warm-up; the buffers are warm",
-    "launches": "one file is one launch; how values differ from launch to launch is not known",
+    "samples": "one mean for all repetitions",
+    "spread": "no samples",
+    "first_message": "not printed",
+    "launches": "one",
 }
 
 
@@ -122,7 +125,7 @@ class LogTable:
         if abs(sample[0] - exact_ns) <= _ROUNDING_RATIO * exact_ns:
             return row
         time_ns = float(row.operation_s) * NS_PER_S
-        why = f"a time of {time_ns:.3g} ns, which the record's whole nanoseconds don't resolve"
+        why = f"{time_ns:.3g} ns, below whole nanoseconds"
         return replace(row, operation_s=None, reason=why)
 
     def sample(self, row: TableRow) -> tuple[int, int] | None:
@@ -161,7 +164,7 @@ def by_header(path: Path, line: int, header: Sequence[str], own: str) -> list[st
     """The words of a row.  Raises: RecordError if they are not as many as the header's."""
     words = own.split()
     if len(words) != len(header):
-        raise wrong(path, line, f"has {len(words)} columns where the header has {len(header)}; restore the line")
+        raise wrong(path, line, damaged(own))
     return words
 
 
@@ -170,16 +173,16 @@ def decimal(path: Path, line: int, text: str) -> Decimal:
     try:
         value = Decimal(text)
     except InvalidOperation as error:
-        raise wrong(path, line, f"'{text}' is not a number; restore the line") from error
+        raise wrong(path, line, damaged(text)) from error
     if not value.is_finite() or not 0 <= value < 10**15:
-        raise wrong(path, line, f"'{text}' is not a number from 0 to 1e15; restore the line")
+        raise wrong(path, line, damaged(text))
     return value
 
 
 def count(path: Path, line: int, text: str) -> int:
     """A printed whole number of bytes or repetitions.  Raises: RecordError."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise wrong(path, line, f"'{text}' is not a whole number; restore the line")
+        raise wrong(path, line, damaged(text))
     return int(text)
 
 
@@ -191,14 +194,13 @@ def wrong(path: Path, line: int, problem: str) -> RecordError:
 def time_s(value: Decimal, unit_s: Decimal) -> tuple[Decimal | None, str | None]:
     """Seconds, or None and why: a printed zero is a time below the table's digits, never a time of zero."""
     if value == 0:
-        return None, f"is printed as {value}, below the digits of the table"
+        return None, f"printed as {value}"
     return value * unit_s, None
 
 
 _S = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "\u00b5": Decimal("1e-6"), "\u03bc": Decimal("1e-6"),
       "m": Decimal("1e-3"), "": Decimal(1)}  # fmt: skip
 TIMES_S = {f"{prefix}{second}": value for prefix, value in _S.items() for second in ("s", "sec")}
-UNITS = ("ns", "us", "ms", "s")  # that a user can state
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
              "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}  # fmt: skip
 RATES_BYTES_PER_S = {
@@ -230,26 +232,23 @@ class Heading:
         if self.rate is not None and size:
             name, unit_bytes_per_s = self.rate
             if values[name] == 0:
-                return None, f"{name} is printed as {values[name]}, below the digits of the table"
+                return None, f"{name} printed as {values[name]}"
             return Decimal(size) / (values[name] * unit_bytes_per_s), None
-        return None, "the table has no column of times or bandwidths that is understood"
+        return None, "no column of times or bandwidths"
 
 
-def read_heading(
-    path: Path, line: int, columns: Sequence[str], times: Sequence[str], rates: Sequence[str], unit: str | None
-) -> Heading:
+def read_heading(path: Path, line: int, columns: Sequence[str], times: Sequence[str], rates: Sequence[str]) -> Heading:
     """Return where the mean stands among `columns`.
 
-    Args: times, rates: columns that can hold it, without their units, the first that is there counts.  unit: of times
-          as the user states it, for a heading that doesn't.
-    Raises: RecordError: a unit that is unknown, missing, or another than the stated one.
+    Args: times, rates: columns that can hold it, without their units, the first that is there counts.
+    Raises: RecordError: a unit that is unknown or missing.
     """
     named = {name_and_unit(column)[0]: column for column in columns}
     time = next((named[name] for name in times if name in named), None)
     rate = next((named[name] for name in rates if name in named), None)
     messages = named.get("Messages/s")
     if time is not None:
-        return Heading(columns, time=(time, _time_unit_s(path, line, time, unit)))
+        return Heading(columns, time=(time, _time_unit_s(path, line, time)))
     if rate is not None:
         return Heading(columns, rate=(rate, _rate_unit(path, line, rate)), messages=messages)
     return Heading(columns, messages=messages)
@@ -263,26 +262,24 @@ def name_and_unit(column: str) -> tuple[str, str]:
     return column, column if column in RATES_BYTES_PER_S else ""
 
 
-def _time_unit_s(path: Path, line: int, column: str, stated: str | None) -> Decimal:
-    """Seconds of the unit that is printed, or else stated.  Raises: RecordError: none, an unknown one, or two."""
-    name, printed = name_and_unit(column)
-    unit = printed or stated
-    if unit is None:
-        raise wrong(path, line, f"no unit is printed for '{name}'; state it: --unit us (or {', '.join(UNITS)})")
+def _time_unit_s(path: Path, line: int, column: str) -> Decimal:
+    """Seconds of the unit that is printed.  Raises: RecordError: none, or an unknown one."""
+    unit = name_and_unit(column)[1]
     if unit not in TIMES_S:
-        raise wrong(path, line, f"'{unit[:40]}' is not a known unit of time; convert the column to ns, us, ms or s")
-    if stated is not None and TIMES_S[stated] != TIMES_S[unit]:
-        raise wrong(path, line, f"'{name}' is in {printed}, but --unit states {stated}; leave --unit out")
+        raise no_unit(path, line, column, "ns, us, ms or s")
     return TIMES_S[unit]
+
+
+def no_unit(path: Path, line: int, column: str, known: str) -> RecordError:
+    """Return the error for a column whose unit is unknown."""
+    return wrong(path, line, f"'{column[:40]}' has no known unit; convert it to {known}")
 
 
 def _rate_unit(path: Path, line: int, column: str) -> Decimal:
     unit = name_and_unit(column)[1]
     if unit in RATES_BYTES_PER_S:
         return RATES_BYTES_PER_S[unit]
-    todo = "convert the column to MB/s, MiB/s, GB/s, GiB/s, Mbps or Gbps, and name it"
-    problem = f"'{unit[:40]}' is not a known unit of bandwidth" if unit else f"'{column[:40]}' has no unit"
-    raise wrong(path, line, f"{problem}; {todo}")
+    raise no_unit(path, line, column, "MB/s, MiB/s, GB/s, GiB/s, Mbps or Gbps")
 
 
 _TITLE = re.compile(r"# (OSU .{1,200}? Test)(?: v(\d[\w.-]*))?")
@@ -305,10 +302,10 @@ _SYNCHRONISATIONS = {
 }
 _MEMORY = {"HOST": "host", "DEVICE": "device", "MANAGED": "managed"}
 _USUAL_DATATYPE = "MPI_CHAR"
-_NO_ITERATIONS = "the number of iterations is not printed; the sample is the mean itself, as a batch of one"
+_NO_ITERATIONS = "not printed"
 _TIMES = ("Avg Latency", "Latency", "Overall")
 _RATES = ("Bandwidth", *(f"{p}{b}" for p in ("K", "M", "G", "Ki", "Mi", "Gi") for b in ("B/s", "bps", "b/s")))
-_BOTH_WAYS = "both directions were printed as one bandwidth; the time is that of one message of either direction"
+_BOTH_WAYS = "both as one bandwidth"
 
 
 @dataclass(frozen=True)
@@ -340,14 +337,14 @@ def _begin(line: int, own: str) -> LogTable | None:
     kind = _KINDS.get(plain) or _OsuBenchmark(plain.removeprefix("OSU ").removesuffix(" Test"), "operation")
     missing = {**MEAN_ONLY, "repetitions": _NO_ITERATIONS}
     if plain != title:
-        missing["memory"] = "a build without GPU support takes D D, too, and then prints times of host memory"
+        missing["memory"] = "D D, also of builds without GPU support"
     if "bi-directional" in plain.lower():
         missing["direction"] = _BOTH_WAYS
     variant = f"v{version}" if version else ""
     return LogTable(line, kind.benchmark, variant, kind.measure, dict(kind.parameters), None, missing)
 
 
-def _header(path: Path, line: int, own: str, unit: str | None) -> Heading | None:
+def _header(path: Path, line: int, own: str) -> Heading | None:
     """The heading of the columns; None if this is none."""
     match = re.match(r"#\s*(Size\b|(?=Avg Latency|Latency|Overall|Bandwidth|[KMG]i?B/s))", own)
     if not match:
@@ -356,17 +353,17 @@ def _header(path: Path, line: int, own: str, unit: str | None) -> Heading | None
     if left := _COLUMN.sub("", rest).strip():
         if not match[1]:
             return None
-        raise wrong(path, line, f"'{left[:60]}' in the heading is not a known column; restore the heading")
+        raise wrong(path, line, damaged(left))
     columns = (["Size"] if match[1] else []) + [match[0] for match in _COLUMN.finditer(rest)]
     if len(columns) == len(set(columns)) and len(columns) > bool(match[1]):
-        return read_heading(path, line, columns, _TIMES, _RATES, unit)
-    raise wrong(path, line, "the heading names no column, or one twice; restore it")
+        return read_heading(path, line, columns, _TIMES, _RATES)
+    raise wrong(path, line, damaged(own))
 
 
 def _setting(path: Path, line: int, table: LogTable, own: str) -> None:
     if pairs := _PAIRS.match(own):
         if not pairs[2].isdecimal():
-            raise wrong(path, line, "a table over window sizes (-V) isn't read; measure with one of them, as -W 64")
+            raise wrong(path, line, "many window sizes (-V); measure with one, as -W 64")
         table.parameters |= {"pairs": pairs[1], "in_flight": pairs[2]}
         table.ranks = 2 * int(pairs[1])
     elif buffers := _BUFFERS.match(own):
@@ -412,21 +409,20 @@ def first_line(text: str) -> int | None:
     return next((line for line, own in lines(text) if own.startswith("#") and _begin(line, own)), None)
 
 
-def parse(path: Path, content: bytes, unit: str | None) -> TableLog:
+def parse(path: Path, content: bytes) -> TableLog:
     """Return all tables with rows.
 
-    Args: unit: of times, where no heading says it.
     Raises: RecordError for a row that its heading doesn't explain, or that can't be of the same table, and for a log
             without a row.
     """
-    reader = _Reader(path, unit)
+    reader = _Reader(path)
     text = content.decode("utf-8", errors="replace")
     last = text.count("\n") + 1
     for line, own in lines(text):
         reader.read(line, own, is_cut=line == last)
     log = reader.finish(content)
     if not log.tables:
-        raise RecordError(f"{path}: is output of OSU without a single row; did the benchmark end early?")
+        raise unreadable(path, "no row of OSU", NAME_A_LOG)
     for table in log.tables:
         _finish(table)
         table.resolve()
@@ -439,13 +435,13 @@ def _finish(table: LogTable) -> None:
     if all(row.repetitions for row in table.rows):
         table.missing.pop("repetitions", None)
     if table.measure == "windowed" and "in_flight" not in table.parameters:
-        table.missing["in_flight"] = "the window size is not printed; the default of the benchmark is 64"
+        table.missing["in_flight"] = "not printed, 64 by default"
     if table.ranks is None and table.measure != "operation":
         table.ranks = 2
 
 
 _ORPHANS = 2  # lines of numbers one after the other that can't be by chance
-NO_ROWS = "the heading of {name} has no rows; did that benchmark end early?"
+NO_ROWS = "no rows of {name}"
 
 
 @dataclass
@@ -453,7 +449,6 @@ class _Reader:
     """The state between the lines of one log."""
 
     path: Path
-    unit: str | None
     tables: list[LogTable] = field(default_factory=list)
     notes: list[tuple[int, str]] = field(default_factory=list)
     heading: Heading | None = None
@@ -484,7 +479,7 @@ class _Reader:
         if begun := _begin(line, own):
             self._begin(begun)
             self.heading = None
-        elif self.tables and (heading := _header(self.path, line, own, self.unit)):
+        elif self.tables and (heading := _header(self.path, line, own)):
             if self.tables[-1].rows:
                 self._begin(self.tables[-1].again(line))
             self.heading = heading
@@ -505,7 +500,7 @@ class _Reader:
         words = own.split()
         self.orphans = self.orphans + 1 if len(words) > 1 and all(is_row(word) for word in words) else 0
         if self.orphans >= _ORPHANS:
-            raise wrong(self.path, line, "rows of numbers without a heading; restore the heading, or delete the rows")
+            raise wrong(self.path, line, damaged("rows without a heading"))
         self.notes.append((line, own))
 
     def _is_whole(self, own: str) -> bool:
@@ -526,22 +521,16 @@ class _Reader:
         digits = _decimals(words)
         if self.digits and digits != self.digits:
             word = next(w for w, a, b in zip(words, digits, self.digits, strict=True) if a != b)
-            raise wrong(
-                self.path, line, f"'{word}' has other decimals than the rows above; was it cut off? restore the line"
-            )
+            raise wrong(self.path, line, damaged(f"{word}, with other decimals"))
         self.digits = digits
 
     def _check_length(self, line: int, length: int | None) -> None:
         """One output has each length once; two programs that wrote into one file, or two runs, have it twice."""
         problem = "a row without a length" if length is None else f"length {length}"
         if length in self.lengths:
-            raise wrong(
-                self.path, line, f"{problem} for the second time in one table: two outputs in one file; split them"
-            )
+            raise wrong(self.path, line, twice(problem))
         if length is not None and length < self.longest:
-            raise wrong(
-                self.path, line, f"{problem} after a longer one: two outputs in one file, interleaved; split them"
-            )
+            raise wrong(self.path, line, twice(f"series, of {problem}"))
         self.lengths.add(length)
         self.longest = max(self.longest, length or 0)
 
@@ -677,7 +666,6 @@ def _contrast(number: int, a: Planned, b: Planned, stated: Mapping[str, Conditio
     conditions = [stated.get(name, {}) for name in names]
     differ = [*differences(*conditions), "file"]
     asked = question(f"{names[1]}, {b.cell.group},", names[0], differ, not_stated(*conditions))
-    asked += " One mean a file has no interval."
     side_a, side_b = (Side(planned.cell.cell, "steady", planned.cell.environment) for planned in (a, b))
     group = f"between files, {b.cell.group}"
     return Contrast(f"files-{number}", group, asked, "environment", measured.metric, side_a, side_b)
@@ -750,10 +738,8 @@ def read_printed(folder: Path) -> list[PrintedTable]:
     return decoded(content, Printed, path).tables
 
 
-_MEASURES = (
-    "It measures what slowpath has an experiment for, with samples, under the launch conditions of this machine."
-)
-_NONE = "None of the tables holds an operation that slowpath has an experiment for."
+_MEASURES = "The same operations, measured here."
+_NONE = "None is an experiment of slowpath."
 
 
 def campaign_of(plan: Plan, logs: Sequence[TableLog], cells: Sequence[Sequence[Planned]]) -> Campaign:
@@ -784,11 +770,8 @@ def _group(cells: Sequence[Planned], lengths: list[str]) -> CellsTable:
 
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
-_MEAN = "a mean over all repetitions, which a few interrupted ones can dominate; no spread is known"
-_CONDITIONS = (
-    "Imported from tables of other benchmarks, which do not state how they were launched: each condition is called "
-    "by its file's name."
-)
+_MEAN = "a mean over all repetitions, without a spread"
+_CONDITIONS = "Imported from logs, which do not state how they were launched."
 
 
 def write_tables(
