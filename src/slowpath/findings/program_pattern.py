@@ -112,7 +112,7 @@ def likewise(more: int) -> str:
 #
 # The other slow paths are about messages that this machine could move faster. A pattern is about calls that the program
 # could do without: it needs no measurement but the watch itself, and its price is an estimate from the program's own
-# times, with its basis.
+# times.
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -392,7 +392,7 @@ class SeenPattern:
 
     name: a few words; empty: the slow path's.  sites: indices, the most costly first, NONE: not known.
     count: of what `text` counts.  text: one sentence, without its cost; {place} is the first site, {other} the second.
-    change: what to write instead.  basis: what the estimate rests on.
+    change: what to write instead.
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
     more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.
     reported: it is worth a line whatever it costs.  outside: what it saves is outside of MPI, too.
@@ -407,7 +407,6 @@ class SeenPattern:
     count: int
     text: str
     change: str
-    basis: str
     rows: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     saved_s: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     more_s: tuple[float, float, float] = (0.0, 0.0, 0.0)

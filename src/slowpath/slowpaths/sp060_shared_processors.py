@@ -61,8 +61,6 @@ def _ranks_pattern(crowd: Crowd, more: int, on_host: int) -> SeenPattern:
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
         f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
         change=_change(crowd, max(ranks[0].online or 0, count), on_host),
-        basis="the time without a processor in the accounts, but no more than the run takes beyond all that ranks do, "
-        "divided among the processors, or a third; low: half; high: each rank's, as they lack one in turn",
         more_s=_lost_s(crowd),
     )
 
@@ -127,8 +125,6 @@ def _threads_pattern(crowd: Crowd, more: int) -> SeenPattern:
         f"processor for {format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
         change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank a "
         f"processor per thread, or start at most {fewer}",
-        basis="the time of a busy thread in the kernel's run queue; low: half of it; high: twice that, for threads "
-        "that wait for it",
         more_s=(waited_s, waited_s / 2, max(min(2 * waited_s, span_s), waited_s)),
     )
 
@@ -192,8 +188,6 @@ def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> See
         text=f"{who} was ready to run but had no processor for {format_time(taken_s)} of "
         f"{format_time(worst.span_s)}{more}",
         change=change,
-        basis="the mean time of these ranks in the kernel's run queue; low: half of it; high: that of the rank that "
-        "lost most",
         more_s=(mean_s, mean_s / 2, taken_s),
         name=name,
     )

@@ -62,7 +62,6 @@ def _pattern(
         count=sum(price.question.load.count for price in every),
         text=_text(row, every),
         change=change,
-        basis=f"measured here, {'; '.join(price.source for price in every[:2])}",
         rows=rows,
         saved_s=saved_s,
         more_s=(float(more_s[0]), float(more_s[1]), float(more_s[2])),

@@ -519,15 +519,12 @@ def _finding(
     places = [sites[site] for site in known]
     where = place_words(places[0]) if places else "a place that is not known"
     other = place_words(places[1]) if len(places) > 1 else "a place that is not known"
-    counted_s = pattern.saved_s.any() or any(pattern.more_s) or pattern.freed.size or pattern.sooner.size
-    how = "Priced" if pattern.is_measured else "Estimated"
-    basis = f" {how}: {pattern.basis}." if counted_s else ""
     return WatchFinding(
         id=f"{path.code}:{_digest(pattern.name or path.name, places)}",
         rule=path.code,
         name=pattern.name or path.name,
         title=path.title,
-        text=f"{pattern.text.format(place=where, other=other)}.{basis}",
+        text=f"{pattern.text.format(place=where, other=other)}.",
         seconds=seconds[0],
         interval=(seconds[1], seconds[2]),
         share=min(max(seconds[0] / calls.span_s, 0.0), 1.0) if calls.span_s else 0.0,

@@ -80,7 +80,6 @@ def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one(watch: Watch
     assert finding.saved_interval[0] < finding.saved_s < finding.saved_interval[1]
     assert made.saved_s == finding.saved_s
     assert "80 messages of 2 MiB from" in finding.text
-    assert "Priced: measured here, prices: cell 0 (cell 0) against 1 (cell 1)." in finding.text
     head, first, *_ = made.verdict
     assert "largest cause: small-page host memory (saves 0.048" in head
     assert first.startswith("1. Saves 0.048")

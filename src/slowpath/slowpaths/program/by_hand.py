@@ -99,7 +99,6 @@ def _pattern(
         count=count,
         text=f"{count:,} messages of {length} {word} rank {root} in {{place}}, one for each other rank in a row",
         change=f"call {name} on all ranks instead of the loop",
-        basis=f"a tree has {steps} steps where the loop has {partners:.0f}",
         rows=rows,
         saved_s=share * np.stack([usual(own_s, call), usual(own_s, call, 1.0), own_s], axis=1),
     )

@@ -109,8 +109,7 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
         if not rows.size:
             continue
         saved_s = merged(own_s, calls.call[rows], share, bytes_each)
-        waits = " and waits for each" if calls.is_synchronous[mine.rows].mean() > 0.5 else ""
-        yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])), waits)
+        yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])))
 
 
 def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -126,9 +125,7 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
         yield _to_one(calls, place, mine, mine.rows, saved_s, float(size.mean()))
 
 
-def _to_one(
-    calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float, waits: str = ""
-) -> SeenPattern:
+def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float) -> SeenPattern:
     """What a row of transfers to one rank would save as one.  Args: size: of each, bytes."""
     total, kind = calls.stood_for(mine.rows), "put" if calls.is_one_sided[mine.rows[0]] else "message"
     others = most(calls.site[rows], calls.weight[rows] * calls.own_s[rows])
@@ -137,11 +134,9 @@ def _to_one(
         sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
         count=total,
         text=f"{total:,} {kind}s of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
-        f"{mine.each:.0f} in a row to one rank without an answer in between{waits}",
-        change=f"join them to one {kind} of {format_bytes(round(size * mine.each))}: collect them in one buffer, "
-        "pass all elements to one call, or describe their places by a datatype",
-        basis="the calls' own time, less one call and 0.25 ns a byte for the longer one, and half of the time between "
-        "those of a row, on the rank with most; low: none of it; high: all",
+        f"{mine.each:.0f} in a row to one rank without an answer in between",
+        change=f"send one {kind} of {format_bytes(round(size * mine.each))}: collect them in one buffer, or "
+        "describe their places by a datatype",
         rows=rows,
         saved_s=saved_s,
         more_s=between_s(calls, mine),
@@ -206,10 +201,6 @@ def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
         name, size = calls.name_of(rows).removesuffix("_c"), format_bytes(round(float(calls.bytes[rows].mean())))
         total = round(float(calls.per_collective[rows].sum()))
         took_s = mine.gone * usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
-        is_idle = np.median(gaps(calls)[rows]) <= NO_COMPUTING_S
-        check = "" if is_idle else " (where none needs the result of the one before)"
-        if name.replace("MPI_I", "MPI_").lower() in map(str.lower, BY_RANK):
-            check += "; its parts are ordered by rank"
         kind = "broadcasts" if name == "MPI_Bcast" else "reductions" if name in REDUCTIONS else "collectives"
         yield SeenPattern(
             name=f"small {kind} in a row",
@@ -217,8 +208,7 @@ def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=total,
             text=f"{total:,} {name} of {size} in {{place}}, {mine.each:.0f} in a row on one communicator",
             change=f"put their operands into one array and call {name} once, with {mine.each:.0f} times as many "
-            f"elements{check}",
-            basis="the calls' own time, less one call and 0.25 ns a byte for the longer one; high: their waits, too",
+            "elements",
             rows=rows,
             saved_s=np.maximum(merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
                                took_s[:, None] * [0.0, 0.0, 1.0]),
@@ -249,9 +239,8 @@ def _sections(calls: ProgramCalls) -> Iterator[SeenPattern]:
             sites=(place,),
             count=total,
             text=f"{total:,} MPI_Bcast of {format_bytes(round(float(size)))} in {{place}}, {runs.each:.0f} in a row, "
-            "each of memory allocated since the last one: in Fortran, a section with gaps is copied there and back",
+            "each of memory allocated since the last one",
             change="call MPI_Bcast once for the whole contiguous array",
-            basis="the time outside MPI between these calls; low: half",
             sooner=rows[inside],
             sooner_s=gap_s[inside, None] * np.array([1.0, 0.5, 1.0]),
             outside=True,
@@ -316,12 +305,7 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool 
             count=total,
             text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.each:.0f} in a row"
             + ("" if is_joint else " to one rank"),
-            change="move all of them within one epoch (where none needs what the one before brought)"
-            if is_joint
-            else "lock once for all of them (MPI_Win_lock_all), and call MPI_Win_flush where a result is needed"
-            if reads
-            else "put all of them within one epoch: lock once before, unlock once behind the last",
-            basis="the calls that open and close the epochs, all but one of a row; half of the time between; high: all",
+            change="move all of them within one epoch, and call MPI_Win_flush where a result is needed",
             rows=rows,
             saved_s=saved_s,
             more_s=between_s(calls, mine),
@@ -354,9 +338,7 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=total,
             text=f"{total:,} {calls.name_of(mine)} of {size} in {{place}}, each completed by its own "
             f"{calls.name_of(mine + 1)}",
-            change="read more by one call (all that is needed of a rank, once), or start several reads whose addresses "
-            "are known and flush once",
-            basis=f"the time of these calls, less one in {READ_AT_ONCE}; low: half of that",
+            change="read more by one call, or start several reads and flush once",
             rows=rows,
             saved_s=saved_s,
         )
@@ -383,9 +365,8 @@ def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
             sites=(place,),
             count=total,
             text=f"{total:,} {calls.name_of(reads)} of {format_bytes(round(float(length.mean())))} in {{place}}, with "
-            "MPI_NO_OP, which reads and changes nothing, but as one atomic access",
+            "MPI_NO_OP",
             change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
-            basis="the calls' own time beyond that of a copy at 10 GB/s, or of the fastest twentieth of them",
             rows=rows,
             saved_s=less(calls, rows, np.concatenate([least_s, of_ends_s])),
         )
@@ -407,8 +388,7 @@ def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=total,
             text=f"{total:,} {calls.name_of(rows)} of {size} in {{place}}, {own_ratio[rows].mean():.0%} of whose bytes "
             "go to the rank itself",
-            change="give 0 as the count of the own rank, and use that part where it is (or copy it directly)",
-            basis="the share of the bytes that goes to the rank itself, of the calls' own time",
+            change="give 0 as the count of the own rank, and copy that part",
             rows=rows,
             saved_s=less(calls, rows, calls.own_s[rows] * (1.0 - own_ratio[rows])),
         )
@@ -480,8 +460,7 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"{total:,} {name} in {{place}}, each given {int(np.median(given)):,} requests, all of which it looks "
             f"at again: {format_time(float(np.median(own_s)))} a call (median)",
             change="complete them by one MPI_Waitall" if only_waits else
-            "complete them by MPI_Waitall, or wait for groups of few requests and leave out those that are complete",
-            basis="the calls' own time, less 0.2 us for each; low: 0.6 of that",
+            "complete them by MPI_Waitall, or in groups of few requests",
             rows=rows,
             saved_s=less(calls, rows, np.full(rows.size, CALL_S)),
         )  # fmt: skip
@@ -517,7 +496,6 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 count=total,
                 text=f"{total:,} times {reduction} in {{place}} then {other} of the same {length} from that root",
                 change=f"call {both} instead of both (if the root does not change the result in between)",
-                basis=f"half of both calls' own time: {both} needs about as many steps as one of them; low: a quarter",
                 rows=rows,
                 saved_s=usual(own_s, call)[:, None] * [0.5, 0.25, 0.75],
             )
@@ -550,7 +528,6 @@ def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 count=total,
                 text=f"{name} is called {total:,} times in {{place}}, and sends nothing",
                 change=f"{name}: {advice}",
-                basis="their number times what one takes here; low: half",
                 more_s=(took_s, took_s / 2, 1.5 * took_s),
                 outside=True,
             )

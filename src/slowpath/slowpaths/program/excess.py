@@ -169,20 +169,17 @@ def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
         words = (
             "receives search a long queue",
             f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, {search.past}",
-            "receive in the order of arrival (MPI_ANY_SOURCE where sources differ), post the receives before the "
-            "messages arrive (MPI_Irecv), or let the sender wait for the receiver at times",
-            "these receives' time beyond that of receives that pass over few messages",
+            "receive in the order of arrival (MPI_ANY_SOURCE), or post the receives before the messages arrive "
+            "(MPI_Irecv)",
         )
         if search.posts:
             words = (
                 "receives that stay open",
                 f"receives that MPI_Irecv starts in {{place}} stay open, {search.past}: {count:,} "
                 f"{calls.names[int(call[0])]} in {{other}} take the longer, the more they are",
-                "post such a receive once, and the next one when it is completed: each message that comes is compared "
-                "with all that are open",
-                "these calls' time beyond that while few receives were open",
+                "post such a receive once, and the next one when it is completed",
             )
-        name, text, change, basis = words
+        name, text, change = words
         more_s, is_thinned = _alone(calls, rows, saved_s), bool((calls.weight[rows] > 1.0).any())
         yield SeenPattern(
             name=name,
@@ -190,7 +187,6 @@ def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=count,
             text=text,
             change=change,
-            basis=basis,
             rows=rows,
             saved_s=saved_s * (not is_thinned),
             more_s=more_s if is_thinned else (0.0, 0.0, 0.0),
@@ -250,8 +246,6 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
         text=f"{total:,} one-sided calls, most of the time in {calls.names[int(by_call.argmax())]}, on windows that "
         "MPI_Win_create made in {place}: ranks of one host may not reach that memory themselves",
         change="make the window by MPI_Win_allocate, and use the memory that it returns",
-        basis="what transfers, flushes, and as much of MPI_Win_unlock take beyond 0.05 us each and 10 GB/s; it depends "
-        "on the library and was not measured here: low: half; high: MPI_Win_lock less, too",
         rows=rows,
         saved_s=np.stack([value, SLIGHT * value, MORE_THAN_DIRECT * value], axis=1),
     )
@@ -295,8 +289,6 @@ def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
             f"in blocks of {format_bytes(round(each))}: {format_time(took_s)} a call, {format_time(block_s)} "
             "a block (medians)",
             change="copy the blocks into a contiguous buffer by a loop and pass that, or keep what is sent contiguous",
-            basis="what these calls take on a processor beyond a loop that packs, at 2 ns a block and 0.2 ns a byte; "
-            "low: at three times that; high: contiguous data",
             rows=rows,
             saved_s=np.stack([value, low, np.maximum(usual(own_s, call) - PACKING_S, value)], axis=1),
         )

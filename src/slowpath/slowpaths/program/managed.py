@@ -91,7 +91,6 @@ KINDS: Final = (
         "persistent request",
         tuple(f"MPI_{name}_init" for name in _PREPARED),
         ("MPI_Request_free",),
-        once="prepare the request once before the loop, start it in each iteration, and free it after the loop",
     ),
     _Kind(
         *("attached region", ("MPI_Win_attach",), ("MPI_Win_detach",)),
@@ -106,7 +105,7 @@ KINDS: Final = (
     _Kind(
         *("file", ("MPI_File_open",), ("MPI_File_close",), ("MPI_File_set_view", "MPI_File_set_size")),
         least_held=100,
-        once="if it is the same file each time, open it once before the loop, and close it after the loop",
+        once="open the file once before the loop, and close it after the loop",
     ),
     _Kind(
         *("file reservation", ("MPI_File_preallocate",), (), (), 10, 10**9),
@@ -165,9 +164,6 @@ def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
             count=every,
             text=text + held if is_held else text,
             change=f"{once}, or at least free each {kind.name} after its last use" if is_held else once,
-            basis="the calls that make and free it, except the first, without their waits for late ranks and the first "
-            f"use of a new {kind.name}; low, value and high: none longer than {LEAST:g}, {USUAL:g} and {MOST:g} times "
-            f"the median{'; high: with all calls on it' if kind.is_used_first else ''}",
             rows=rows,
             saved_s=saved_s,
             more_s=(alone_s, 0.9 * alone_s, alone_s),
@@ -241,9 +237,7 @@ def _requests(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=int(left.sum()),
             text=f"{left.sum():,} requests by {name} in {{place}}, {left.max():,} on a rank, are neither completed nor "
             "freed",
-            change="complete each request by MPI_Wait or MPI_Test before its buffer is used again: until then the "
-            "message may hold what was written later",
-            basis="page faults for the memory by which the ranks grew, up to 2 KiB a request; low: half; high: twice",
+            change="complete each request by MPI_Wait or MPI_Test before its buffer is used again",
             reported=True,
             more_s=_held_s(calls, left),
             outside=True,

@@ -49,8 +49,6 @@ def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
             f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
             change=f"put their operands into one array and call comm.{buffers} once, without pickling (where each "
             f"depends on the last, comm.{buffers} of one number still avoids it)",
-            basis="the time from the first to the last of these calls, less one: calls, pickling, and waits for "
-            "pickling ranks; low: only the calls; high: also a row's time beyond three times the usual",
             rows=rows,
             saved_s=alone_s,
             more_s=(value_s, 0.0, high_s),

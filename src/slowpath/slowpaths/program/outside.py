@@ -100,17 +100,12 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     without = [again.faults * np.array(again.each_s) for rank, again in ranks.items() if places[rank] is None]
     left = np.sum(without, axis=0) / calls.ranks if without else np.zeros(3)
     sites, text = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
-    value = np.array([again.each_s for again in ranks.values()]).mean(axis=0) * 1e9
     yield SeenPattern(
         name=MAPPED_AGAIN,
         sites=sites,
         count=faults,
         text=text,
-        change="allocate the memory that is used there once, before the loop, and reuse it: malloc, vectors and arrays "
-        "of numpy alike; numpy writes into an array that is there by out=",
-        basis=f"{faults:,} page faults beyond what memory grew by, of {value[0]:.0f} ns [{value[1]:.0f}, "
-        f"{value[2]:.0f}]: {USUAL_RATIO:g} times what a rank measured at begin and end; low and high {LEAST_RATIO:g} "
-        f"and {MOST_RATIO:g} times, because faults beside other ranks cost less or more",
+        change="allocate the memory that is used there once, before the loop, and reuse it: numpy by out=",
         rows=rows,
         saved_s=saved_s,
         sooner=sooner,
@@ -134,7 +129,7 @@ def _buffers(new: Ints, faults: int) -> tuple[tuple[int, ...], str]:
     sites = most(known[:, 0], (known[:, 2] * known[:, 3]).astype(float))
     return sites, (
         f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI, and the ranks had {faults:,} page "
-        "faults for memory that they had had before, in the program and in MPI"
+        "faults for memory that they had had before"
     )
 
 
@@ -287,12 +282,8 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
         name=f"{said} of arrays",
         sites=most(calls.site[rows], length * calls.weight[rows]),
         count=count,
-        text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled: "
-        "each side copies them into memory that is new each time",
-        change=f"send arrays by {buffered} with buffers that are there: {said} pickle them",
-        basis="what lies outside MPI before sends and after receives, as far as copies and page faults of the "
-        "messages' length take that long (low 0.6, high 2.5 times), and 0.2 of the calls' own time, because new memory "
-        "is slow to copy (low 0.1, high 0.35)",
+        text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled",
+        change=f"send arrays by {buffered}, which do not pickle them",
         rows=rows,
         saved_s=calls.own_s[rows][:, None] * np.array([0.2, 0.1, 0.35]),
         sooner=alone,
@@ -372,10 +363,7 @@ def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
             sites=(there, *((before,) if before not in (there, NONE) else ())) if there != NONE else (),
             count=calls.stood_for(mine),
             text=f"{who} {where}: {asked}",
-            change="read and write less often and in larger pieces (no flush after each line), sync once after several "
-            "steps, or do it in the background",
-            basis="the time of these system calls by samples, with their part of the queue for a processor; value, low "
-            "and high: 0.7, 0.35 and 1 of it",
+            change="read and write less often and in larger pieces, or in the background",
             sooner=mine,
             sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
             outside=True,
@@ -422,13 +410,13 @@ _WORK: Final = (
         re.compile(r"_*(w?mem(cpy|move|pcpy)(_chk)?|gfortran_(internal_(un)?pack|reshape|transpose|pack).*)"),
         S_PER_BYTE,
         "copies by {called} beyond what is sent",
-        "if these copies are for MPI, copy only what is sent, received or written, or give MPI the memory itself",
+        "copy only what is sent, or give MPI the memory itself, if these copies are for MPI",
     ),
     (
         re.compile(r"_*(isoc\d\d_)?(vs?n?printf|sn?printf|strto[a-z]+|ato[fil]+|sscanf)(_chk)?"),
         0.0,
         "numbers converted by {called}",
-        "if this text goes through MPI, send, write and read the numbers as they are (MPI_DOUBLE and the like)",
+        "send numbers as they are (MPI_DOUBLE), if this text goes through MPI",
     ),
 )
 
@@ -464,7 +452,6 @@ def _library_work(
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
         f"{_between(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank",
         change=change,
-        basis=f"their time by samples, less {s_per_byte * 1e9:g} ns a byte that MPI moves; low: half; high: all of it",
         at=", ".join(dict.fromkeys(code.at for code, _ in longest[:2])),
         sooner=rows,
         sooner_s=np.minimum(

@@ -260,8 +260,6 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
         count=count,
         text=f"{who} for rank {rank}, which {doing.words} {between}, {longer}",
         change=doing.change.format(rank=rank),
-        basis="a replay of all ranks in which this one takes no longer there than the others do on average; low: its "
-        "work is given to all; high: it takes no longer than the fastest",
         sooner=rows,
         sooner_s=np.stack([value, np.minimum(least, to_all), np.maximum(to_first, value)], axis=1),
         outside=True,
@@ -282,12 +280,9 @@ class _Doing:
 
 _NO_CORE = "computes or has no core"
 _GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
-_CORE = "give rank {rank} a core of its own, or less to compute there"
+_CORE = "give rank {rank} a core of its own"
 _SLEEP = "look for what rank {rank} waits there outside MPI: a sleep, files, pipes, other processes"
-_WRITE = (
-    "let rank {rank} write larger pieces (no flush after each line), write in the background, or let all ranks write"
-)
-_READ = "let rank {rank} read larger pieces, or ahead, or let all ranks read"
+_FILES = "let rank {rank} read and write larger pieces, or in the background, or let all ranks do it"
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
 LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
 LEAST_CALLS = 100
@@ -317,13 +312,13 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
             if length > LARGE_BYTES * count:
                 return _Doing("is in system calls", _SLEEP, in_system)
             words = f"{kind} ({count:,.0f} system calls of {format_bytes(round(length / count))})"
-            return _Doing(words, _WRITE if kind == "writes" else _READ, in_system)
+            return _Doing(words, _FILES, in_system)
         if seen.queued_s >= OWN * late_s:
             return _Doing(_NO_CORE, _CORE, moves=True)
         return _Doing(f"computes{_in_functions(calls, rank, rows)}", _GIVEN, moves=True)
     share = _share(calls, rank)
     if share is None or share.ran_s is None or share.waited_s is None:
-        return _Doing("is outside MPI", "give rank {rank} less to do there: it computes, sleeps, or is in system calls")
+        return _Doing("is outside MPI", _GIVEN)
     if _asleep_s(share) >= max(OWN * late_s, LEAST_ASLEEP_S):
         return _Doing("sleeps", _SLEEP)
     return _Doing(*((_NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
@@ -395,11 +390,10 @@ def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
         name=f"another rank is late at each {name}",
         sites=most(calls.site[inner], wait_s),
         count=total,
-        text=f"at {total:,} collectives, most of them {name} in {{place}}, another rank is late each time, while "
-        f"the time that the ranks compute is even over {period} of them: no rank is slow, the parts are uneven",
+        text=f"at {total:,} collectives, most of them {name} in {{place}}, another rank is late each time, but the "
+        f"ranks compute equally long over {period} of them",
         change=f"split each part among all ranks, or synchronise once after {period} parts or more, or use the "
-        "non-blocking form and wait for it after the next part, where that does not need the result",
-        basis=f"a replay of all ranks that wait only at one of {period} of these collectives",
+        "non-blocking form",
         freed=np.stack([inner, calls.waits.other[inner]], axis=1),
         least_share=LEAST_EVEN,
         waited_s=float((wait_s * calls.seconds_weight[inner]).sum()) / calls.ranks,
@@ -433,26 +427,24 @@ class _Kind:
 _TARGET = _Kind(
     "target outside MPI",
     "{count} calls of {call} in {{place}} waited {median} each (median) for {who}, the target, which was outside MPI",
-    "let {who} call MPI now and then while computing (MPI_Iprobe), put and get in windows of MPI_Win_allocate, or give "
-    f"the library a progress thread if cores are free (slowpath prove --remedy {PROGRAM_ASYNCHRONOUS_PROGRESS.key})",
+    "let {who} call MPI_Iprobe while computing, put in windows of MPI_Win_allocate, or use a progress thread "
+    f"(slowpath prove --remedy {PROGRAM_ASYNCHRONOUS_PROGRESS.key})",
 )
 _RECEIVER = _Kind(
     "receive posted after computing",
     "{count} messages to {who}, received in {{other}}: their sender waited in {call} in {{place}}, {median} each "
     "(median), while {who} computed before the receive",
-    "receive before computing what does not need the message (MPI_Irecv), or send with MPI_Isend and wait after the "
-    "sender's own computing",
+    "post the receive before computing (MPI_Irecv), or send with MPI_Isend and wait later",
     least_share=LEAST_PIPELINE,
 )
 _SENDER = _Kind(
     "ranks take turns",
     "ranks take turns: {count} {call} in {{place}} waited {median} each (median) while {who} computed before the send "
-    "in {{other}}, though in sum not more than the others",
-    "compute before receiving, where that does not need the message; else send and compute in smaller blocks, so that "
-    "the next rank begins after the first block",
+    "in {{other}}",
+    "compute before receiving what does not need the message, or send and compute in smaller blocks",
     "messages go round one after the other: {count} {call} in {{place}} waited {median} each (median) for {who}, which "
     "received first and then sent from another buffer in {{other}}",
-    "unless what is sent depends on what comes, do both at once: MPI_Sendrecv, or MPI_Irecv before the send",
+    "send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
     least_share=LEAST_PIPELINE,
     short_s=SHORT_S,
 )
@@ -462,21 +454,20 @@ _HELD = _Kind(
     "lock held while computing",
     "{count} {call} in {{place}} waited {median} each (median) for a lock that {who} held while computing, and gave "
     "back in {{other}}",
-    "compute outside the epoch: unlock when what the work needs is there, compute, and lock again for the result",
+    "compute outside the epoch: unlock, compute, and lock again for the result",
     least_share=LEAST_PIPELINE,
 )
 _PUT_LATE = _Kind(
     "waiting for an epoch while its origin computes",
     "{count} {call} in {{place}} waited {median} each (median) for {who}, which computed before ending the epoch in "
     "{{other}}",
-    "compute before MPI_Win_wait what does not need the data that comes; else put and compute in smaller blocks",
+    "compute before MPI_Win_wait what does not need the data, or put and compute in smaller blocks",
     least_share=LEAST_PIPELINE,
 )
 _SYNCHRONOUS = _Kind(
     "synchronous sends",
     "{count} {call} in {{place}} waited {median} each (median) for the receive of a short message, in {{other}}",
-    "send them by MPI_Send or MPI_Isend, which do not wait for the receive of a short message unless a setting says "
-    "so; check that the program does not rely on the receive having begun",
+    "send them by MPI_Send, if the program does not rely on the receive having begun",
     short_s=2e-6,
 )
 
@@ -574,7 +565,6 @@ def _reordered(
         count=calls.stood_for(rows),
         text=(wait_kind.in_mpi if in_mpi else wait_kind.text).format(**words),
         change=(wait_kind.change_in_mpi if in_mpi else wait_kind.change).format(**words),
-        basis="a replay of all ranks without these waits",
         least_share=wait_kind.least_share,
     )
 
@@ -698,8 +688,7 @@ def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=total,
             text=f"{total:,} MPI_Barrier in {{place}}{' and {other}' if len(sites) > 1 else ''} directly {words} "
             f"{'messages, each of which is waited for' if key == (NONE, NONE) else f'{other} on the same ranks'}",
-            change="remove the barrier, unless it separates what MPI can't see: files, shared memory, timings",
-            basis="the barriers' own time after the last rank's arrival; the wait for it remains, in the next call",
+            change="remove the barrier, unless it separates files, shared memory or timings",
             rows=rows,
             saved_s=np.stack([usual(own_s, place), usual(own_s, place, 1.0), own_s], axis=1),
         )
@@ -778,9 +767,7 @@ def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]
         count=calls.stood_for(rows),
         text=f"{who} {each} (median) between two {name} in {{place}}, {calls.stood_for(rows):,} times: a message that "
         "comes meanwhile waits for the rest of the sleep",
-        change="wait in MPI instead: MPI_Probe or MPI_Mprobe for MPI_Iprobe, MPI_Wait or MPI_Waitany for MPI_Test; or "
-        "sleep for a shorter time",
-        basis="a replay of all ranks that do not sleep there and wait for their messages in the next call",
+        change="wait in MPI instead: MPI_Probe or MPI_Mprobe for MPI_Iprobe, MPI_Wait or MPI_Waitany for MPI_Test",
         sooner=rows,
         sooner_s=between_s[:, None] * np.array([1.0, 0.5, 1.0]),
         outside=True,
@@ -808,9 +795,7 @@ def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterato
         count=count,
         text=f"{count:,} {name} in {{place}} found nothing, {count // hits:,} for each that found something, with "
         "computing between them",
-        change=f"call {name} a tenth as often; where the rank has nothing else to do, wait instead",
-        basis="the time of these calls, less one of ten; low: half of it, since a library may move messages in them; "
-        "high: all of it",
+        change=f"call {name} a tenth as often, or wait instead",
         rows=rows,
         saved_s=calls.own_s[rows, None] * np.array([1 - 1 / FEWER, 0.5, 1.0]),
     )
