@@ -28,7 +28,7 @@ def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
     few = ("--collectives", "scatter", "--bytes", "8", "--rounds", "5", "--budget", "1s", "--out", str(folder))
     done = slowpath("tune", *few, env=env)
     assert done.returncode == 0, done.stderr
-    assert "exceed the remaining budget of 0 s: it is stopped then" in done.stderr, "a launch or two all the same"
+    assert "part of this step left out; allow a longer --budget" in done.stderr, "a launch or two all the same"
     assert any(said in done.stdout for said in ("scatter, 8 B, 2 ranks", "nothing is proven", "1 cell faster alone"))
     assert (folder / "tuned.txt").read_text() == done.stdout
     table = json.loads((folder / "tuning.json").read_text())

@@ -303,9 +303,9 @@ def test_a_start_that_fails_is_told_from_none(
     done = ranks.start(str(program), ranks=1, of_ranks={**variables, broken: "99999"})
     assert done.returncode != 0
     assert not record_files(tmp_path)
-    assert starts_that_failed(tmp_path) == (1, 0)
+    assert starts_that_failed(tmp_path) == 1
     line = why_no_record([program], watch_library, None, starts_that_failed(tmp_path), done.returncode)
-    assert line == "MPI_Init did not return in 1 process; the program's own messages tell why"
+    assert line == "MPI_Init failed in 1 process; see the program's own messages"
 
 
 def test_truncated_records_end_no_program(ranks: Ranks, watch_library: Path, tmp_path: Path, blankless: Path) -> None:

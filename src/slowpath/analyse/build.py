@@ -99,7 +99,7 @@ def placement_lines(placements: Sequence[PlacementResult]) -> list[Line]:
     texts = [f"placement {_some(where)}: {text}." for text, where in names.items()]
     if len(texts) > MOST_LINES:
         more = len(texts) - MOST_LINES + 1
-        rest = f"{more} more differences between placements asked for and observed are listed with the placements."
+        rest = f"{more} more placements differ."
         texts = [*texts[: MOST_LINES - 1], rest]
     return [Line(level="warning", text=text, contrast=None) for text in texts]
 
@@ -114,13 +114,17 @@ def _nodes(placement: Placement, ranks: Sequence[Rank]) -> list[str]:
         by_host[rank.host] = by_host.get(rank.host, 0) + 1
     differences, where = [], ", ".join(by_host)
     if placement.nodes is not None and len(by_host) != placement.nodes:
-        differences.append(f"{placement.nodes} nodes were asked for, but the ranks are on {len(by_host)} ({where})")
+        differences.append(_other(f"{placement.nodes} nodes", f"got {len(by_host)} ({where})"))
     elif placement.ranks_per_node is not None and set(by_host.values()) != {placement.ranks_per_node}:
         counts = ", ".join(f"{count} on {host}" for host, count in by_host.items())
-        differences.append(f"{placement.ranks_per_node} ranks on each node were asked for, but there are {counts}")
+        differences.append(_other(f"{placement.ranks_per_node} ranks on each node", f"got {counts}"))
     if placement.hosts and {_short(host) for host in placement.hosts} != {_short(host) for host in by_host}:
-        differences.append(f"the nodes {', '.join(placement.hosts)} were asked for, but the ranks are on {where}")
+        differences.append(_other(f"nodes {', '.join(placement.hosts)}", f"got {where}"))
     return differences
+
+
+def _other(asked: str, there: str) -> str:
+    return f"asked for {asked}, but {there}"
 
 
 def _short(host: str) -> str:
@@ -136,9 +140,9 @@ def _binding(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> lis
             continue
         if placement.bind == "none":
             if mine != known:
-                differences.append(f"no binding was asked for, but rank {rank.rank} may only use {rank.cpus_allowed}")
+                differences.append(_other("no binding", f"rank {rank.rank} has {rank.cpus_allowed}"))
         elif placement.bind in groups and not any(mine <= group for group in groups[placement.bind]):
-            differences.append(f"a {placement.bind} was asked for, but rank {rank.rank} may use {rank.cpus_allowed}")
+            differences.append(_other(f"a {placement.bind}", f"rank {rank.rank} has {rank.cpus_allowed}"))
     return [*differences, *_shared_cores(placement, ranks, groups)]
 
 
@@ -154,7 +158,7 @@ def _shared_cores(placement: Placement, ranks: Sequence[Rank], groups: Groups) -
         places = [_place(rank, groups, "core") for rank in there]
         reported = [place for place in places if place is not None]
         if len(reported) == len(there) <= len(groups["core"]) and len(set(reported)) < len(reported):
-            differences.append(f"a core for each rank was asked for, but ranks of {host} share one")
+            differences.append(_other("a core for each rank", f"ranks of {host} share one"))
     return differences
 
 
@@ -167,9 +171,9 @@ def _spread(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list
         return []
     words, distinct = level.replace("_", " "), len(set(places))
     if placement.spread == "core" and distinct > 1 and any(len(ranks) <= len(group) for group in groups[level]):
-        return [f"neighbouring cores were asked for, but the ranks are in {distinct} {words}s"]
+        return [_other("neighbouring cores", f"got {distinct} {words}s")]
     if placement.spread != "core" and distinct < min(len(ranks), len(groups[level])):
-        return [f"each rank in another {words} was asked for, but the ranks are in {distinct}"]
+        return [_other(f"another {words} for each rank", f"got {distinct}")]
     return []
 
 
@@ -421,8 +425,7 @@ def _shared_core(placement: PlacementResult) -> PlaceFault:
     ranks = ", ".join(f"rank {rank.rank} on {rank.cpus_allowed} of {rank.host}" for rank in placement.observed)
     return PlaceFault(
         check="allowed processors",
-        text=f"each rank should have its own core, but they share one ({ranks}) and take turns, so no time of "
-        "messages here is valid",
+        text=f"ranks share a core and take turns ({ranks}), so no time of messages is valid",
         do="give each rank a processor, or start fewer ranks",
     )
 
@@ -557,10 +560,7 @@ def _doubled(launches: Sequence[LaunchRecord]) -> list[str]:
     }
     if not left_out:
         return []
-    return [
-        f"measured beyond the plan and not used: {sum(left_out.values())} cells in launches {_named(list(left_out))}; "
-        "of several launches that measured a cell in one round the one with the lowest number counts"
-    ]
+    return [f"measured twice, and not used: {sum(left_out.values())} cells in launches {_named(list(left_out))}"]
 
 
 def _at_once(infos: Sequence[LaunchInfo]) -> list[str]:
@@ -575,10 +575,7 @@ def _at_once(infos: Sequence[LaunchInfo]) -> list[str]:
             latest = span
     if not launches:
         return []
-    return [
-        f"launches {_named(sorted(launches))} ran at the same time, so two processes measured into this folder: their "
-        "times include waiting for each other; measure again"
-    ]
+    return [f"launches {_named(sorted(launches))} ran at the same time and waited for each other; measure again"]
 
 
 def _spans(info: LaunchInfo) -> list[tuple[float, float]]:
@@ -599,7 +596,7 @@ def _named(numbers: Sequence[int]) -> str:
 
 def library_lines(mpis: Sequence[MpiResult]) -> list[Line]:
     """Lines of the verdict: a library that is not the one that the run was planned for."""
-    texts = [f"{_planned(mpi)} was asked for, but the ranks loaded {mpi.library}." for mpi in mpis if _differs(mpi)]
+    texts = [f"{_other(_planned(mpi), f'got {mpi.library}')}." for mpi in mpis if _differs(mpi)]
     return [Line(level="warning", text=text, contrast=None) for text in texts]
 
 
@@ -702,9 +699,7 @@ def _sampled(launches: Sequence[LaunchRecord]) -> list[str]:
     """A note where the kernel does not tell user from system time."""
     if all(map(tells_processor_time_apart, launches)):
         return []
-    return [
-        "user and system times are not used: this kernel samples them at timer ticks, which misattributed known work"
-    ]
+    return ["user and system times are not used, because this kernel samples them at timer ticks"]
 
 
 def _noted(launches: Sequence[LaunchRecord], known: Sequence[str]) -> list[str]:

@@ -184,10 +184,8 @@ def _last(counted: Sequence[Instructions], region: str) -> Instructions | None:
 def _silence(experiment: str, parameters: Mapping[str, str]) -> str:
     """Why there is no event at all."""
     if "instructions" not in parameters:
-        return f"experiment {experiment} does not count instructions"
-    if parameters["instructions"] == "0":
-        return "not asked for (instructions=0)"
-    return "the engine reported no count"
+        return f"not counted by experiment {experiment}"
+    return "not asked for (instructions=0)" if parameters["instructions"] == "0" else "not reported"
 
 
 def _region(counted: Counted) -> InstructionRegion:
@@ -214,7 +212,7 @@ def _region(counted: Counted) -> InstructionRegion:
             )
             for launch, e in counted
         ],
-        reason=None if stepped else "no call leaves the program: its instructions are in loop_per_put",
+        reason=None if stepped else "inlined: see loop_per_put",
     )
 
 
@@ -499,12 +497,7 @@ def _typical(quantiles: Sequence[float | None]) -> float | None:
     return median(known) if len(known) == len(quantiles) else None
 
 
-_NO_LAUNCH = "no witnessed launch of this cell in the run"
-_NOT_COUNTED = (
-    "the library that counts did not reach the ranks: does the launcher pass LD_PRELOAD on, and is the engine linked "
-    "dynamically?"
-)
-_NO_EVENTS = "the experiment counts no calls"
+_NOT_COUNTED = "no launch of this cell counted calls; does the launcher pass LD_PRELOAD on?"
 
 # Of a rank that stores no times, and so no block.
 _NOT_STORED = RoleWitness(
@@ -522,7 +515,7 @@ def with_calls(
     sources = [cell] if cell in twins.witnessed else twins.counted_by.get(cell, ())
     measured = [(number, launch) for number in sources for launch in launches_of.get(number, ())]
     if not measured:
-        return witness, _NO_LAUNCH
+        return witness, _NOT_COUNTED
     by_phase: Witness = {phase: dict(both) for phase, both in (witness or {}).items()}
     for phase in PHASES:
         for role, rank in roles.items():
@@ -534,8 +527,7 @@ def with_calls(
         role_witness and role_witness.calls is not None for both in by_phase.values() for role_witness in both.values()
     ):
         return by_phase, None
-    counting = any(launch.events.begin and launch.events.begin.witnessed for _, launch in measured)
-    return witness, _NO_EVENTS if counting else _NOT_COUNTED
+    return witness, _NOT_COUNTED
 
 
 def per_operation(events: Sequence[WitnessedCalls]) -> dict[str, CallCounts]:
@@ -642,7 +634,7 @@ def _status(
     if not launches and declined is not None:
         return "skipped", declined
     if not launches:
-        return "failed", "no launch measured it; see the list of what was skipped"
+        return "failed", "no launch measured it"
     if len(launches) < rounds:
         return "partial", f"measured in {len(launches)} of {rounds} rounds"
     return "ok", None

@@ -28,7 +28,7 @@ from slowpath.experiments.measured import Reduced
 from slowpath.experiments.registry import not_comparable
 from slowpath.findings.conclude import Offer
 from slowpath.findings.slow_path import for_programs
-from slowpath.slowpaths.advice import advice_text
+from slowpath.slowpaths.registry import remedy_text
 from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches
 
@@ -69,13 +69,13 @@ def _compare(
     """
     why = not_comparable(cells[contrast.a.cell].experiment, contrast.metric, contrast.axis)
     if why is not None:
-        return f"can't be compared along {contrast.axis}: {why}"
+        return why
     a = measured.get((contrast.a.cell, contrast.metric, contrast.a.phase), {})
     b = measured.get((contrast.b.cell, contrast.metric, contrast.b.phase), {})
     rounds = sorted(a.keys() & b.keys())
     if not rounds:
         empty = [side for side, values in ((contrast.a, a), (contrast.b, b)) if not values]
-        return _why_empty(empty, cells) if empty else "both sides were measured, but never in the same round"
+        return _why_empty(empty, cells) if empty else "never measured in one round"
     first, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
     if len(rounds) == 1 and not interleaved:
         noise_ratio = max(first[0].repeats_ratio, other[0].repeats_ratio)
@@ -94,9 +94,9 @@ def _compare(
 
 
 def _why_empty(sides: Sequence[Side], cells: Mapping[int, Cell]) -> str:
-    reasons = list(dict.fromkeys(cells[side.cell].skip or "no samples in this run" for side in sides))
+    reasons = list(dict.fromkeys(cells[side.cell].skip or "no samples" for side in sides))
     names = " and ".join(dict.fromkeys(f"'{side.value}'" for side in sides))
-    who = "neither side was measured" if len(sides) > 1 else f"{names} was not measured"
+    who = f"{names} not measured"
     return f"{who}: {'; '.join(reasons)}"
 
 
@@ -230,7 +230,7 @@ def offers(plan: Plan) -> dict[str, Offer]:
 def _offer(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> Offer:
     if contrast.axis == "environment":
         return Offer(b=_exports(_environment(plan, cells, contrast.b)))
-    return Offer(a=advice_text(contrast.remedy) if contrast.remedy else None)
+    return Offer(a=remedy_text(contrast.remedy) if contrast.remedy else None)
 
 
 def _as_found(environment: Environment) -> bool:
@@ -299,7 +299,7 @@ def _failed_nodes(matrix: NodePairs, reasons: Mapping[int, str]) -> list[FailedN
     for node in matrix.nodes:
         own = [pair for pair in matrix.pairs if node in (pair.a, pair.b)]
         if node not in seen and len(own) >= FEWEST_OTHERS:
-            why = next((reasons[pair.cell] for pair in own if pair.cell in reasons), "no launch with it was tried")
+            why = next((reasons[pair.cell] for pair in own if pair.cell in reasons), "not tried")
             failed.append(FailedNode(node=node, pairs=len(own), reason=why))
     return failed
 
@@ -355,7 +355,7 @@ def _row(
     cell: Cell, hosts: Sequence[str], rounds: Mapping[int, float], estimate: ContrastEstimate | None, p: float | None
 ) -> NodePair:
     value = estimate_over_launches([rounds[n] for n in sorted(rounds)]) if rounds else None
-    fewer = f"there are fewer than {FEWEST_OTHERS} other pairs to compare with"
+    fewer = f"fewer than {FEWEST_OTHERS} other pairs"
     verdict = judge(estimate, p) if estimate is not None else None
     return NodePair(
         a=hosts[0],
@@ -378,7 +378,7 @@ def _lines(matrix: NodePairs) -> list[Line]:
     if not slow:
         if not judged:
             return []
-        text = f"{matrix.label}: none of {len(judged)} pairs of nodes is clearly slower than the others."
+        text = f"{matrix.label}: none of {len(judged)} pairs of nodes is slower than the others."
         return [Line(level="ok", text=text, contrast=None)]
     worst = sorted(slow, key=lambda pair: -(pair.ratio or 0.0))
     top = worst[0]

@@ -218,9 +218,9 @@ class Condition:
 
 _WORDS: Mapping[tuple[str, str], str] = {
     ("source", "any"): "from any source",
-    ("phase", "first"): "at the first use",
-    ("phase", "steady"): "after the first use",
-    ("placement", "unbound"): "of ranks that are not bound",
+    ("phase", "first"): "first used",
+    ("phase", "steady"): "used before",
+    ("placement", "unbound"): "of unbound ranks",
     ("experiment", "p2p"): "of messages",
     ("experiment", "first_use"): "timed one by one",
     ("pattern", "call"): "timed one by one",
@@ -337,9 +337,7 @@ class Shared:
         ((period, agreeing),) = Counter(time.item.period or 1 for time in self.slow).most_common(1)
         mean_s = statistics.median(time.extra_s for time in self.slow)
         if 2 * agreeing <= len(self.slow):
-            return (
-                f"Some operations of {self.subject} take longer: {format_time(mean_s)} on average over all operations"
-            )
+            return f"Some operations of {self.subject} take longer, {format_time(mean_s)} on average"
         return f"One in {period} operations of {self.subject} takes {format_time(mean_s * period)} longer, regularly"
 
 
@@ -456,9 +454,9 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
     low = statistics.median(time.item.interval[0] / time.reference.high for time in group.slow)
     high = statistics.median(time.item.interval[1] / time.reference.low for time in group.slow)
     is_beyond_kinds = group.is_of_this_kind or low >= _BEYOND_KINDS
-    seen = Leg(state="shown", text="outside of what healthy runs show", evidence=[group.text])
-    missing = Leg(state="missing", text="the cause is not known", evidence=[])
-    untried = Leg(state="missing", text="no remedy is known", evidence=[], untried=True)
+    seen = Leg(state="shown", text="outside of healthy runs", evidence=[group.text])
+    missing = Leg(state="missing", text="cause not known", evidence=[])
+    untried = Leg(state="missing", text="no remedy known", evidence=[], untried=True)
     return Finding(
         id=f"{DEVIATIONS.code}:{hashlib.sha256(f'{mpi} {about}'.encode()).hexdigest()[:8]}",
         rule=DEVIATIONS.code,

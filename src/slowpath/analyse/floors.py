@@ -47,14 +47,14 @@ class ByteWay:
 
 WAYS: tuple[ByteWay, ...] = (
     ByteWay("flag", "a flag passed through shared memory", "hand-over", sized=False),
-    ByteWay("copy_across", "one copy out of shared memory", "copy", ("host", "host")),
-    ByteWay("process_vm_readv", "one copy by the kernel", "copy", ("host", "host")),
-    ByteWay("memcpy", "a copy within a process", "compare", ("host", "host")),
-    ByteWay("memcpy_cold", "a copy within a process, out of all caches", "compare", ("host", "host")),
-    ByteWay("gpu_copy", "a copy on the GPU", "copy", ("gpu", "gpu")),
-    ByteWay("gpu_peer_copy", "a copy from GPU to GPU", "copy", ("gpu", "gpu")),
-    ByteWay("gpu_to_host", "a copy from the GPU to pinned memory", "copy", ("gpu", "host")),
-    ByteWay("gpu_from_host", "a copy from pinned memory to the GPU", "copy", ("host", "gpu")),
+    ByteWay("copy_across", "copy out of shared memory", "copy", ("host", "host")),
+    ByteWay("process_vm_readv", "copy by the kernel", "copy", ("host", "host")),
+    ByteWay("memcpy", "local copy", "compare", ("host", "host")),
+    ByteWay("memcpy_cold", "local copy, out of caches", "compare", ("host", "host")),
+    ByteWay("gpu_copy", "GPU copy", "copy", ("gpu", "gpu")),
+    ByteWay("gpu_peer_copy", "GPU peer copy", "copy", ("gpu", "gpu")),
+    ByteWay("gpu_to_host", "GPU to host", "copy", ("gpu", "host")),
+    ByteWay("gpu_from_host", "host to GPU", "copy", ("host", "gpu")),
 )
 
 
@@ -73,49 +73,49 @@ class TimedMessage:
         return tuple(way for way in WAYS if way.ends in (None, self.ends))
 
 
-def message_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> TimedMessage | str:
-    """The message of a p2p cell, or why it has no floor."""
+def message_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> TimedMessage | None:
+    """The message of a p2p cell; None: it has no floor."""
     metric = METRIC_OF.get(parameters.get("pattern", ""))
     if metric is None:
-        return f"pattern={parameters.get('pattern')}: several messages are under way at once"
+        return None
     if (parameters.get("posted", "together"), parameters.get("synchronise", "outside")) != ("together", "outside"):
-        return "the sample holds more than the message"
+        return None
     length = whole_number(parameters.get("message_bytes", ""))
     if not length:
-        return "the message is empty"
+        return None
     kinds = parameters.get("memory", "host").split(":")
     if not all(kind in _GPU or kind in _HOST for kind in kinds):
-        return f"memory={parameters.get('memory')}: its pages move"
+        return None
     ends: list[End] = ["gpu" if kind in _GPU else "host" for kind in (kinds[0], kinds[-1])]
     return TimedMessage(length, (ends[0], ends[1]), *ranks, metric)
 
 
-def put_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> TimedMessage | str:
-    """A put as the message that would carry its bytes, or why it has no floor.
+def put_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> TimedMessage | None:
+    """A put as the message that would carry its bytes; None: it has no floor.
 
     Puts of a burst overlap, so that one may take less than a message alone needs; taking many times of it is no less
     strange.
     """
     if parameters.get("design", "mpi") != "mpi":
-        return f"design={parameters.get('design')}: no library carries these bytes"
+        return None
     if parameters.get("operation", "put") not in ("put", "rput"):
-        return f"operation={parameters.get('operation')}: it does more than carry bytes, or carries them back"
+        return None
     if float(parameters.get("target_busy_s", "0")):
-        return "the target computes meanwhile, and the sample holds it"
+        return None
     length = whole_number(parameters.get("message_bytes", "8"))
     if not length:
-        return "the put is empty"
+        return None
     return TimedMessage(length, ("host", "host"), *ranks, PUT_METRIC)
 
 
-_MESSAGES: Mapping[str, Callable[[Mapping[str, str], tuple[int | None, int | None]], TimedMessage | str]] = {
+_MESSAGES: Mapping[str, Callable[[Mapping[str, str], tuple[int | None, int | None]], TimedMessage | None]] = {
     "p2p": message_of,
     "put": put_of,
 }
 
-NOT_MEASURED = "no launch had the time to measure this length without MPI"
+NO_FLOOR = "no lower bound is known for it"
+NOT_MEASURED = "not measured without MPI"
 BUSY = 0.1  # of the time of the fixed work, in samples that take twice as long as others
-OLD = "the launches measured nothing without MPI"
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,12 @@ class CellFloors:
 def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]) -> CellFloors:
     """Of one cell of messages or puts over the launches that measured it."""
     of = _MESSAGES.get(cell.experiment)
-    if of is None:
-        return CellFloors(reason=f"experiment {cell.experiment}: no lower bound is known for it")
-    message = of(cell.parameters, experiment_named(cell.experiment).ends(cell.parameters))
-    if isinstance(message, str):
-        return CellFloors(reason=message)
+    message = of(cell.parameters, experiment_named(cell.experiment).ends(cell.parameters)) if of else None
+    if message is None:
+        return CellFloors(reason=NO_FLOOR)
     measured = [launch for launch in launches if launch.yardsticks]
     if not measured:
-        return CellFloors(reason=OLD)
+        return CellFloors(reason=NOT_MEASURED)
     of_ways = [floor for way in message.ways() if (floor := _floor(way, message, measured)) is not None]
     over = _over(cell.cell, message, measured, measurements)
     return CellFloors(

@@ -62,7 +62,7 @@ def _read(path: Path) -> HealthyRuns:
         raise RecordError(f"{path}: is damaged: {error}; {advice}") from error
     table = decoded(content, HealthyRuns, path, advice)
     if any(len(row) != len(table.runs) or key.count("|") < 2 for key, row in table.values.items()):
-        raise RecordError(f"{path}: is damaged: its rows do not match its runs; {advice}")
+        raise RecordError(f"{path}: is damaged: rows; {advice}")
     return table
 
 

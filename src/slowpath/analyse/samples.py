@@ -56,8 +56,8 @@ def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Lin
     top = max(apart, key=lambda side: abs(np.log(side.ratio)))
     low, high = (format_time(end) for end in top.later_s)
     text = (
-        f"In {len(apart)} of {len(judged)} cells the first message from the first allocation differs from later ones: "
-        f"{format_time(top.first_s)} vs {low} to {high} ({top.label}). Medians are those of the later allocations."
+        f"In {len(apart)} of {len(judged)} cells the first allocation differs from later ones, which alone count: "
+        f"{format_time(top.first_s)} vs {low} to {high} ({top.label})."
     )
     return [Line(level="info", text=text, contrast=None)]
 

@@ -49,10 +49,7 @@ def of_one_machine(info: RunInfo, launches: Sequence[LaunchRecord]) -> OneMachin
     here = [n for n in used if group[n] == chosen]
     speaks = machines[here[0]]
     lines = [_left_out(counts[chosen], speaks, counts[kind], machines[kind]) for kind in counts if kind != chosen]
-    notes = [
-        f"{number.count(n)} launches ran on {host_of(machines[n])}, a machine of the same kind as {host_of(speaks)}"
-        for n in here[1:]
-    ]
+    notes = [f"{number.count(n)} launches on {host_of(machines[n])}, like {host_of(speaks)}" for n in here[1:]]
     return OneMachine(msgspec.structs.replace(info, machine=_facts(speaks)), kept, lines, notes)
 
 

@@ -38,9 +38,7 @@ def replay_command(
     from slowpath.watch.replay import measured, missing, prepared_for
 
     tell = teller(quiet)
-    watched, questions, left = missing(watch)
-    for line in left:
-        tell(f"no cell for {line}")
+    watched, questions = missing(watch)
     if not questions:
         tell("nothing to measure: messages are measured already, or below 1 %")
     else:

@@ -187,13 +187,13 @@ def compare(
     require_measured(b)
     pairs, alone = match(a.results, b.results)
     if not pairs:
-        raise UsageError(f"{a.path} and {b.path} have no cell in common; compare runs of one campaign")
+        raise UsageError(f"{a.path} and {b.path} have no cell or metric in common; compare runs of one campaign")
     series = [compared for pair in pairs for compared in _series(pair, metrics, phases, by_parts)]
     if not series and metrics:
         known = sorted({name for pair in pairs for name in pair.a.metrics.keys() & pair.b.metrics.keys()})
         raise UsageError(
-            f"the runs share no cell with {' or '.join(metrics)} in phase {' or '.join(phases)}; they have: "
-            f"{', '.join(known) or 'nothing'}"
+            f"{a.path} and {b.path} have no {' or '.join(metrics)} of phase {' or '.join(phases)} in common; name "
+            f"one of {', '.join(known) or 'nothing'}"
         )
     factors = _factors(pairs, series, minimum_effect, expects_equal)
     rows = _judged(series, factors, minimum_effect)
@@ -205,8 +205,7 @@ def compare(
         kind="comparison",
         a=RunNote(str(a.path), a.run.campaign, a.run.started),
         b=RunNote(str(b.path), b.run.campaign, b.run.started),
-        caution=f"Not interleaved: A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at another'}. "
-        "The ratios, but not their intervals, include everything else that changed between the runs, such as drift.",
+        caution=f"Not interleaved: A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at another'}.",
         minimum_effect=minimum_effect,
         differences=[
             RunDifference(fact, facts[0].get((kind, fact)), facts[1].get((kind, fact)))
@@ -228,13 +227,16 @@ def compare(
     )
 
 
+_SAME = "{} and {} are the same run; name two runs"
+
+
 def _require_two(a: RunSource, b: RunSource) -> None:
     same_folder = a.folder is not None and b.folder is not None and a.folder.resolve() == b.folder.resolve()
     if same_folder or a.path.resolve() == b.path.resolve():
-        raise UsageError(f"{a.path} and {b.path} are the same run; name two runs")
+        raise UsageError(_SAME.format(a.path, b.path))
     same_start = a.run.started is not None and (a.run.id, a.run.started) == (b.run.id, b.run.started)
     if same_start or (a.results.cells and a.results.cells == b.results.cells):
-        raise UsageError(f"{b.path} is a copy of {a.path}: the same launches; name two runs")
+        raise UsageError(_SAME.format(a.path, b.path))
 
 
 # Which cells are the same.
@@ -259,7 +261,7 @@ def match(a: Results, b: Results) -> tuple[list[CellPair], list[Uncompared]]:
         pairs += [CellPair(mine[key], yours[key]) for key in mine.keys() & yours.keys()]
         taken = ({pair.a.cell for pair in pairs}, {pair.b.cell for pair in pairs})
         left, right = ([c for c in cells if c.cell not in t] for cells, t in zip((left, right), taken, strict=True))
-    why = "the other run has no such cell"
+    why = "not in the other run"
     alone = [*(_left_out("a", cell, why) for cell in left), *(_left_out("b", cell, why) for cell in right)]
     return sorted(pairs, key=lambda pair: pair.b.cell), alone
 
@@ -294,9 +296,9 @@ def chosen_metrics(cells: Sequence[CellResult], metrics: Collection[str]) -> lis
 def _why_no_pair(pair: CellPair, metric: str, phase: str) -> str | None:
     a, b = pair.a.metrics[metric], pair.b.metrics[metric]
     if (a.unit, a.better) != (b.unit, b.better):
-        return f"{metric} is in {a.unit} ({a.better} is better) in A and in {b.unit} ({b.better} is better) in B"
+        return f"{metric}: {a.unit}, {a.better} is better in A; {b.unit}, {b.better} is better in B"
     if (in_a := a.phases[phase].location) != (in_b := b.phases[phase].location):
-        return f"{metric}: a launch is represented by its quantile {in_a:g} in A and {in_b:g} in B"
+        return f"{metric}: quantile {in_a:g} in A, {in_b:g} in B"
     return None
 
 
@@ -337,16 +339,14 @@ def _gaps(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> It
         for side, cell in sides:
             if not _has(cell, name, phase):
                 why = cell.absent.get(name) or cell.reason or "see its report"
-                yield _left_out(side, cell, f"has no value of {name}, {phase}, but the other run has one: {why}")
+                yield _left_out(side, cell, f"no value of {name}, {phase}: {why}")
         if all(_has(cell, name, phase) for cell in pair) and (reason := _why_no_pair(pair, name, phase)):
             yield _left_out("b", pair.b, reason)
     for side, cell in sides:
         if asked or cell.witnessed or (cell.metrics and metrics):
             continue
-        others = dict.fromkeys(phase for metric in cell.metrics.values() for phase in metric.phases)
-        words = f" of phase {' or '.join(phases)}, only of {' and '.join(others)}: use --phase all"
-        why = next(iter(cell.absent.values()), cell.reason or "its launches hold no samples")
-        yield _left_out(side, cell, f"has no value{words if others else f': {why}'}")
+        why = next(iter(cell.absent.values()), cell.reason or "use --phase all")
+        yield _left_out(side, cell, f"no value of phase {' or '.join(phases)}: {why}")
 
 
 def _left_out(side: Side, cell: CellResult, reason: str) -> Uncompared:
@@ -380,9 +380,9 @@ def _series(pair: CellPair, metrics: Collection[str], phases: Sequence[str], by_
                 continue
             a, b = in_a.phases[phase].launch_values, in_b.phases[phase].launch_values
             if not a or not b:
-                yield _Series(pair, metric, phase, a, b, "a side has no launch with a value")
+                yield _Series(pair, metric, phase, a, b, "no value on a side")
             elif not all(_LEAST < value < _MOST for value in (*a, *b)):
-                why = "a launch has a value that is zero, negative or not finite, so no ratio exists"
+                why = "a value that gives no ratio"
                 yield _Series(pair, metric, phase, a, b, why)
             elif in_b.better == "higher":
                 yield _Series(pair, metric, phase, [1 / value for value in a], [1 / value for value in b], None)
@@ -464,7 +464,7 @@ def _row(series: _Series, estimate: ContrastEstimate | None, p_adjusted: float |
     in_a, in_b = (cell.metrics[series.metric] for cell in series.pair)
     verdict, reason = "undecided", series.problem or ""
     if estimate is not None and estimate.n < FEWEST_LAUNCHES:
-        reason = f"{estimate.n} launches on a side, at least {FEWEST_LAUNCHES} are needed"
+        reason = f"{estimate.n} of {FEWEST_LAUNCHES} launches on a side"
     elif estimate is not None:
         judged = judge(estimate, p_adjusted)
         verdict, reason = judged.word, judged.reason
@@ -538,7 +538,7 @@ def _facts(run: RunResult, cells: Sequence[CellResult]) -> _Facts:
         **{("", name.replace("_", " ")): machine.get(name) for name in names},
         ("", "memory"): memory(machine),
         ("", "GPUs"): gpus(machine),
-        ("", "load at the start"): f"{load[0]:.0f}" if isinstance(load, list) and load else None,  # whole processes
+        ("", "load"): f"{load[0]:.0f}" if isinstance(load, list) and load else None,  # whole processes
         ("mpi", MPI): _listed(" ".join(filter(None, (mpi.name, mpi.version))) for mpi in mpis),
         ("mpi", LIBRARY): _listed(mpi.library for mpi in mpis),
         ("", "MPI launcher"): _listed(mpi.mpiexec for mpi in mpis),
@@ -586,8 +586,7 @@ def _set(environment: EnvironmentResult | None) -> str | None:
 
 def _hardware(a: RunResult, b: RunResult) -> Iterator[Doubt]:
     if silent := [name for name, run in (("A", a), ("B", b)) if not is_stated(run.machine)]:
-        words = f"{' and '.join(silent)} {'do' if len(silent) > 1 else 'does'} not state the machine"
-        yield Doubt("hardware", f"{words} (processor, processors, memory)")
+        yield Doubt("hardware", f"machine not stated in {' and '.join(silent)}")
         return
     for fact in unlike(a.machine, b.machine):
         yield Doubt("hardware", f"{fact.fact}: {fact.a} in A, {fact.b} in B")
@@ -613,15 +612,15 @@ def _incomplete(name: str, results: Results, uncompared: Sequence[Uncompared]) -
     count, cells, status = results.run.launches, results.cells, results.run.status
     of_cells = f"{len(cells)} cells of {name}"
     if status in ("running", "interrupted"):
-        yield Doubt(INCOMPLETE, f"{name} is {status}: {count.done} of {count.planned} launches succeeded")
+        yield Doubt(INCOMPLETE, f"{name} is {status}: {count.done} of {count.planned} launches")
     elif count.done < count.planned:
-        yield Doubt(INCOMPLETE, f"{name} lacks launches: {count.done} of {count.planned} succeeded")
+        yield Doubt(INCOMPLETE, f"{name} is incomplete: {count.done} of {count.planned} launches")
     elif cut := [cell for cell in cells if cell.status == "partial"]:
-        yield Doubt(INCOMPLETE, f"{len(cut)} of {of_cells} were not measured in every round: {_named(cut)}")
+        yield Doubt(INCOMPLETE, f"{len(cut)} of {of_cells} incomplete: {_named(cut)}")
     if wrong := [cell for cell in cells if cell.wrong_bytes]:
-        yield Doubt(INCOMPLETE, f"{len(wrong)} of {of_cells} had messages with wrong bytes: {_named(wrong)}")
+        yield Doubt(INCOMPLETE, f"{len(wrong)} of {of_cells} with wrong bytes: {_named(wrong)}")
     if alone := [cell for cell in uncompared if cell.side == name.lower()]:
-        yield Doubt(INCOMPLETE, f"{len(alone)} of {of_cells} were not compared: {_named(alone)}")
+        yield Doubt(INCOMPLETE, f"{len(alone)} of {of_cells} not compared: {_named(alone)}")
 
 
 def _named(cells: Sequence[CellResult] | Sequence[Uncompared]) -> str:

@@ -98,7 +98,7 @@ def gate(
         outcome = "undecided"
     notes = [] if rows else ["nothing was compared"]
     if comparison.set_aside:
-        notes.append(f"{comparison.set_aside} cells ignored: skipped in both runs, or without a value to compare")
+        notes.append(f"{comparison.set_aside} cells ignored, without a value in both runs")
     return Gate(SCHEMA, "gate", outcome, EXIT_CODES[outcome], comparison, rows, doubts, wrong, notes)
 
 
@@ -129,11 +129,11 @@ def judge_row(row: ComparisonRow, excluded: float) -> JudgedRow:
     if row.ratio is None:
         return JudgedRow(row, "undecided", row.reason)
     if launches < LAUNCHES:
-        few = f"{launches} launches on a side, but a pass needs {LAUNCHES}; measure with --rounds {LAUNCHES}"
+        few = f"{launches} of {LAUNCHES} launches on a side; use --rounds {LAUNCHES}"
         return JudgedRow(row, "undecided", few)
     if row.interval_90 is None:
         return JudgedRow(row, "undecided", "no interval")
     most_percent = 100 * (row.interval_90[1] - 1)
     if most_percent < 100 * excluded:
         return JudgedRow(row, "pass", f"slower by at most {most_percent:+.1f} % with 95 % confidence")
-    return JudgedRow(row, "undecided", f"it may be slower by up to {most_percent:.1f} %")
+    return JudgedRow(row, "undecided", f"slower by up to {most_percent:.1f} %")

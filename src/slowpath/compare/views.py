@@ -21,7 +21,7 @@ from slowpath.report.figure import grouped, heading
 WIDTH = 100
 ORDER = ("slower", "faster", "undecided", "same")
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
-_UNLIKE = "The runs differ in more than the code, and the ratios include it"
+_UNLIKE = "The runs differ in more than the code"
 
 
 def answer(comparison: Comparison) -> str:
@@ -33,7 +33,7 @@ def answer(comparison: Comparison) -> str:
         faster = f", faster in {comparison.verdicts['faster']}" if comparison.verdicts["faster"] else ""
         return f"B is slower than A in {slower} of {rows} by more than {effect}{faster}."
     if comparison.verdicts["undecided"] == len(comparison.rows):
-        return f"Undecided: none of {rows} shows whether B differs from A."
+        return f"Undecided: none of {rows} is decided."
     counts = ", ".join(f"{count} {word}" for word, count in comparison.verdicts.items() if count)
     return f"B is not slower than A: {counts} (within {effect}) of {rows}."
 
@@ -41,7 +41,7 @@ def answer(comparison: Comparison) -> str:
 def factor_sentences(comparison: Comparison) -> list[str]:
     """Return what all cells of a size share, a sentence each."""
     factors = [factor for factor in comparison.factors if factor.differs(comparison.minimum_effect)]
-    words = [f"{factor.sentence}{'; rows are relative to it' * factor.is_removed}." for factor in factors]
+    words = [f"{factor.sentence}{', taken off' * factor.is_removed}." for factor in factors]
     return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in words]
 
 
@@ -141,7 +141,7 @@ def headline(gate: Gate) -> str:
     if reasons:
         return ", ".join(reasons)
     most = max((judged.row.interval_90 or (0.0, 0.0))[1] for judged in gate.rows)
-    return f"none of {rows} is slower; each takes less than {fmt.ratio(most)} the baseline's time (95 % confidence)"
+    return f"none of {rows} takes more than {fmt.ratio(most)} the baseline's time (95 % confidence)"
 
 
 def row_words(row: ComparisonRow) -> str:
@@ -172,7 +172,7 @@ def difference(differing: RunDifference) -> str:
 def _sides(comparison: Comparison) -> str:
     sides = (("A", comparison.a), ("B", comparison.b))
     lines = [f"{name}: {run.path} ({run.campaign}, {run.started or 'date unknown'})" for name, run in sides]
-    lines += [wrap(comparison.caution), *(["Differences between the runs:"] if comparison.differences else [])]
+    lines += [wrap(comparison.caution), *(["Differences:"] if comparison.differences else [])]
     return "\n".join([*lines, *(wrap(difference(differing), "  ") for differing in comparison.differences)])
 
 
@@ -237,7 +237,7 @@ def _cases(gate: Gate, undecided: Undecided) -> Iterator[ElementTree.Element]:
         name = f"{'baseline' if alone.side == 'a' else 'run'}, cell {alone.cell}, {alone.label}: {alone.reason}"
         yield _case("compared", name, lacking, f"not compared: {alone.reason}")
     if not gate.rows:  # a document without any test case reads as passed
-        yield _case("compared", "anything", mark, "undecided: nothing was compared")
+        yield _case("compared", "anything", mark, "undecided: nothing compared")
 
 
 _NUMBERS = ("a_value", "b_value", "unit", "factor", "ratio", "interval", "interval_kind", "p_adjusted")

@@ -147,7 +147,7 @@ class Bench:
         settings = [] if self.trust else choosing_code(prepared.plan.environments, {})
         settings = [setting for setting in settings if setting.name != PRELOAD or setting.value != str(self.preload)]
         if settings:
-            raise UsageError(f"{kind} campaign: sets {settings[0].words}; look at it, then add --trust")
+            raise UsageError(f"{kind} campaign: sets {settings[0].words}; check it, then add --trust")
         return replace(prepared, launch_s=self.launch_s, pace=self.pace)
 
     def less(self, names: Collection[str]) -> Bench:

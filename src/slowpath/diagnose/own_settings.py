@@ -53,7 +53,7 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
         elif setting.left_in is not None:
             kept.append(setting.name)
     if kept:
-        said.append(f"kept, because launches need them or they choose devices or code: {', '.join(kept)}")
+        said.append(f"kept for launches: {', '.join(kept)}")
     return [*said, f"taken away together: {len(removable(settings))}"]
 
 
@@ -107,7 +107,7 @@ def _about(finding: Finding, words: str) -> Finding:
 
 def only_words(setting: OwnSetting) -> str:
     """Evidence where there is nothing to choose from."""
-    return f"{setting.words} is the only setting that was unset"
+    return f"{setting.words}: only setting"
 
 
 def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = True) -> Finding:
@@ -117,9 +117,7 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
     """
     words = AND.join(setting.words for some in sets for setting in some)
     digest = hashlib.sha256(f"{finding.id}\n{words}".encode()).hexdigest()[:8]
-    shown = Leg(
-        state="shown", text="its removal makes calls fast again; removing the others does not", evidence=list(evidence)
-    )
+    shown = Leg(state="shown", text="without it calls are fast again", evidence=list(evidence))
     cause = f"{words} {'make' if sum(map(len, sets)) > 1 else 'makes'} messages slower{_how(sets)}."
     return replace(
         with_explained(_about(finding, words), shown, cause),
@@ -127,14 +125,14 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
         status="explained",
         needs_cause=False,
         remedies=[_listed(some) for some in sets],
-        next=["try each remedy alone in interleaved pairs, with a control"],
+        next=["try each remedy: slowpath diagnose"],
     )
 
 
 def _how(sets: Sets) -> str:
     if len(sets) > 1:
-        return " together; unsetting either is enough"
-    return "; unset both" if len(sets[0]) == 2 else "; unset all of them" if len(sets[0]) > 2 else ""
+        return " together; unset either"
+    return "; unset both" if len(sets[0]) == 2 else "; unset all" if len(sets[0]) > 2 else ""
 
 
 def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
@@ -284,7 +282,7 @@ class Share:
     @property
     def words(self) -> str:
         """`removes 98% [95%, 101%] of the difference, 5 pairs`."""
-        return f"removes {self.value:.0%} [{self.low:.0%}, {self.high:.0%}] of the difference, {self.pairs} pairs"
+        return f"removes {self.value:.0%} [{self.low:.0%}, {self.high:.0%}] of the gap, {self.pairs} pairs"
 
 
 def share(gone: Floats, every: Floats) -> Share | None:

@@ -78,9 +78,7 @@ def leg_words(leg: Leg, status: str) -> str:
     """A leg's text, in a diagnosis of this status: one without a trial gives the reason."""
     if not leg.untried:
         return leg.text
-    if status == "settled":
-        return "no remedy that a trial can toggle is known"
-    return "no remedy was tried yet; continue with slowpath diagnose --resume and more --budget"
+    return "no remedy known" if status == "settled" else "not tried; continue with slowpath diagnose --resume"
 
 
 def _findings(diagnosis: Diagnosis) -> list[Finding]:
@@ -90,8 +88,8 @@ def _findings(diagnosis: Diagnosis) -> list[Finding]:
 # A diagnosis in words, for a terminal. Pure: diagnosis in, text out.
 
 _STATUS: Mapping[Status, str] = {
-    "settled": "complete: more measurements would not change the result",
-    "named": "no remedy tried yet; continue with slowpath diagnose --resume",
+    "settled": "complete",
+    "named": "remedies not tried",
     "budget": "stopped at the budget",
     "interrupted": "interrupted",
     "running": "not finished",
@@ -106,7 +104,7 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     open_ways = []
     if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
         steps = plural(len(diagnosis.next), "step")
-        open_ways.append(f"{steps} left; continue with: slowpath diagnose --resume {folder} --budget 5m.")
+        open_ways.append(f"{steps} left; run slowpath diagnose --resume {folder} --budget 5m.")
     if diagnosis.launches_left_out:
         open_ways.append(left_out_words(diagnosis))
     if diagnosis.program is not None:
@@ -131,7 +129,7 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 def left_out_words(diagnosis: Diagnosis) -> str:
     """What a survey can't say whose budget was over, or whose launches took so long that they were ended."""
     launches = plural(diagnosis.launches_left_out, "launch")
-    return f"The survey ended {launches} short, so some cells were not measured: allow a longer --budget."
+    return f"The survey ended {launches} short: allow a longer --budget."
 
 
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
@@ -168,12 +166,12 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
 
 
 def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
-    yield (f"Library defaults: {outcome.rows} alternatives measured; {len(outcome.left_out)} have no effect here")
+    yield f"Library defaults: {outcome.rows} alternatives measured"
     for name, gains in outcome.suspects.items():
         shown = ", ".join(f"{cell} {ratio:.2f}x" for cell, ratio in gains.items())
         yield from _wrapped(f"looked faster: {name}: {shown}", width, "  ")
     for name, reason in outcome.failed.items():
-        yield from _wrapped(f"does not work here: {name}: {reason}", width, "  ")
+        yield from _wrapped(f"failed: {name}: {reason}", width, "  ")
     if outcome.slower:
         yield from _wrapped(f"slower in a cell: {', '.join(outcome.slower)}", width, "  ")
 
@@ -194,23 +192,19 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
 # deleted and made again.
 
 Runs = Mapping[str, Results]  # folder of a step -> its results
-_TRIALS_LEAD = (
-    "Each trial toggles one remedy in interleaved pairs. It is proven if it removes at least half of the gap and the "
-    "control does not change."
-)
+_TRIALS_LEAD = "A remedy is proven if it removes half of the gap and the control does not change."
 
 
 def page(diagnosis: Diagnosis, runs: Runs) -> str:
     """Return the whole page.  Args: runs: results of its steps, if available; pictures of others are left out."""
     step, verdict = survey_step(diagnosis), diagnosis.verdict
     headline = verdict.answer if verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
-    foot = f"Slowpath {diagnosis.slowpath}. One file, no network; the numbers are in diagnosis.json and in the steps' "
     return render_page(
         Page(
             f"Slowpath diagnosis: {headline}",
             "Diagnosis",
             headline,
-            f"{foot}folders.",
+            f"Slowpath {diagnosis.slowpath}",
             sections_of(diagnosis, runs),
             actions=verdict.actions if verdict else (),
             warnings=[verdict.still_open] if verdict and verdict.still_open else (),
@@ -325,9 +319,9 @@ def _steps_section(diagnosis: Diagnosis) -> Section:
         begin_s += wall_s
     axis = Axis("time since the diagnosis began", "wall", log=False, ends=(0.0, max(begin_s, 1e-3)))
     blocks: list[Block] = [Rows("", "", axis, rows, narrow=True, height=20)]
-    blocks.append(Fold("What each step asked and found", [Facts(asked)]))
-    blocks += [Heading("What would be measured next"), Items(diagnosis.next)] if diagnosis.next else []
-    return Section("steps", "Steps", "Steps", blocks, "Each step is a run with its own report.", True)
+    blocks.append(Fold("Questions and results", [Facts(asked)]))
+    blocks += [Heading("Next"), Items(diagnosis.next)] if diagnosis.next else []
+    return Section("steps", "Steps", "Steps", blocks, folded=True)
 
 
 _STEPS = {

@@ -77,12 +77,15 @@ def _holds(job: Job, each: int) -> bool:
     return job.cores is None or each <= job.cores
 
 
+_RANKS = f"--ranks {{}}: a diagnosis can have {PAIR} to {MOST_RANKS} ranks; name a number between"
+
+
 def require_possible(job: Job) -> None:
     """Raises: UsageError: no diagnosis of so many ranks can be made here."""
     if job.ranks < PAIR:
-        raise UsageError(f"--ranks {job.ranks}: a diagnosis needs at least {PAIR} ranks, a sender and a receiver")
+        raise UsageError(_RANKS.format(job.ranks))
     if job.ranks > MOST_RANKS:
-        raise UsageError(f"--ranks {job.ranks}: a run can hold at most {MOST_RANKS}")
+        raise UsageError(_RANKS.format(job.ranks))
 
 
 def crowded_lines(job: Job) -> list[str]:
@@ -90,9 +93,7 @@ def crowded_lines(job: Job) -> list[str]:
     if not job.is_crowded:
         return []
     return [
-        f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so the scheduler determines their times",
-        f"skipped: times of collectives and of first use with {job.ranks} ranks; they are measured with "
-        f"{job.timed_ranks}",
+        f"{job.ranks} ranks on {_cores(job)}: collectives and first uses are measured with {job.timed_ranks} ranks",
     ]
 
 
@@ -187,11 +188,6 @@ GROUPS = (
     "ops",
     "starts",
 )
-
-
-def group_names() -> frozenset[str]:
-    """Return the names of all groups of cells that a survey measures with all ranks, however many there are."""
-    return frozenset([*(part.name for part in parts()), *(_name(group) for group in GROUPS)])
 
 
 def _name(group: str) -> str:
@@ -336,7 +332,7 @@ def _contrasts(part: Part) -> list[ContrastTable]:
     return [
         ContrastTable(
             f"{collective} <= {way.replace('+', ' and ')}",
-            f"Is the library's {collective} slower than {way}?",
+            f"Is {collective} slower than {way}?",
             part.name,
             "way",
             way,

@@ -101,8 +101,8 @@ def verdict_of(
     if not only or findings or wrong or verdict.state == "not measured":
         return verdict
     place = f" on {verdict.place}" if verdict.place else ""
-    none = f"None of the slow paths that you asked for was found{place}: {', '.join(only)}."
-    return replace(verdict, answer=f"{none} Others were not looked for.")
+    none = f"No slow path found{place} of: {', '.join(only)}."
+    return replace(verdict, answer=none)
 
 
 def replaced_words(run: Path) -> str | None:
@@ -115,7 +115,7 @@ def replaced_words(run: Path) -> str | None:
         return None
     calls = [replaced.calls for path in reports if (replaced := read_replaced(path)) is not None]
     acted = sum(count > 0 for count in calls)
-    return f"libslowpath-coll.so replaced {sum(calls):,} calls in {acted} of {len(reports)} launches that reported"
+    return f"libslowpath-coll.so replaced {sum(calls):,} calls in {acted} of {len(reports)} launches"
 
 
 _LEAST_OF_SURVEY = 0.5  # of what is left: without launches there is nothing to conclude from
@@ -257,8 +257,8 @@ class Session:
         step = DiagnosisStep(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
         if kind.required and self._clock.spent_s >= self.diagnosis.budget_s:
             raise EnvironmentFailure(
-                f"nothing was measured: {self._clock.spent_s:.0f} s of the budget of {self.diagnosis.budget_s:.0f} "
-                "s had passed before the first launch; a built engine is kept, so run it again or allow more time"
+                f"nothing was measured: the budget of {self.diagnosis.budget_s:.0f} s was over before the first "
+                "launch; run it again or allow more time"
             )
         self._bench.tell(f"{folder}: {proposal.why}")
         task, bench = proposal.task, self._bench_for(proposal.task)
@@ -390,7 +390,7 @@ def left_out_line(left_out: Sequence[str], budget_s: float, ranks: int) -> list[
     if not left_out:
         return []
     most_s = survey_s(budget_s, ranks)
-    return [f"left out, because the survey may take {most_s:.0f} s of {budget_s:.0f} s: {', '.join(left_out)}"]
+    return [f"left out of a survey of {most_s:.0f} s: {', '.join(left_out)}"]
 
 
 def begin(
@@ -433,7 +433,7 @@ def for_program(bench: Bench) -> Bench:
         return bench
     program = with_groups(bench.program, bench.prepare(whole_survey(bench.state([], [])), "survey").plan.cells)
     if not program.groups:
-        raise UsageError(f"--for: diagnose has no question about what {program.name} does with MPI; see slowpath watch")
+        raise UsageError(f"--for: diagnose has no question about {program.name}; use slowpath watch")
     return dataclasses.replace(bench, program=program)
 
 
@@ -470,8 +470,9 @@ def resume(
     seen = asked_for(first.only, survey) if first is not None else asked
     if unseen := asked.groups(survey) - seen.groups(survey):
         raise UsageError(
-            f"--only {', '.join(asked.words)}: the survey of {folder} covered {', '.join(seen.words)} and left out "
-            f"{', '.join(sorted(unseen))}; start a new diagnosis"
+            f"--only {', '.join(asked.words)}: the survey of {folder} left out {', '.join(sorted(unseen))}; "
+            f"start a new "
+            "diagnosis"
         )
     continued = replace(
         diagnosis,
@@ -536,10 +537,7 @@ def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:
         return []
     cost = bench.prepare(proposal.campaign, proposal.task.kind).cost
     rows = len(proposal.task.rows)
-    return [
-        f"library defaults: {rows} rows ({len(proposal.task.left_out)} others have no effect here): "
-        f"{cost.launches} launches, about {cost.wall_s:.0f} s; then a trial of each suspect"
-    ]
+    return [f"library defaults: {rows} rows, {cost.launches} launches, about {cost.wall_s:.0f} s"]
 
 
 def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
@@ -563,5 +561,5 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
         *crowded_lines(bench.job),
         *path_lines(bench),
         *_alternatives_lines(bench, asked),
-        "then, depending on the survey: try remedies",
+        "then: trials of remedies",
     ]

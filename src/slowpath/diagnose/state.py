@@ -22,7 +22,7 @@ from slowpath.core.errors import UsageError
 from slowpath.core.machine import Others
 from slowpath.core.plan import Size
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.ranks import A_PAIR, PAIR, Estimate, Job, group_names
+from slowpath.diagnose.ranks import A_PAIR, PAIR, Estimate, Job
 from slowpath.diagnose.tasks import DiagnosisStep, ProgramUse, StateTask, SurveyTask, Task
 from slowpath.findings.slow_path import Remedy
 from slowpath.findings.witness import control_variables
@@ -117,19 +117,16 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
             ]
             said = word if len(word) <= MOST_OF_WORD else f"{word[:MOST_OF_WORD]}..."
             raise UsageError(
-                f"--only '{said}': is neither a rule (slowpath explain) nor a question of the "
-                f"survey{_close(wanted, known)}"
+                f"--only '{said}': is no slow path and no question{_close(wanted, known)}; see slowpath explain"
             )
         rules |= codes
         named |= same
     if of_programs := sorted(rules & {path.code for path in PROGRAM_SLOW_PATHS}):
-        raise UsageError(f"--only {of_programs[0]}: is visible only in programs: use slowpath watch")
+        raise UsageError(f"--only {of_programs[0]}: use slowpath watch, which sees it in programs")
     there = {group.name for group in survey.cells}
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):
-            by_ranks = group_names() & set(GROUPS[code])
-            why = "it needs more ranks (--ranks)" if by_ranks else "this machine has no GPU for it"
-            raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and {why}")
+            raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}: more ranks (--ranks), or a GPU")
     return Asked(frozenset(rules), frozenset(named))
 
 

@@ -52,6 +52,9 @@ class Toggle:
         return mine == (dict(cell.parameters), dict(under.variables), set(under.unset), under.place)
 
 
+_DOES_NOT_APPLY = "it does not apply, or is set already"
+
+
 def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: frozenset[str]) -> Toggle | str:
     """What the remedy changes in a cell, or why it changes nothing there.
 
@@ -63,19 +66,19 @@ def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: froze
     if remedy.parameter is not None and remedy.change is not None:
         changed = remedy.change(parameters)
         if changed is None:
-            return f"it does not apply: {remedy.parameter} already has this value, or this experiment lacks it"
+            return _DOES_NOT_APPLY
         name = remedy.parameter
         return Toggle(name, parameters[name], changed[name], changed, (here,), places)
     if remedy.bind is not None:
         if under.bind == remedy.bind:
-            return f"it does not apply: ranks are already bound to a {remedy.bind}"
+            return _DOES_NOT_APPLY
         names = under.placement, f"bound to {remedy.bind}"
         return Toggle(
             "placement", *names, parameters, (here,), {**places, names[1]: replace(under.place, bind=remedy.bind)}
         )
     other = _remedied(under, remedy, environ)
     if other is None:
-        return "it does not apply: the environment already has these values"
+        return _DOES_NOT_APPLY
     return Toggle("environment", here.name, other.name, parameters, (here, other), places)
 
 
@@ -119,7 +122,6 @@ ROUNDS = 10
 EFFECT, AGAIN = "remedy", "remedy again"
 FAST, FAST_AGAIN = "fast side", "fast side again"
 CONTROL, ALIKE, SIDE = "negative control", "a/a", "side effect"
-_FASTER, _HOW_FAST = "Does the remedy make it faster?", "How fast is the fast side with the remedy?"
 Measure = tuple[str, str]  # metric and phase
 
 
@@ -188,21 +190,21 @@ class _Part:
 
 
 def _pair(
-    name: str, question: str, group: str, toggle: Toggle, of: Measure, copy: str | None = None, explains: bool = True
+    name: str, group: str, toggle: Toggle, of: Measure, copy: str | None = None, explains: bool = True
 ) -> ContrastTable:
     """The remedied cell as `a` and the one as it is as `b`."""
     where = {"copy": copy} if copy else {}
     values = toggle.axis, toggle.remedied, toggle.slow
-    return ContrastTable(name, question, group, *values, *of, where, explains=explains)
+    return ContrastTable(name, name, group, *values, *of, where, explains=explains)
 
 
 def _slow_side(sides: Sides, toggle: Toggle) -> _Part:
     values, of = [toggle.slow, toggle.remedied], (sides.metric, sides.phase)
     group = cells_at(EFFECT, sides.slow.experiment, sides.slow.parameters, toggle, values, copies=2)
-    effect = _pair(EFFECT, _FASTER, EFFECT, toggle, of, "1", explains=False)
-    question, where = "Do two measurements of the slow cell agree?", {toggle.axis: toggle.slow}
-    alike = ContrastTable(ALIKE, question, EFFECT, "copy", "1", "2", *of, where, control=True)
-    return _Part((group,), (effect, _pair(AGAIN, _FASTER, EFFECT, toggle, of, "2"), alike))
+    effect = _pair(EFFECT, EFFECT, toggle, of, "1", explains=False)
+    where = {toggle.axis: toggle.slow}
+    alike = ContrastTable(ALIKE, ALIKE, EFFECT, "copy", "1", "2", *of, where, control=True)
+    return _Part((group,), (effect, _pair(AGAIN, EFFECT, toggle, of, "2"), alike))
 
 
 def _fast_side(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[str]) -> tuple[FastSide, _Part]:
@@ -215,21 +217,21 @@ def _fast_side(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[
     of = sides.metric, sides.fast_phase
     copies = ((FAST, "1"), (FAST_AGAIN, "2"))
     if sides.axis == "phase":
-        return "toggled", _Part((), tuple(_pair(name, _HOW_FAST, EFFECT, toggle, of, copy) for name, copy in copies))
+        return "toggled", _Part((), tuple(_pair(name, EFFECT, toggle, of, copy) for name, copy in copies))
     if toggle.leads_to(cell, under):
         return "remedied", _Part()
     there = toggle_of(cell, under, remedy, environ)
     if isinstance(there, str):
         here = _own_name(EnvironmentTable(under.environment, under.variables, under.unset), toggle.environments)
         group = CellsTable(FAST, cell.experiment, dict(cell.parameters), [here.name], [under.placement], copies=2)
-        alike = ContrastTable(FAST, _HOW_FAST, FAST, "copy", "1", "2", *of, explains=True)
+        alike = ContrastTable(FAST, FAST, FAST, "copy", "1", "2", *of, explains=True)
         return "unchanged", _Part((group,), (alike,), (here,), {under.placement: under.place})
     renamed = {environment.name: _own_name(environment, toggle.environments) for environment in there.environments}
     there = replace(there, environments=tuple(renamed.values()))
     if there.axis == "environment":
         there = replace(there, slow=renamed[there.slow].name, remedied=renamed[there.remedied].name)
     group = cells_at(FAST, cell.experiment, cell.parameters, there, [there.slow, there.remedied], copies=2)
-    pairs = tuple(_pair(name, _HOW_FAST, FAST, there, of, copy) for name, copy in copies)
+    pairs = tuple(_pair(name, FAST, there, of, copy) for name, copy in copies)
     return "toggled", _Part((group,), pairs, there.environments, there.placements)
 
 
@@ -246,17 +248,16 @@ def _own_name(environment: EnvironmentTable, taken: Sequence[EnvironmentTable]) 
 def _control(sides: Sides, toggle: Toggle, control: Control | None) -> _Part:
     if control is None:
         return _Part()
-    question = "Does it leave the rest unchanged?"
     metric = control.metric or sides.metric
     if control.phase is not None:
-        return _Part((), (_pair(CONTROL, question, EFFECT, toggle, (metric, control.phase), "1"),))
+        return _Part((), (_pair(CONTROL, EFFECT, toggle, (metric, control.phase), "1"),))
     toggle = replace(toggle, slow=control.without or toggle.slow)
     experiment, parameters, phase = sides.slow.experiment, sides.slow.parameters, sides.phase
     if control.parameters is not None:
         experiment, phase = control.experiment, "steady"
         parameters = {**experiment_named(experiment).brief, **control.parameters}
     group = cells_at(CONTROL, experiment, parameters, toggle, [toggle.slow, toggle.remedied])
-    return _Part((group,), (_pair(CONTROL, question, CONTROL, toggle, (metric, phase)),))
+    return _Part((group,), (_pair(CONTROL, CONTROL, toggle, (metric, phase)),))
 
 
 def _side_effects(sides: Sides, toggle: Toggle) -> _Part:
@@ -268,8 +269,7 @@ def _side_effects(sides: Sides, toggle: Toggle) -> _Part:
         return _Part()
     values = toggle.slow, toggle.remedied
     group = cells_at(SIDE, experiment.name, {**experiment.brief, **effect.parameters}, toggle, values)
-    question = "Does it make anything else slower?"
-    slower = ContrastTable(SIDE, question, SIDE, toggle.axis, *values, effect.metric, explains=True)
+    slower = ContrastTable(SIDE, SIDE, SIDE, toggle.axis, *values, effect.metric, explains=True)
     return _Part((group,), (slower,))
 
 
@@ -330,7 +330,7 @@ class Gap:
     def fast_words(self) -> str:
         """`the fast side takes 18.9 ns in place of 36.5 ns`."""
         fast, there = (format_time(float(np.median(times_s))) for times_s in (self.fast, self.fast_remedied))
-        return f"the fast side takes {there} instead of {fast}"
+        return f"fast side {there} instead of {fast}"
 
 
 FEWEST_PAIRS = 8
@@ -441,9 +441,9 @@ def _verdict(
         return "no effect", "refuted", f"{task.remedy} changes nothing"
     share = _share(gap)
     if task.fast_side == "toggled" and gap is not None and share is not None and gap.fast_gains:
-        value, least, most = share
+        _, least, most = share
         if least < LEAST_REMOVED_RATIO and _why_open(effect, low) is None:
-            why = f"speeds up both sides: {gap.fast_words}; worth having, but {value:.0%} of the gap is removed"
+            why = f"speeds up both sides: {gap.fast_words}"
             return "both sides", "refuted" if most < LEAST_REMOVED_RATIO else "missing", f"{task.remedy} {why}"
     why_not = _why_open(effect, low) or _why_gap(gap, share) or _why_control(task, control, alike, low)
     if why_not is not None:
@@ -458,23 +458,26 @@ def _share(gap: Gap | None) -> tuple[float, float, float] | None:
     return (removed.value, *removed.interval) if removed is not None and removed.interval is not None else None
 
 
+_OPEN = "undecided; measure more rounds"
+
+
 def _why_open(effect: ContrastResult, low: float) -> str | None:
     """Why the pairs decide nothing.  Args: low: end of their interval."""
     if effect.verdict != "slower" or low <= 1 + effect.minimum_effect:
-        return "its effect is undecided; measure more rounds"
-    return f"{effect.launches} pairs; a proof needs {FEWEST_PAIRS}" if effect.launches < FEWEST_PAIRS else None
+        return _OPEN
+    return _OPEN if effect.launches < FEWEST_PAIRS else None
 
 
 def _why_gap(gap: Gap | None, share: tuple[float, float, float] | None) -> str | None:
     """Why what is left of the gap is no proof; None: enough of it is gone."""
     if gap is None:
-        return "no fast side was measured with it, so its share of the gap is unknown"
+        return "no fast side to compare with"
     if share is None:
-        return "the trial did not show the gap that it should close"
+        return "the trial shows no gap"
     value, low, high = share
     if low >= LEAST_REMOVED_RATIO:
         return None
-    return f"it removes {value:.0%} of the gap [{low:.0%}, {high:.0%}]; a proof needs at least half at the lower end"
+    return f"it removes {value:.0%} [{low:.0%}, {high:.0%}] of the gap, and a proof needs half"
 
 
 def _why_control(
@@ -482,14 +485,14 @@ def _why_control(
 ) -> str | None:
     """Why the controls leave it open.  Args: low: lower end of the effect's interval."""
     if not _agree(alike):
-        return "two measurements of the slow cell differ, so its pairs prove nothing"
+        return "two measurements of the slow cell differ"
     if control is None:
-        return "no control is known that this remedy must leave unchanged"
+        return "no control known"
     if stayed(control, low):
         return None
     if control.verdict == "undecided":
-        return "the negative control is undecided; more rounds would decide it"
-    return "the negative control may have changed as well, so the gain can't be attributed to this remedy"
+        return _OPEN
+    return "the control changed as well"
 
 
 def stayed(control: ContrastResult, least_effect: float) -> bool:

@@ -176,7 +176,7 @@ class RunFacts:
         """That launches took much longer than planned, where that left questions open."""
         if self.pace is None or self.pace < SLOW_PACE or not self.left_out:
             return None
-        return f"why launches are {self.pace:.1f}x slower than planned ({self.left_out} were skipped)"
+        return f"why launches are {self.pace:.1f}x slower than planned"
 
 
 @dataclass(frozen=True)
@@ -264,9 +264,9 @@ class Tally:
         if self.state == "off default":
             return f"Keep your settings: slow paths exist only under other settings ({_codes(self.apart)})."
         if self.state == "nothing asked":
-            return f"{self._share or 'Measured'}; this campaign does not look for slow paths"
+            return f"{self._share or 'Measured'}; not a campaign about slow paths"
         if self.state == "not measured":
-            return f"Undecided: none of {_questions(asked)} could be measured; see what was skipped."
+            return f"Undecided: none of {_questions(asked)} could be measured."
         if self.run.is_check:
             sentence = f"No fault in {_questions(asked)}"
         else:
@@ -340,7 +340,7 @@ class Tally:
         """`about 14 more rounds (2 min) would decide: --rounds 24`."""
         rounds = max(question.more_rounds or 1 for question in self.undecided)
         if rounds > MOST_ROUNDS:
-            return f"this machine is too noisy to decide (over {MOST_ROUNDS} rounds needed)"
+            return f"this machine is too noisy (over {MOST_ROUNDS} rounds)"
         time = f" ({_duration(rounds * self.run.round_s)})" if self.run.round_s else ""
         again = f": --rounds {self.run.rounds + rounds}" if self.run.rounds else ""
         return f"about {rounds} more round{_s(rounds)}{time} would decide{again}"
@@ -350,7 +350,7 @@ class Tally:
         """`1 fault (SP035), 2 properties; 2 of 8 questions undecided`: the second line of every report."""
         parts = [self._paths]
         if self.apart:
-            parts.append(f"{len(self.apart)} only with settings that you don't use ({_codes(self.apart)})")
+            parts.append(f"{len(self.apart)} only under other settings ({_codes(self.apart)})")
         parts += self._answers
         parts.append(self._share)
         if self.run.skipped:
@@ -398,7 +398,7 @@ class Tally:
 def kinds_words(findings: Sequence[Finding]) -> str:
     """Findings of a diagnosis by their kinds, as headline and reports count them; those off the default last."""
     tally = Tally(findings, [], [], RunFacts(is_check=True))
-    apart = f"{len(tally.apart)} only with settings that you don't use ({_codes(tally.apart)})" if tally.apart else ""
+    apart = f"{len(tally.apart)} only under other settings ({_codes(tally.apart)})" if tally.apart else ""
     return "; ".join(filter(None, (tally.kinds, apart)))
 
 
@@ -653,7 +653,7 @@ def _decided_line(
     lost = _loses(top)
     level: Level = "slow" if lost and not top.explains and (_is_clear(top) or affects) else "info"
     where = f" ({top.where})" if top.where else ""
-    default = "" if lost or top.explains else "; the default is faster"
+    default = "" if lost or top.explains else "; faster by default"
     also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
     mine = [finding for finding in named if level != "slow" or finding.affects_default is not False]
     codes = ", ".join(dict.fromkeys(finding.rule for finding in mine))
@@ -691,12 +691,11 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
     total, group, counts = len(contrasts), contrasts[0].group, _counts(contrasts)
     if decided:
         text = (
-            f"{group}: {len(decided)} of {total} comparisons of a cell with itself differ, so differences this small "
-            "may be noise: repeat with more rounds or on quiet cores."
+            f"{group}: {len(decided)} of {total} comparisons of a cell with itself differ; repeat on a quiet machine."
         )
         return Line(level="warning", text=text, contrast=decided[0].id)
     if not (measured := total - counts["not measured"]):
-        return Line(level="info", text=f"{group}: not measured, so false alarms are not ruled out.", contrast=None)
+        return Line(level="info", text=f"{group}: not measured.", contrast=None)
     text = f"{group}: no false alarm in {measured} comparison{_s(measured)} of a cell with itself ({_words(counts)})."
     return Line(level="ok", text=text, contrast=None)
 

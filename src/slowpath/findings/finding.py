@@ -76,9 +76,9 @@ def removed_ratio(share: float, interval: Interval, gap_s: float | None = None) 
     return RemovedRatio(value=min(1.0, share), interval=(min(1.0, interval[0]), interval[1]), beyond_s=beyond_s)
 
 
-UNTRIED = "no remedy was tried; run slowpath diagnose"
+UNTRIED = "run slowpath diagnose"
 _OWN = ("environment",)
-_NO_LAW = "too few points to fit a law: measure 5 or more lengths of the message or the allocation"
+_NO_LAW = "measure 5 or more lengths"
 
 
 def finding_id(rule: str, observation: Observation) -> str:
@@ -219,12 +219,12 @@ def _remedies(
     names = ", ".join(seen.exports or seen.unsets)
     own: list[Remedy] = []
     if seen.exports:
-        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", _OWN, variables=seen.exports)]
+        own = [Remedy(f"set {names}", f"Set {names}.", _OWN, variables=seen.exports)]
         table = tuple(remedy for remedy in table if not remedy.unset)
     elif seen.unsets:
         table = tuple(remedy for remedy in table if set(remedy.unset) <= set(seen.unsets))
         if not any(remedy.unset for remedy in table):
-            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", _OWN, unset=seen.unsets)]
+            own = [Remedy(f"unset {names}", f"Unset {names}.", _OWN, unset=seen.unsets)]
     return [untried(remedy, mpi.name if mpi else None) for remedy in (*own, *table)]
 
 
@@ -251,7 +251,7 @@ def _next(path: SlowPath, seen: Observation) -> list[str]:
     steps = []
     if path.needs_law and (law is None or law.name is None):
         steps.append(_NO_LAW)
-    return [*steps, "try each remedy alone in interleaved pairs, with a control"]
+    return [*steps, "try each remedy: slowpath diagnose"]
 
 
 _RANK = {"missing": 0, "refuted": 1, "shown": 2}

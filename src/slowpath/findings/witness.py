@@ -193,12 +193,12 @@ def system_time_words(
     if any(kernel[role] > ONE_SIDE * kernel[works] for role in kernel if role != works):
         return None
     other = next(role for role in ROLES if role != works)
-    waits = f", while the {SIDES[other]} yields and waits" if more[other].is_waiting else ""
+    waits = f", and the {SIDES[other]} waits" if more[other].is_waiting else ""
     off = more[works].waiting
-    waited = f" (without {format_time(off)} in calls that wait)" if off and off > 0.01 * excess_s else ""
+    waited = f" (waits of {format_time(off)} taken off)" if off and off > 0.01 * excess_s else ""
     return (
         f"system time per operation of the {SIDES[works]} grows by {format_time(kernel[works])}{waited}, "
-        f"{_share(kernel[works], excess_s)}{waits}: the time goes to the kernel"
+        f"{_share(kernel[works], excess_s)}{waits}"
     )
 
 
@@ -248,7 +248,7 @@ def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase
     ):
         return None
     side = _faulting(slow, slow_phase, fast, fast_phase, slow_faults - other)
-    return f"page faults per operation{side} grow by {slow_faults - other:.4g}; the law predicts {pages:.4g} pages"
+    return f"page faults per operation{side} grow by {slow_faults - other:.4g} (predicted: {pages:.4g})"
 
 
 def _faulting(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, more: float) -> str:

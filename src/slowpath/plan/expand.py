@@ -49,7 +49,7 @@ from slowpath.core.plan import (
 )
 from slowpath.experiments.registry import not_comparable
 from slowpath.plan.campaign import Nodes, require_distinct_in, resolve_placements
-from slowpath.slowpaths.advice import find_advice
+from slowpath.slowpaths.registry import find_remedy
 
 ResolveSetting = Callable[[str], tuple[dict[str, str], str | None]]
 
@@ -260,7 +260,7 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts:
     if not pairs and not (table.axis == "mpi" or "mpi" in table.where):
         raise wrong(source, title, None, f"no two cells differ in {table.axis} alone; check where, a and b")
     try:
-        remedy = find_advice(table.remedy, table.axis).name if table.remedy is not None else None
+        remedy = find_remedy(table.remedy, table.axis).name if table.remedy is not None else None
     except UsageError as error:
         raise wrong(source, title, "remedy", error) from error
     slug = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-") or "contrast"

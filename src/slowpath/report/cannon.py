@@ -12,7 +12,6 @@ from slowpath.core.study_results import (
     CannonBlas,
     CannonComputation,
     CannonDistribution,
-    CannonGrid,
     CannonGroup,
     CannonKernels,
     CannonPoint,
@@ -63,11 +62,11 @@ FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
 PARTS: dict[str, tuple[str, str]] = {
     "dgemm": ("multiplies", "bar computing"),
     "issue": ("starts communication", "bar s5"),
-    "test": ("asks whether it is over", "bar s5 faint"),
+    "test": ("tests", "bar s5 faint"),
     "wait": ("waits for communication", "bar s2"),
     "copy": ("copies", "bar s3"),
     "synchronise": ("synchronises", "bar s4"),
-    "skew": ("moves the initial alignment", "bar s6"),
+    "skew": ("aligns", "bar s6"),
     "distribute": ("inputs out of rank 0 or a file", "bar s1"),
     "gather": ("product to rank 0 or into a file", "bar s1 faint"),
 }  # `generate` lies before the multiplication
@@ -77,15 +76,6 @@ _SHARES = (("half", "half"), ("tenth", "a tenth"))
 def variant_name(variant: str) -> str:
     """Return the name of a variant, such as `put fence two windows`."""
     return variant.replace("_", " ")
-
-
-def moving_words(grid: CannonGrid) -> str | None:
-    """Return that a grid of one row or one column moves one matrix alone, or None if both or neither move."""
-    if (grid.rows > 1) == (grid.columns > 1):
-        return None
-    moves, stays = ("A", "B") if grid.columns > 1 else ("B", "A")
-    words = f"On a grid of {grid.rows} x {grid.columns} only {moves} moves and {stays} stays"
-    return f"{words}; from 2 x 2 ranks on both move"
 
 
 def _families(variants: Sequence[str], most: int) -> list[tuple[str, list[str]]]:
@@ -122,11 +112,11 @@ class _Share:
 
 
 def _communication(point: CannonPoint) -> tuple[Value | None, str | None]:
-    return point.exposed, "it has no samples"
+    return point.exposed, None
 
 
 def _computation(point: CannonPoint) -> tuple[Value | None, str | None]:
-    return point.parts.get("dgemm"), "it has no samples"
+    return point.parts.get("dgemm"), None
 
 
 def _shares(reference: str, ceiling: str) -> list[_Share]:
@@ -135,10 +125,10 @@ def _shares(reference: str, ceiling: str) -> list[_Share]:
     return [
         _Share("Time of a multiplication", "time of one multiplication", "s", lambda p: (p.multiply_s, None),
                with_reference=True),
-        _Share("Communication", "time that is not multiplying", "s", _communication, None, exposed, True),
+        _Share("Communication", "communication time", "s", _communication, None, exposed, True),
         _Share("Computation", "time of the local multiplications", "s", _computation, None, "mean over ranks", True),
         _Share(f"Speed-up over {reference}", f"speed-up over {reference}", "×",
-               lambda p: (p.speed_up, p.speed_up_reason), 1.0, "above 1, it is faster"),
+               lambda p: (p.speed_up, p.speed_up_reason), 1.0),
         _Share("Exposed share of the time", "exposed share of the time", "%",
                lambda p: (p.exposed_ratio, p.exposed_ratio_reason), with_reference=True),
         _Share(f"Time over that of {ceiling}", f"time over that of {ceiling}", "×",
@@ -277,16 +267,9 @@ def _ranks_curve(scaling: CannonScaling, of: Callable[[ScalingPoint], Value | No
 
 
 def scaling_note(scalings: Sequence[CannonScaling]) -> str:
-    """Return what was compared, and for which numbers of ranks nothing is claimed."""
-    if not scalings:
-        return ""
+    """Return for which numbers of ranks nothing is claimed."""
     over = sorted({point.ranks for curve in scalings for point in curve.points if point.oversubscribed})
-    words = "Each style with several numbers of ranks, round by round. Efficiency is the rate of a rank over that with "
-    words += f"{fmt.plural(scalings[0].base_ranks, 'rank')}. Weak: a rank's block of the matrices keeps its size."
-    if over:
-        counts = listed([str(count) for count in over])
-        words += f" Oversubscribed with {counts} ranks that share cores: times are shown without efficiency."
-    return words
+    return f"Of {listed([str(count) for count in over])} ranks that share cores no efficiency is given." if over else ""
 
 
 def _title(scaling: CannonScaling) -> str:
@@ -321,7 +304,7 @@ def _scaling_table(curves: Sequence[CannonScaling]) -> Table:
 
 def scaling_lines(scalings: Sequence[CannonScaling]) -> list[str]:
     """Return a line for each curve."""
-    lines = [f"Cannon's algorithm over the number of ranks. {scaling_note(scalings)}"] if scalings else []
+    lines = [f"Cannon's algorithm over the number of ranks. {scaling_note(scalings)}".rstrip()] if scalings else []
     for curve in scalings:
         each = [f"{p.ranks}: {Quantity.of(p.multiply_s).text}{_claimed(p, curve.base_ranks)}" for p in curve.points]
         lines.append(f"  {_title(curve)}, {curve.variant}: {', '.join(each)}")
@@ -380,20 +363,15 @@ def critical_lines(group: CannonGroup) -> list[str]:
     """Return the critical n of the reference, then one line for each share with every other style's move."""
     lines = []
     for key, words in _SHARES:
-        own = group.critical_n[key]
         if (sentence := _exposes(group, key, words)) is not None:
             lines.append(f"  {sentence}")
-        elif key == "half":
-            lines.append(
-                f"  Where communication becomes the smaller part of {group.reference} is not known: {own.reason}."
-            )
         moves = [(v.variant, v.critical_n[key]) for v in group.variants if key in v.critical_n]
         known = [(name, critical) for name, critical in moves if critical.move and critical.move.word != "undecided"]
         if known:
             each = "; ".join(f"{name}: {_n(critical)}, {_moved(critical)}" for name, critical in known)
             lines.append(f"  The same n of the others: {each}.")
         undecided = [name for name, critical in moves if critical.move and critical.move.word == "undecided"]
-        if own.n is not None and undecided:
+        if group.critical_n[key].n is not None and undecided:
             lines.append(f"  Undecided against {group.reference}: {', '.join(undecided)}.")
     return lines
 
@@ -485,10 +463,10 @@ def clock_lines(group: CannonGroup) -> list[str]:
 def _clock_words(computations: Sequence[CannonComputation]) -> str:
     known = [computation for computation in computations if computation.interval is not None]
     if not known:
-        return f"whether the clock explains that is not known: {computations[0].reason}"
+        return f"clock not compared: {computations[0].reason}"
     following = [computation for computation in known if computation.follows]
     if not following:
-        return f"no style shows a relation to the clock's frequency ({len(known)} examined)"
+        return f"no style follows the clock ({len(known)} examined)"
     strongest = min(following, key=lambda computation: computation.correlation or 0.0)
     ends = strongest.interval or (0.0, 0.0)
     words = f"it follows the clock's frequency in {len(following)} of {len(known)} styles, most in {strongest.variant}"
@@ -523,9 +501,8 @@ def part_figure(group: CannonGroup, n: int) -> Rows:
                  (point.exposed_ratio, "%", "{} exposed")]  # fmt: skip
         note = ", ".join(words.format(Quantity.of(value, unit).text) for value, unit, words in notes if value)
         rows.append(Row(variant_name(variant), marks, whole.text, note, words=whole.words))
-    caption = "parts are means over ranks; the vertical tick is the total, from the first start to the last end"
     axis = Axis("time, mean over ranks", log=False, ends=(0.0,))
-    return Rows(f"Where the time goes, n = {n}", caption, axis, rows, _parts_table(group, shown))
+    return Rows(f"Time by part, n = {n}", "", axis, rows, _parts_table(group, shown))
 
 
 def _parts_table(group: CannonGroup, shown: Sequence[tuple[str, CannonPoint]]) -> Table:
@@ -571,8 +548,8 @@ def timeline_figure(timeline: CannonTimeline, with_table: bool = True) -> Rows:
     if timeline.clock_hz is not None:
         caption += f", the slowest rank at {fmt.quantity(timeline.clock_hz / 1e9, 'GHz')}"
     if not timeline.one_clock:
-        caption += "; the nodes' clocks are not synchronised: each rank's times begin at its own start"
-    too_many = f"{len(ranks)} ranks don't fit into a picture; slowpath trace writes them all"
+        caption += "; clocks not synchronised"
+    too_many = f"{len(ranks)} ranks: use slowpath trace"
     why = timeline.reason or (too_many if len(ranks) > _MOST_RANKS else "")
     table = [[f"rank {rank}", *(fmt.time(_spent(timeline, rank, part)) for part in PARTS)] for rank in ranks]
     return Rows(
@@ -600,19 +577,12 @@ def _rank_row(timeline: CannonTimeline, rank: int) -> Row:
     marks += [Mark("tick", "plain", [wait.until_s for wait in waits])] if waits else []
     longest = sorted(waits, key=lambda wait: wait.begin_s - wait.until_s)[:3]
     words = "; ".join(f"waited {fmt.time(w.until_s - w.begin_s)} for rank {w.last} in step {w.step}" for w in longest)
-    return Row(f"rank {rank}", marks, words=words or "waited long for no other rank")
+    return Row(f"rank {rank}", marks, words=words or "no long wait")
 
 
 # ---- The section
 
-_LEAD = (
-    "The product of two matrices on a grid of ranks, in several styles of communication, which take turns within each "
-    "repetition. The ceiling does the same multiplications without communication."
-)
-_TIMELINES_LEAD = (
-    "One repetition of median length, a row for each rank. A tick marks the moment when the neighbour came that this "
-    "rank waited for. Partners follow from the times, because the record does not name them."
-)
+_TIMELINES_LEAD = "A tick marks when the rank came that this one waited for."
 
 
 def cannon_section(results: Results) -> Section | None:
@@ -643,7 +613,7 @@ def cannon_section(results: Results) -> Section | None:
         rest += [Rows(f.title, f.caption, f.x, f.rows, f.table, key) for f in parts]
         added, room = _timeline_blocks(group, key, room)
         folded.append(Fold(f"Curves, parts and timelines: {group.label}", [*rest, *added]))
-    return Section("cannon", "Cannon's algorithm", "Cannon", [*first, *folded], _LEAD)
+    return Section("cannon", "Cannon's algorithm", "Cannon", [*first, *folded])
 
 
 def _answering(groups: Sequence[CannonGroup]) -> CannonGroup:
@@ -670,16 +640,14 @@ def _timeline_blocks(group: CannonGroup, key: Sequence[tuple[str, str]], room: i
     blocks += [Rows(f.title, f.caption, f.x, f.rows, f.table, key if f is shown[0][0] else (), narrow=True, height=18)
                for f in shown[0]]  # fmt: skip
     blocks += [Fold(f"Timelines of the other {len(shown[1])} styles", shown[1])] if shown[1] else []
-    more = f"The page has no room for {left_out} more: slowpath trace writes every timeline."
-    return [*blocks, *([Text(more, "sub")] if left_out else [])], room
+    return [*blocks, *([Text(f"{left_out} more: slowpath trace", "sub")] if left_out else [])], room
 
 
 def _facts(group: CannonGroup) -> list[tuple[str, str]]:
     grid, blas, why = group.grid, group.blas, group.setup_reason or "not recorded"
     grid_words = f"{grid.rows} × {grid.columns}, {fmt.plural(grid.steps, 'step')}" if grid else f"{fmt.MISSING} {why}"
-    own = "each rank has its own, so exposed shares count"
+    own = "one for each rank"
     facts = [("Ranks", str(group.ranks)), ("Grid", grid_words)]
-    facts += [("Moves", words)] if grid and (words := moving_words(grid)) else []
     facts.append(("BLAS", _blas(blas) if blas else f"{fmt.MISSING} {why}"))
     facts.append(("Cores", own if group.ranks_have_cores else f"shared: {group.ranks_have_cores_reason}"))
     facts += [("Repetitions", _disturbed(group)), ("Clock", _clock(group))]
@@ -708,9 +676,8 @@ def _disturbed(group: CannonGroup) -> str:
     """Return how many repetitions were disturbed. They are counted, never dropped."""
     repetitions = group.repetitions
     if repetitions is None:
-        return f"{fmt.MISSING} which were disturbed was not reported"
-    disturbed = f"{repetitions.all - repetitions.clean} of {repetitions.all} were disturbed"
-    return f"{disturbed}; a launch stands for its clean ones where there are enough"
+        return f"{fmt.MISSING} not reported"
+    return f"{repetitions.all - repetitions.clean} of {repetitions.all} disturbed"
 
 
 def _best_table(group: CannonGroup) -> Table:
@@ -751,7 +718,7 @@ def cannon_answers(results: Results) -> list[str]:
     groups = results.cannon.groups
     group = _answering(groups)
     where = f" On {fmt.plural(group.ranks, 'rank')}:" if len({each.ranks for each in groups}) > 1 else ""
-    style = group.advice or f"No style is advised: {group.advice_reason}."
+    style = group.advice or f"No advice: {group.advice_reason}."
     return [f"{where} {style}".strip(), *critical_answer(group), *scaling_answer(results.cannon.scaling)]
 
 
@@ -790,7 +757,6 @@ def _group_lines(group: CannonGroup) -> list[str]:
     largest, ranks = max(group.n), fmt.plural(group.ranks, "rank")
     lines = [f"Cannon's algorithm, {group.label}{'' if group.label.endswith(ranks) else f', {ranks}'}:"]
     lines.append("  " + (group.advice or f"No advice: {group.advice_reason}"))
-    lines += [f"  {moves}."] if group.grid and (moves := moving_words(group.grid)) else []
     lines += critical_lines(group) + clock_lines(group)
     table: list[tuple[str, ...]] = [_TEXT_HEAD]
     for variant in group.variants:

@@ -58,15 +58,10 @@ HEADINGS: Mapping[Group, str] = {
     "suspicion": "Possible faults",
     "untried": "Untried opportunities",
     "property": "Properties of the library",
-    "apart": "Slow only under settings that are not yours",
+    "apart": "Under other settings",
 }
-_LEAD = (
-    "Sorted by cost within each kind. Observed: a difference beyond noise. Explained: what was counted and a law "
-    "agree with the cause; other causes that look the same are listed. Proven: a remedy removed it while a control did "
-    "not change."
-)
+_LEAD = "Proven: a remedy removed it while a control did not change."
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
-_SIDES_CAPTION = "Dots are medians of launches; the line is their centre, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
 
@@ -212,7 +207,7 @@ def pictures(finding: Finding, sources: Sources) -> list[Figure]:
 
 
 def _trial(trial: Trial) -> Figure:
-    caption = f"Trial of {trial.remedy}: {trial.verdict}. {_SIDES_CAPTION}"
+    caption = f"Trial of {trial.remedy}: {trial.verdict}"
     return Rows("", caption, Axis(heading(trial.metric), least=1.6), trial.rows, name="trial")
 
 
@@ -234,7 +229,7 @@ _TITLES = {
     "allocation_bytes": "length of the allocation",
     "sender_allocation_bytes": "length of the sender's allocation",
     "receiver_allocation_bytes": "length of the receiver's allocation",
-    "page_bytes": "page with which the length can be mapped",
+    "page_bytes": "page",
 }
 
 
@@ -265,8 +260,7 @@ def law_figure(finding: Finding) -> Plot | None:
         return None
     words = fmt.metric_name(finding.metric)
     y_title = words[:1].upper() + words[1:] + (" of the first message" if finding.phase == "first" else "")
-    caption = "Points are centres over launches with intervals; the line is the law."
-    caption += " Shaded: where it changes." if bands else ""
+    caption = "shaded: where it changes" if bands else ""
     axis = Axis(
         _TITLES.get(name, name.replace("_", " ")),
         "B" if name.endswith("_bytes") else "",
@@ -376,7 +370,7 @@ def sides_figure(finding: Finding, results: Results) -> Rows | None:
     else:
         rows = _parts(finding, cells)
     shown = [row for row in rows if row]
-    return Rows("", _SIDES_CAPTION, Axis(heading(finding.metric), least=1.6), shown, name="sides") if shown else None
+    return Rows("", "", Axis(heading(finding.metric), least=1.6), shown, name="sides") if shown else None
 
 
 def _ends(finding: Finding, results: Results, cells: Mapping[int, CellResult]) -> tuple[_Side, _Side] | None:
@@ -511,7 +505,7 @@ def calls_words(cell: CellResult, witness: RoleWitness) -> str:
     made.sort(key=lambda entry: -entry[1].calls_per_op)
     shown = [_call(name, count) for name, count in made[:_MOST_CALLS]]
     more = [f"{len(made) - _MOST_CALLS} other kinds"] if len(made) > _MOST_CALLS else []
-    return ", ".join([*shown, *more]) or "none of the counted calls"
+    return ", ".join([*shown, *more]) or "none counted"
 
 
 def _counts(cell: CellResult, witness: RoleWitness) -> str:

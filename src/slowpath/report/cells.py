@@ -51,10 +51,7 @@ from slowpath.stats.estimate import T_LAUNCHES, estimate_of
 
 _MOST_UNMEASURED = 3  # of a group with a row each; more of them are one line for each reason
 _WORDS = ("slower", "faster", "same", "undecided", "not measured")
-_CONTRASTS_LEAD = (
-    "Each row compares two cells that differ in one setting. A ratio above 1 means that the first cell is slower. "
-    "Differences inside the shaded band don't count. Open a row for its pairs and its remedy."
-)
+_CONTRASTS_LEAD = "A ratio above 1 means that the first side is slower."
 
 
 def interval_words(contrast: ContrastResult) -> str:
@@ -137,7 +134,7 @@ def _contrast_group(
     caption = counted if name == question else f"{name}: {counted}"
     axis = Axis("time of the first named over that of the other", "×", ends=(1.0,), least=1.6)
     yield Rows(question, caption, axis, rows, head="ratio and interval")
-    for why, some in grouped(left, lambda contrast: contrast.reason or "no reason was recorded").items():
+    for why, some in grouped(left, lambda contrast: contrast.reason or "not recorded").items():
         names = "; ".join(f"{title(contrast)}: {common(contrast)}" for contrast in some)
         yield Fold(f"{len(some)} not measured: {why}", [Text(names, "sub")])
 
@@ -182,7 +179,7 @@ def _contrast_blocks(contrast: ContrastResult, times_s: Sequence[Quantity], ques
              for value, style, place, time in sides]  # fmt: skip
     pairs = [[fmt.time(x), fmt.time(y)] for x, y in contrast.pairs]
     longer = sum(y > x for x, y in contrast.pairs)
-    caption = f"{fmt.plural(len(pairs), 'launch pair')}; {b.value} took longer in {longer} of them"
+    caption = f"{fmt.plural(len(pairs), 'launch pair')}; {b.value} longer in {longer}"
     axis = Axis(fmt.metric_name(contrast.metric), least=1.15)
     return [*blocks, Rows("", caption, axis, drawn, numbers([a.value, b.value], pairs), name="pairs")]
 
@@ -242,21 +239,15 @@ def libraries_answer(results: Results) -> list[str]:
         interval = interval and (1 / interval[1], 1 / interval[0])
     is_clear = ratio > 1 + _LEAST_APART and interval is not None and interval[0] > 1
     shown = fmt.beside(fmt.ratio(ratio, interval), fmt.ratio_interval(ratio, interval))
-    head = f"{fast} is faster than {slow}: {slow} takes {shown} the time, the median over {fmt.plural(rounds, 'round')}"
-    if not is_clear:
-        head = f"Neither {first} nor {second} is faster over all cells: {slow} takes {shown} the time of {fast}"
-    counts = f"{first} is faster in {words['slower']}, {second} in {words['faster']}"
-    return [f"{head}. Of {fmt.plural(len(pairs), 'cell')}, {counts}."]
+    head = f"{fast} is faster than {slow}" if is_clear else f"Neither {first} nor {second} is faster"
+    counts = f"{first} {words['slower']}, {second} {words['faster']} of {fmt.plural(len(pairs), 'cell')}"
+    return [f"{head}: {slow} takes {shown} the time over {fmt.plural(rounds, 'round')} ({counts})."]
 
 
 # ---- Over message size
 
 BANDWIDTH = "bandwidth_bytes_per_s"
 _FEWEST_SIZES = 3
-SIZES_LEAD = (
-    "Points are medians over launches with their intervals; a line only joins the points of one condition. Both axes "
-    "are logarithmic."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,11 +342,7 @@ def differences(conditions: Sequence[Mapping[str, str]]) -> tuple[str, list[str]
 
 # ---- Distributions
 
-SPREAD_LEAD = (
-    "These pictures show how far a median can be trusted, in multiples of the cell's own median. A dot marks the "
-    "median of each launch, over the interval. The line reaches from the smallest to the largest sample of all "
-    "launches, with ticks at 90, 99 and, with enough samples, 99.9 %."
-)
+SPREAD_LEAD = "A dot is the median of a launch; the line reaches over all samples, with ticks at 90 and 99 %."
 
 
 def main_metric(cell: CellResult) -> str | None:
@@ -399,21 +386,18 @@ def _spread_row(cell: CellResult, metric: str, estimate: MetricEstimate) -> Row:
 
 def _remarks(estimate: MetricEstimate) -> str:
     """Return the facts that a reader must know before trusting the median."""
-    remarks = ["one launch: run-to-run spread unknown"] if estimate.launches == 1 else []
+    remarks = ["one launch"] if estimate.launches == 1 else []
     if estimate.steady_class in ("slowdown", "no steady state"):
         remarks.append(str(estimate.steady_class))
     if (estimate.quantum_ratio or 0) > 0.01:
-        remarks.append(f"the clock's resolution is {fmt.percent(estimate.quantum_ratio)} of a sample")
+        remarks.append(f"clock step {fmt.percent(estimate.quantum_ratio)} of a sample")
     return "; ".join(remarks)
 
 
 # ---- Pairs of nodes
 
 _FULL = 4.0  # the ratio that is drawn darkest
-_PAIRS_LEAD = (
-    "Each square is the link between two nodes: its time over the median of all other pairs of the same round. Darker "
-    "squares are slower, up to 4x. A frame marks links that are proven to be slower."
-)
+_PAIRS_LEAD = "A frame marks links that are proven to be slower than the other pairs."
 
 
 def node_pairs_section(results: Results) -> list[Section]:

@@ -23,7 +23,6 @@ from slowpath.report.figure import (
     Section,
     Series,
     Table,
-    Text,
     grouped,
 )
 
@@ -170,7 +169,7 @@ def _rows(panel: Panel) -> list[list[Value]]:
     return rows
 
 
-TITLE = "Collectives: the library's own time over the fastest alternative (above 1: an alternative was faster here)"
+TITLE = "Collectives: the library's own time over the fastest alternative"
 
 
 def coll_lines(results: Results) -> list[str]:
@@ -195,11 +194,7 @@ def _ratio(panel: Panel, length: int) -> str:
 
 _MOST_PICTURES = 60  # of one page; the table and the CSV file have all
 _MOST_NAMED = 4  # ways with a colour, the usual one not counted
-_LEAD = (
-    "The library's own call and equivalents built from its other calls, over the message length. Times run from the "
-    "last rank's entry to the last rank's exit, all in the same launches. The dashed line joins the fastest ways. A "
-    "way that is faster here becomes a finding only when other launches prove it."
-)
+_LEAD = "A way that is faster here becomes a finding only when other launches prove it."
 _HEAD = ["Collective", "Where", "Length", "The library's own", "Fastest other way", "Time", "Own over it"]
 
 
@@ -210,9 +205,6 @@ def coll_section(results: Results) -> Section | None:
         return None
     figures = [_figure(panel) for panel in every if len([n for n in panel.lengths if n > 0]) > 1]
     blocks: list[Block] = [Group("panels", figures[:_MOST_PICTURES])]
-    if more := len(figures) - _MOST_PICTURES:
-        words = f"The page has no room for {more} more: collectives.csv has them all."
-        blocks += [Text(words, "sub")] if more > 0 else []
     rows: list[list[Cell]] = []
     for panel in every:
         for length in panel.lengths:

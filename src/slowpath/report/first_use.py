@@ -112,17 +112,13 @@ def _rung(cell: CellResult, metric: str, words: str, name: str) -> Rung | None:
     return Rung(label, cell, metric, first, cell.estimate(metric, "steady"), last)
 
 
-_LEAD = (
-    "Costs that a program pays once, in the order in which they occur: the start, peers, communicators, the first call "
-    "of each collective, windows and requests. Each launch gives one sample; intervals are over launches."
-)
 _HEAD = ["Use", "First", "Later, median", "Last one kept", "First over later"]
 
 
 def first_use_section(results: Results) -> Section | None:
     """Return the section, or None in a run without measured cells of the experiment first_use."""
     figures = [_figure(mpi, placement, each) for (mpi, placement), each in rungs(results).items()]
-    return Section("first_use", "First-use ladder", "First use", figures, _LEAD) if figures else None
+    return Section("first_use", "First-use ladder", "First use", figures) if figures else None
 
 
 def _figure(mpi: str, placement: str, each: Sequence[Rung]) -> Rows:
@@ -139,7 +135,7 @@ def _figure(mpi: str, placement: str, each: Sequence[Rung]) -> Rows:
         ratio = f"{rung.first.value / rung.later.value:.3g}x" if rung.later else fmt.MISSING
         table.append([rung.name, first, later, last, ratio])
     where = f"placement {placement}; hollow: first use in a launch; filled: later uses; tick: the last recorded use"
-    axis = Axis("time of one use", least=3.0)
+    axis = Axis("time of a use", least=3.0)
     return Rows(f"First-use ladder, {mpi}", where, axis, rows, numbers(_HEAD, table), head="later → first")
 
 
@@ -170,7 +166,7 @@ def first_use_lines(results: Results) -> list[str]:
     lines: list[str] = []
     for (mpi, placement), each in rungs(results).items():
         width = max(len(rung.name) for rung in each)
-        lines.append(f"First-use ladder of {mpi}, {placement}: the first use in a launch, and later uses.")
+        lines.append(f"First-use ladder of {mpi}, {placement}:")
         lines += [f"  {rung.name.ljust(width)}  {_times(rung)}" for rung in each]
     return lines
 

@@ -15,9 +15,9 @@ Interval = Sequence[float] | None
 
 PHRASES = {
     "one_way_s": "one-way time",
-    "send_s": "time in the send",
-    "receive_s": "time in the receive",
-    "send_barrier_s": "time of send and barrier",
+    "send_s": "send time",
+    "receive_s": "receive time",
+    "send_barrier_s": "send and barrier",
     "half_round_trip_latency_s": "half round-trip latency",
     "time_per_message_s": "time per message",
     "bandwidth_bytes_per_s": "bandwidth",

@@ -199,7 +199,7 @@ LATENCY = TableKind(
     columns=("Latency (us)",),
     keys=("value",),
     unit="us",
-    means="Latency: half a round trip, median over launches of the median over samples (osu_latency prints a mean)",
+    means="Latency: half a round trip, median over launches",
     takes=_p2p("ping_pong"),
     values=_latency,
     needs="p2p cells with pattern=ping_pong",
@@ -210,7 +210,7 @@ BANDWIDTH = TableKind(
     columns=("Bandwidth (MB/s)",),
     keys=("value",),
     unit="MB/s",
-    means="Bandwidth: bytes over the median time of a message, 10^6 bytes per second (osu_bw divides by a mean)",
+    means="Bandwidth: bytes over the median time of a message",
     takes=_one_lane,
     values=_bandwidth,
     needs="p2p cells with pattern=windowed",
@@ -222,7 +222,7 @@ BIDIRECTIONAL = TableKind(
     columns=("Bandwidth (MB/s)",),
     keys=("value",),
     unit="MB/s",
-    means="Bandwidth: bytes of both directions over the median time, 10^6 bytes per second (osu_bibw: over a mean)",
+    means="Bandwidth: bytes of both directions over the median time",
     takes=_p2p("windowed", both_ways=True),
     values=_bandwidth,
     needs="p2p cells with pattern=windowed and direction=both",
@@ -234,8 +234,7 @@ MESSAGE_RATE = TableKind(
     columns=("MB/s", "Messages/s", "Slowest launch", "Fastest launch"),
     keys=("value", "messages_per_s", "slowest_launch_per_s", "fastest_launch_per_s"),
     unit="MB/s",
-    means="MB/s, Messages/s: all pairs and threads together over the median time (osu_mbw_mr: over a mean). Slowest, "
-    "Fastest launch: Messages/s of the two launches that lie farthest apart",
+    means="MB/s, Messages/s: of all pairs and threads over the median time",
     takes=lambda cell: _p2p("windowed")(cell) and _several(cell),
     values=_message_rate,
     needs="p2p cells with pattern=windowed and pairs or threads above 1",
@@ -243,7 +242,7 @@ MESSAGE_RATE = TableKind(
 )
 COLLECTIVE = TableKind(
     name="collective",
-    title="time in the call on the slowest rank",
+    title="on the slowest rank",
     columns=(
         "Latency(us)",
         "Min Latency(us)",
@@ -255,9 +254,7 @@ COLLECTIVE = TableKind(
     ),
     keys=("value", "min_us", "max_us", "calls", "p50_us", "p90_us", "p99_us"),
     unit="us",
-    means="Latency: median over launches of the lower quartile of calls, which load disturbs least. Min, Max: of "
-    "all calls of all launches. P50, P90, P99: of the calls of a launch, median over launches. Each call by its "
-    "slowest rank (OSU: means over ranks)",
+    means="Latency: of the slowest rank, median over launches of the lower quartile of calls",
     takes=_is_collective,
     values=_collective,
     needs="coll cells with pattern=calls",
@@ -270,24 +267,23 @@ OVERLAP = TableKind(
     columns=("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"),
     keys=("value", "compute_us", "communication_us", "overlap_percent"),
     unit="us",
-    means="Overall: start, compute, wait. Compute: alone. Pure Comm.: start and wait. Overlap: the part of Pure Comm. "
-    "that computing hides. Each on the slowest rank, medians over launches",
+    means="Overlap: the part of Pure Comm. that computing hides, on the slowest rank",
     takes=_is_overlap,
     values=_overlap,
-    needs="coll cells with pattern=overlap and start=nonblocking",
+    needs="coll cells with pattern=overlap",
     own=("collective",),
     by="collective",
 )
 COPIES = TableKind(
     name="copies",
-    title="copies by the GPU's driver",
+    title="copies of the GPU",
     columns=("Bandwidth (MB/s)", "Time(us)"),
     keys=("value", "time_us"),
     unit="MB/s",
-    means="Bandwidth: bytes over the median time of a copy without MPI, 10^6 bytes per second; host memory is pinned",
+    means="Bandwidth: bytes over the median time of a copy without MPI",
     takes=lambda cell: _copy_of(cell) is not None,
     values=_copy,
-    needs="p2p cells with memory=host:device or device:host, in an MPI that takes GPU memory",
+    needs="p2p cells with memory=host:device or device:host",
     own=("memory",),
 )
 KINDS = (LATENCY, BANDWIDTH, BIDIRECTIONAL, MESSAGE_RATE, COLLECTIVE, OVERLAP, COPIES)
@@ -366,7 +362,7 @@ def missing_kinds(tables: Sequence[OsuTable], kinds: Sequence[TableKind] = KINDS
 def missing_words(kinds: Sequence[TableKind]) -> str:
     """Return one line about what is not there, and what to run."""
     needs = "; ".join(f"{kind.name}: {kind.needs}" for kind in kinds)
-    return f"not measured: {needs}. To measure: slowpath run {CAMPAIGN}"
+    return f"not measured: {needs}; run: slowpath run {CAMPAIGN}"
 
 
 def _of_kind(given: Sequence[Given], kind: TableKind) -> list[OsuTable]:
@@ -433,7 +429,7 @@ def _lines(results: Results, table: OsuTable, apart: set[str]) -> list[str]:
         f"Slowpath {kind.name} ({title}), in OSU's format; not OSU's program",
         f"Run {run.id}, {identity.name or 'unknown MPI'} {identity.version or ''}".rstrip() + f"; {where}",
         kind.means,
-        f"Low, High: ends of its 95 % interval (nan: too few launches); {launches}",
+        f"Low, High: 95 % interval; {launches}",
     ]
     wrapped = [textwrap.fill(line, _WIDTH, initial_indent="# ", subsequent_indent="#   ") for line in head]
     names = ["# Size", *kind.columns, f"Low ({kind.unit})", f"High ({kind.unit})", *(["Launches"] if counts else [])]
@@ -543,7 +539,7 @@ def numbers_section(results: Results, folded: bool) -> list[Section]:
     for heading, rows in cell_rows(results).items():
         width = len(CELLS_HEAD) - (not any(row[-1] for row in rows))  # without an empty last column
         tables.append(Table(heading, CELLS_HEAD[:width], [row[:width] for row in rows]))
-    lead = "One row for each cell. The value is the median over launches; min, median and p99 are of its samples."
+    lead = "The value is the median over launches; min, median and p99 are of its samples."
     return [Section("numbers", "Numbers of all cells", "Numbers", tables, lead, folded)] if tables else []
 
 

@@ -42,7 +42,7 @@ def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> 
     if not rows:
         return []
     standings = {row.standing for row in rows}
-    key = [("band reach same", "range of healthy runs"), *(words for word, words in _KEY.items() if word in standings)]
+    key = [("band reach same", "healthy runs"), *(words for word, words in _KEY.items() if word in standings)]
     shown = max(MOST_ROWS, sum(row.standing != "inside" for row in rows))
     every = [_LEAST, _MOST, *(value for row in rows for mark in _row(row).marks for value in mark.values)]
     ends = min(every), max(every)
@@ -53,10 +53,9 @@ def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> 
         blocks.append(Fold(words, [_figure(axis, rest)]))
     blocks.append(numbers(_HEAD, [_numbers(row) for row in rows]))
     if no_reference:
-        words = f"{fmt.plural(len(no_reference), 'kind of call', 'kinds of calls')} that no healthy run measured"
+        words = f"{fmt.plural(len(no_reference), 'kind of call', 'kinds of calls')} without a reference"
         blocks.append(Fold(words, [Facts([(name, fmt.plural(n, "cell")) for name, n in no_reference.items()])]))
-    lead = f"Time over the median of {_lead(rows)}. The tick is the limit above which a time counts as slower."
-    lead += " A line reaches to the slowest cell." if "slower" in standings else ""
+    lead = f"Time over the median of {_lead(rows)}; tick: limit."
     return [Section("panel", panel_title(rows), "Panel", blocks, lead)]
 
 
@@ -102,13 +101,13 @@ def panel_lines(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> li
     ]  # fmt: skip
     table = [("Kind of call", "here", "ratio", "healthy", "limit", "cells outside"), *cells]
     widths = [min(_WIDEST, max(len(line[column]) for line in table)) for column in range(5)]
-    lines = [f"{panel_title(rows)}.", *textwrap.wrap(f"Ratios are to the median of {_lead(rows)}.", WIDTH), ""]
+    lines = [f"{panel_title(rows)}.", *textwrap.wrap(f"Ratio: to the median of {_lead(rows)}.", WIDTH), ""]
     for name, *others, outside in table:
         fields = (field.rjust(width) for field, width in zip(others, widths[1:], strict=True))
         *above, last = textwrap.wrap(name, _WIDEST, subsequent_indent="  ")
         lines += [*above, "  ".join((last.ljust(widths[0]), *fields, outside)).rstrip()]
-    unknown = fmt.plural(len(no_reference), "kind of call has", "kinds of calls have")
+    unknown = fmt.plural(len(no_reference), "kind of call", "kinds of calls")
     return [
         *lines,
-        *(["", f"{unknown} cells that no healthy run measured; the page lists them."] if no_reference else []),
+        *(["", f"{unknown} without a reference: see the page."] if no_reference else []),
     ]

@@ -23,7 +23,6 @@ from slowpath.report.figure import (
     Axis,
     Block,
     Cell,
-    Facts,
     Fold,
     Mark,
     Quantity,
@@ -41,36 +40,28 @@ from slowpath.report.figure import (
 KINDS: dict[Kind, str] = {"library": "Libraries", "layer": "Reference layers", "limit": "Limits"}
 
 
-@dataclass(frozen=True, slots=True)
-class DesignWording:
-    """The name of a design, and for a layer its meaning for the legend."""
-
-    words: str
-    meaning: str = ""
-
-
-WORDINGS: dict[str, DesignWording] = {
-    "mpi": DesignWording("MPI_Put"),
-    "openshmem_put": DesignWording("OpenSHMEM put"),
-    "openshmem_p": DesignWording("OpenSHMEM p"),
-    "complex": DesignWording("complex", "both datatypes are decoded in every call"),
-    "simple": DesignWording("simple", "the basic datatype's properties are in its handle"),
-    "small_args": DesignWording("small_args", "no datatypes in the call"),
-    "shmem_put": DesignWording("shmem_put", "a put of OpenSHMEM: address, source, length, target"),
-    "shmem_p": DesignWording("shmem_p", "one value, passed in a register"),
-    "empty_call": DesignWording("empty call, 8 arguments"),
-    "empty_call_5": DesignWording("empty call, 5 arguments"),
-    "memcpy": DesignWording("memcpy"),
-    "load_store": DesignWording("load and store"),
-    "store": DesignWording("store"),
-    "unrolled_stores": DesignWording("unrolled stores"),
-    "fenced_store": DesignWording("store and fence"),
+WORDINGS: dict[str, str] = {
+    "mpi": "MPI_Put",
+    "openshmem_put": "OpenSHMEM put",
+    "openshmem_p": "OpenSHMEM p",
+    "complex": "complex",
+    "simple": "simple",
+    "small_args": "small_args",
+    "shmem_put": "shmem_put",
+    "shmem_p": "shmem_p",
+    "empty_call": "empty call, 8 arguments",
+    "empty_call_5": "empty call, 5 arguments",
+    "memcpy": "memcpy",
+    "load_store": "load and store",
+    "store": "store",
+    "unrolled_stores": "unrolled stores",
+    "fenced_store": "store and fence",
 }
 
 
 def design_words(name: str) -> str:
     """Return the name of a design. Unknown designs of a newer engine keep their own name."""
-    return WORDINGS[name].words if name in WORDINGS else name.replace("_", " ")
+    return WORDINGS.get(name, name.replace("_", " "))
 
 
 def row_words(name: str, kind: Kind, parameters: Mapping[str, str]) -> str:
@@ -145,7 +136,7 @@ def inside(cell: CellResult) -> Distribution | None:
 # ---- The earlier study
 
 WHAT_IT_IS = "measured on another machine in another decade"
-SOURCE = "as Underwood and Barrett reported it for SMARTMAP on a Cray; no publication with these numbers is known to us"
+SOURCE = "Underwood and Barrett, SMARTMAP on a Cray"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,24 +147,19 @@ class ReportedVariant:
     design: str
     instructions: int  # of one put
     rate_per_s: float
-    meaning: str
     layer: str
     checked: bool
 
 
 STUDY: tuple[ReportedVariant, ...] = (
-    ReportedVariant("complex_datatype", "complex datatype", 272, 10.16e6,
-             "origin and target datatypes decoded on every call", "complex", True),
-    ReportedVariant("simple_datatype", "simple datatype", 84, 43.07e6,
-             "basic datatype whose properties are in its handle", "simple", True),
-    ReportedVariant("small_args", "small args", 58, 53.55e6,
-             "datatypes taken as equal and simple, and out of the call", "small_args", True),
-    ReportedVariant("shmem", "SHMEM", 48, 59.38e6,
-             "put of a vendor's SHMEM over the same path", "shmem_put", False),
+    ReportedVariant("complex_datatype", "complex datatype", 272, 10.16e6, "complex", True),
+    ReportedVariant("simple_datatype", "simple datatype", 84, 43.07e6, "simple", True),
+    ReportedVariant("small_args", "small args", 58, 53.55e6, "small_args", True),
+    ReportedVariant("shmem", "SHMEM", 48, 59.38e6, "shmem_put", False),
 )  # fmt: skip
 
 
-NOT_MEASURED = "not measured in this run"
+NOT_MEASURED = "not measured"
 _SHMEM = "openshmem_put"
 
 
@@ -255,7 +241,7 @@ def _derived(results: Results) -> list[StudyRow]:
 
 def _measured(row: DesignRow, variant: str, name: str, then: ReportedVariant | None) -> StudyRow:
     estimate, inside = row.estimate, row.inside
-    reason = None if row.calls else row.cell.instructions_reason or "its instructions were not counted"
+    reason = None if row.calls else row.cell.instructions_reason or "not counted"
     return StudyRow(
         variant=variant,
         name=name,
@@ -379,17 +365,9 @@ def put_lines(results: Results) -> list[str]:
     first = next((row.mpi for row in rows if row.kind == "library"), rows[0].mpi)
     shown = [row for row in rows if row.kind == "library" or row.mpi == first]
     lines = _study(study_rows(results))
-    lines.append(
-        "Cost of a put: instructions in the call, then with call site and loop; rate over that of the empty call."
-    )
+    lines.append("Cost of a put:")
     lines += _lines([HEAD, *(line for row in shown for line in (_row(row), *_kernel(row)))])
-    if first and len({row.mpi for row in rows}) > 1:
-        lines.append(f"  Layers and limits are those of {first}'s launches; the page has them in every library's.")
-    lines += busy_lines(results)
-    lines.append(
-        "  In a program of yours: slowpath count --call MPI_Put --skip 20 --campaign RUN -- mpiexec -n 2 ./app"
-    )
-    return lines
+    return lines + busy_lines(results)
 
 
 def _kernel(row: DesignRow) -> list[tuple[str, ...]]:
@@ -446,8 +424,8 @@ def busy_lines(results: Results) -> list[str]:
         time = fmt.time(float(busy.parameters["target_busy_s"]))
         whose = f" of {cell.mpi}" if cell.mpi else ""
         lines.append(
-            f"  Target busy for {time} between its calls of MPI, window {window}{whose}: "
-            f"a put takes {shown} times as long {ends or contrast.reason} ({contrast.verdict})."
+            f"  Target busy for {time}, window {window}{whose}: a put takes {shown} times as long "
+            f"{ends or contrast.reason} ({contrast.verdict})."
         )
     return lines
 
@@ -457,12 +435,12 @@ def _study(rows: Sequence[StudyRow]) -> list[str]:
     if not rows:
         return []
     today = f" in launches of {rows[0].mpi}" if rows[0].mpi else ""
-    lines = [f"The study's table: its four designs of a put{today}, and the libraries as they are."]
+    lines = [f"The study's four designs of a put{today}:"]
     lines += _lines([STUDY_HEAD, *(_study_row(row) for row in rows if row.rate_per_s is not None or row.then)])
     lines += [f"  {row.name}{f' of {row.mpi}' if row.mpi else ''}: {row.reason}." for row in rows if row.reason]
     layers = "; ".join(row.measured_as for row in rows if row.then)
     lines += [f"  The four, as layers: {layers}.", f"  As files: {' and '.join(NAMES)}."]
-    return [*lines, f"  Then: {WHAT_IT_IS}; the order compares, not the rates."]
+    return [*lines, f"  Then: {WHAT_IT_IS}."]
 
 
 def _study_row(row: StudyRow) -> tuple[str, ...]:
@@ -497,15 +475,10 @@ def _row(row: DesignRow) -> tuple[str, ...]:
 
 # ---- The page
 
-_LEAD = (
-    "Between two processes of a node, in bursts of puts with the synchronisation that ends them. Reference layers do "
-    "less and less work; limits only move data or do nothing. All of them ran in the launches of each MPI, so ratios "
-    "to the empty call compare values of one launch."
-)
-_STUDY_HEAD = ["Design", "Measured as", "Instructions of a put", "Million puts/s"]
+_STUDY_HEAD = ["Design", "Measured as", "Instructions", "Million puts/s"]
 _STUDY_HEAD += ["Then: instructions", "Then: million puts/s"]
-_HEAD_OF_PAGE = ["Who puts", "Instructions in the call", "With call site and loop", "Time of a put, ns"]
-_HEAD_OF_PAGE += ["Million puts/s", "Rate over empty call's", "Synchronisation of a burst, ns"]
+_HEAD_OF_PAGE = ["Who puts", "Instructions", "With the loop", "Time, ns"]
+_HEAD_OF_PAGE += ["Million puts/s", "Rate over empty call", "Synchronisation of a burst, ns"]
 _NOT_COUNTED = f"{fmt.MISSING} not counted"
 _SHOWN_FUNCTIONS = 8  # the rest is one row, and the table has them all
 
@@ -526,13 +499,8 @@ def put_section(results: Results) -> Section | None:
         shown = [_numbers(row, len(kinds) > 1, len(of_ratios) > 1) for row in first]
         words = f"Intervals: {kinds[0]}. " if len(kinds) == 1 else ""
         words += f"Those of the ratios: {of_ratios[0]}." if len(of_ratios) == 1 else ""
-        layers = [(wording.words, wording.meaning) for wording in WORDINGS.values() if wording.meaning]
-        table: list[Block] = [
-            Table("", _HEAD_OF_PAGE, shown, wide=True),
-            Text(words, "sub"),
-            Facts(layers, "The layers"),
-        ]
-        blocks += [Fold("Everything that puts, as a table", table)] if blocks else table
+        table: list[Block] = [Table("", _HEAD_OF_PAGE, shown, wide=True), Text(words, "sub")]
+        blocks += [Fold("All numbers", table)] if blocks else table
     key = [(f"bar {STYLES[place % len(STYLES)]}", f"in launches of {mpi or 'this MPI'}")
            for place, mpi in enumerate(mpis)]  # fmt: skip
     charts = [_charts(words, rows, mpis, key, history=place == 0) for place, (words, rows) in enumerate(tables)]
@@ -541,8 +509,8 @@ def put_section(results: Results) -> Section | None:
     folded += [_split_figure(split) for split in results.put.splits]
     folded += _others(cells, {row.cell.cell for row in first})
     blocks += pictures[:1]
-    blocks += [Fold("Rates, other conditions, and other calls", folded)] if folded else []
-    return Section("put", "What a put costs", "Put", blocks, _LEAD)
+    blocks += [Fold("Rates and other conditions", folded)] if folded else []
+    return Section("put", "Cost of a put", "Put", blocks)
 
 
 def _study_blocks(results: Results) -> list[Block]:
@@ -558,15 +526,10 @@ def _study_blocks(results: Results) -> list[Block]:
         (rows if is_first(row) else more).append([row.name, f"{row.measured_as}{launches}", count, rate, *then])
     if not rows:
         return []
-    lead = "Four designs of a put, as reference layers of this run and as an earlier study reported them; then the "
-    lead += f"libraries as they are. Then: {WHAT_IT_IS}; {SOURCE}. How far the designs lie from each other compares; "
     return [
         Table("The study's table", _STUDY_HEAD, rows, wide=True),
-        Fold("What the rows are, vectors, and what is missing", [
-            Text(f"{lead}the rates do not. The table is also in put-table.csv and put-table.md.", "lead"),
-            Facts([(variant.design, variant.meaning) for variant in STUDY]),
-            *([Table("", _STUDY_HEAD, more, wide=True)] if more else []),
-        ]),
+        Text(f"Then: {WHAT_IT_IS} ({SOURCE}).", "sub"),
+        *([Fold("Vectors", [Table("", _STUDY_HEAD, more, wide=True)])] if more else []),
     ]  # fmt: skip
 
 
@@ -574,12 +537,12 @@ def _numbers(row: DesignRow, with_kind: bool, with_kind_of_ratio: bool) -> list[
     launches = "" if row.kind == "library" or not row.mpi else f"in launches of {row.mpi}"
     whole, share = row.put.instructions_with_loop, row.put.of_empty
     counted = f"{fmt.MISSING} not reported" if whole is None else f"{whole:.1f}"
-    rate = Shown(fmt.MISSING, "no empty call was measured")
+    rate = Shown(fmt.MISSING)
     if share is not None:
         ratio = Quantity(share.ratio, "×", share.interval, share.interval_kind)
         rate = Shown(ratio.text, ratio.ends if ratio.ends and not with_kind_of_ratio else ratio.note)
     elif row.put.design.startswith("empty_call"):
-        rate = Shown(fmt.MISSING, "it is the empty call")
+        rate = Shown(fmt.MISSING)
     return [
         Shown(row.name, launches),
         _inside(row.cell),
@@ -682,7 +645,7 @@ def _count_marks(row: DesignRow, low: float, style: str) -> list[Mark]:
 def _count_words(row: DesignRow) -> str:
     """Return the chart's text: instructions inside the call, and in total."""
     known, distribution = row.put.instructions_with_loop, row.inside
-    whole = "its loop was not counted" if known is None else f"{known:.1f} with its loop"
+    whole = "loop not counted" if known is None else f"{known:.1f} with its loop"
     if distribution is None:
         return f"all inlined; {whole}"
     spread = f", {distribution.min} to {distribution.max}" if distribution.min != distribution.max else ""
@@ -721,11 +684,10 @@ def _split_figure(split: PutSplit) -> Rows:
     ]
     table = [[part.function, part.library, f"{part.per_call:.2f}", fmt.percent(part.ratio)] for part in split.parts]
     words = design_words(split.design)
-    caption = "mean over the counted calls; a function without a name in its library's table is shown by its place"
     return Rows(
         f"{f'{words} of {split.mpi}' if split.mpi else words}: where the instructions go",
-        caption,
-        Axis("instructions of a call", "", log=False, ends=(0.0,)),
+        "",
+        Axis("instructions a call", "", log=False, ends=(0.0,)),
         rows,
-        numbers(["Function", "Library", "Instructions of a call", "Share"], table),
+        numbers(["Function", "Library", "Instructions", "Share"], table),
     )

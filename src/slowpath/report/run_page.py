@@ -78,20 +78,18 @@ def _page(results: Results, most: int) -> Page:
         *_skipped_section(results),
         environment_section(results),
         _reproduce_section(results, few),
-        Section("notes", "Notes and definitions", "", [Items(results.notes), Facts(_TERMS)]),
+        *([Section("notes", "Notes", "", [Items(results.notes)])] if results.notes else []),
     ]
     asks = results.verdict.state != "nothing asked"
     findings = findings_section(kinds_words(results.findings), results.findings, lambda _: Sources(results), rows)
     title = run.title or "Slowpath"
     imported = "Imported: the times come from a log, not from Slowpath's engine." if run.imported else ""
     warnings = [verdict.still_open or "", " ".join(filter(None, (imported, spread_note(results)))), status_note(run)]
-    folder = run.folder or fmt.MISSING
     return Page(
         f"{title}: {verdict.headline}",
         run.title or run.campaign or "",
         verdict.answer or verdict.headline,
-        f"Slowpath {run.slowpath or fmt.MISSING}, engine {run.engine or f'{fmt.MISSING} (none)'}. One file, no "
-        f"network: everything shown is in it or in the run folder {folder}.",
+        f"Slowpath {run.slowpath or fmt.MISSING}, engine {run.engine or f'{fmt.MISSING} (none)'}",
         [
             *panel_section(results.panel, results.no_reference),
             *(study if answers else []),  # who runs a study asks its question, and what is slow beside it comes second
@@ -108,34 +106,6 @@ def _page(results: Results, most: int) -> Page:
         run_numbers(results),
         [] if findings or not lines else [Fold("Every question", [Lines(lines)])] if answers else [Lines(lines)],
     )
-
-
-_TERMS = [
-    ("Cell", "An experiment at one point: its parameters, environment variables and placement."),
-    ("Launch", "One start of the MPI job. Medians are taken inside a launch; intervals are over launches."),
-    (
-        "Ratio",
-        "Time of the first named side over the time of the other, from pairs of launches. Above 1, the first side is "
-        "slower.",
-    ),
-    (
-        "Verdict",
-        "slower, faster: the interval excludes 1, the ratio exceeds the minimum effect, and the adjusted p is at most "
-        "0.05. same: the 90 % interval lies within the minimum effect. undecided: neither; more launches would decide.",
-    ),
-    (
-        "Interval",
-        "Each interval states its kind. Two launches give a range, not an interval. A single launch does not show the "
-        "spread between launches.",
-    ),
-    (
-        "First, later",
-        "The first message ever sent from a fresh allocation, and the messages of the steady state. They are never "
-        "mixed.",
-    ),
-    ("Quantiles", "Hyndman and Fan type 7. Outliers are never dropped."),
-    (fmt.MISSING, "Missing; the reason follows."),
-]
 
 
 def shown_cells(results: Results, most: int = FEWER[0]) -> Results:
@@ -159,14 +129,10 @@ def _cell_sections(results: Results, few: Results) -> list[Section]:
     limit: list[Block] = []
     sized = results if len(few.cells) >= FEWER[0] else few
     if len(few.cells) < len(results.cells):
-        words = f"This run has {len(results.cells)} cells. Pictures and commands of single cells show "
-        words += (
-            f"{len(few.cells)} of them, those first on which findings and contrasts rest. All are in cells.csv and "
-        )
-        limit = [Text(f"{words}results.json.", "warn")]
+        limit = [Text(f"{len(few.cells)} of {len(results.cells)} cells; cells.csv has all", "warn")]
     sections = []
     for name, title, nav, lead, figures in (
-        ("sizes", "Over message size", "Message size", of_cells.SIZES_LEAD, of_cells.size_figures(sized)),
+        ("sizes", "Over message size", "Message size", "", of_cells.size_figures(sized)),
         ("spread", "Distribution of each cell", "Distributions", of_cells.SPREAD_LEAD,
          of_cells.distribution_figures(few)),
     ):  # fmt: skip
@@ -224,7 +190,7 @@ def counted(verdict: Verdict) -> list[Number]:
     counts = [(str(verdict.faults), "fault" if verdict.faults == 1 else "faults")]
     counts.append((str(verdict.opportunities), opportunities))
     counts += [(str(verdict.properties), "properties of the library")] if verdict.properties else []
-    counts += [(str(verdict.off_default), "under settings that are not yours")] if verdict.off_default else []
+    counts += [(str(verdict.off_default), "under other settings")] if verdict.off_default else []
     undecided = f"{verdict.undecided} of {verdict.questions}"
     return [*counts, *([(undecided, "questions undecided")] if verdict.undecided else [])]
 
@@ -233,14 +199,7 @@ def spread_note(results: Results) -> str | None:
     """Return a warning if no cell was measured in several launches, so that intervals lack the run-to-run spread."""
     metrics = (metric for cell in results.cells for metric in cell.metrics.values())
     counts = [estimate.launches for metric in metrics for estimate in metric.phases.values()]
-    return "Each cell in one launch: run-to-run spread unknown." if counts and max(counts) == 1 else None
-
-
-_STATUS = {
-    "running": "The run has not ended",
-    "interrupted": "The run was interrupted",
-    "partial": "The run is partial",
-}
+    return "One launch: run-to-run spread unknown." if counts and max(counts) == 1 else None
 
 
 def status_note(run: RunResult) -> str | None:
@@ -249,14 +208,14 @@ def status_note(run: RunResult) -> str | None:
         return None
     launches = run.launches
     lost = f"; {fmt.plural(launches.failed, 'launch')} failed" if launches.failed else ""
-    return f"{_STATUS[run.status]}: {launches.done} of {fmt.plural(launches.planned, 'launch')} ended{lost}."
+    return f"The run is {run.status}: {launches.done} of {fmt.plural(launches.planned, 'launch')} ended{lost}."
 
 
 def ignored_note(mpi: MpiResult) -> str | None:
     """Return a note about variables of the user that UCX did not recognise."""
     unused = mpi.unused_variables
     reported = (f"{name} (nearest: {near})" if near else name for name, near in (unused or {}).items())
-    return f"Ignored: nothing in UCX reads {', '.join(reported)}." if unused else None
+    return f"UCX ignores {', '.join(reported)}." if unused else None
 
 
 def missing_note(results: Results) -> str | None:
@@ -323,8 +282,7 @@ def _skipped_section(results: Results) -> list[Section]:
             blocks.append(Fold(summary, [Copied(group.output, copy=False)]))
         elif group.log:
             blocks.append(Text(group.log, "sub"))
-    lead = "Cells that were not measured, with the reasons."
-    return [Section("skipped", "Skipped and failed", "Skipped", blocks, lead)] if blocks else []
+    return [Section("skipped", "Skipped and failed", "Skipped", blocks)] if blocks else []
 
 
 # ---- Environment and commands
@@ -339,7 +297,7 @@ def environment_section(results: Results | None, more: Iterable[Block] = (), bef
     if results is not None:
         blocks += _places(results.run)
         lists = [Facts(facts, title[:1].upper() + title[1:]) for title, facts in environment(results.run)]
-        blocks.append(Fold("Everything recorded about machine, MPI and run", [Group("columns", lists)]))
+        blocks.append(Fold("Machine, MPI and run", [Group("columns", lists)]))
     return Section("environment", "Environment", "Environment", [*blocks, *more], folded=True)
 
 
@@ -351,7 +309,7 @@ def _places(run: RunResult) -> list[Table]:
             head,
             [[str(rank.rank), rank.host, rank.cpus_allowed or none, none if rank.cpu is None else str(rank.cpu)]
              for rank in placement.observed],
-            f"Where the ranks ran, placement {placement.name}",
+            f"Placement {placement.name}",
         )
         for placement in run.placements if placement.observed
     ]  # fmt: skip
@@ -457,15 +415,10 @@ def _reproduce_section(results: Results, few: Results) -> Section:
     """Return the command of the run, and one for each cell, or why there is none."""
     run = results.run
     whole = command_line(run.command or [])
-    nothing = "it was imported" if run.imported else "none was recorded"
-    blocks: list[Block] = [
-        Copied(whole, "The whole run:")
-        if whole
-        else Text(f"{fmt.MISSING} no command for the whole run: {nothing}.", "sub")
-    ]
-    why = "imported: the log does not state its command" if run.imported else "no command was recorded"
+    why = f"{fmt.MISSING} not recorded"
+    blocks: list[Block] = [Copied(whole, "The whole run:") if whole else Text(why, "sub")]
     commands = [
-        Copied(cell.reproduce or f"{fmt.MISSING} {cell.reason or why}", f"{cell.label}; {cell.group}, cell {cell.cell}",
+        Copied(cell.reproduce or cell.reason or why, f"{cell.label}; {cell.group}, cell {cell.cell}",
                f"cell-{cell.cell}", copy=False)
         for cell in few.cells
     ]  # fmt: skip

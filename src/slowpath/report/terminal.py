@@ -180,7 +180,7 @@ MOST_REMEDIES = 2  # in the text; the page has them all
 def finding_lines(results: Results) -> list[str]:
     """Return the indented lines of all findings."""
     groups = grouped(results.findings, group_of)
-    lines = ["Findings by kind, each sorted by cost. To explain one: slowpath explain CODE"] if groups else []
+    lines = ["Findings. To explain one: slowpath explain CODE"] if groups else []
     for group, heading in HEADINGS.items():
         lines += ["", f"{heading}:"] if group in groups else []
         lines += [line for finding in groups.get(group, ()) for line in block(finding, results)]

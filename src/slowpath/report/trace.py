@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import write_atomically
+from slowpath.core.files import cannot, write_atomically
 from slowpath.core.guard import line
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
@@ -109,9 +109,7 @@ def write_trace(trace: Trace, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         taken = any(folder.iterdir())
     except OSError as error:
-        raise EnvironmentFailure(
-            f"cannot make the folder {folder}: {error.strerror or error}; name another one with --out"
-        ) from error
+        raise cannot("make the folder", folder, error) from error
     if taken:
         raise EnvironmentFailure(f"{folder}: is not empty; remove it, or name another folder with --out")
     events = ",\n".join(json.dumps(event, separators=(",", ":")) for row in trace.rows for event in _events(row))
@@ -199,6 +197,7 @@ KINDS = {"multiplication": _multiply, "messages": _one_way}
 _WITH_TIMES = " and ".join(
     f"{experiment.name} pattern={pattern}" for experiment in EXPERIMENTS for pattern in experiment.timelines
 )
+_WITHOUT_TIMES = f"{{}}: no cell with start times was measured; traces are of {_WITH_TIMES}"
 
 
 def _kind_of(cell: Cell) -> str | None:
@@ -218,7 +217,7 @@ def read_trace(run: Path, cell: int | None = None, launch: int | None = None) ->
     if launch is not None:
         infos = [info for info in infos if info.launch == launch]
         if not infos:
-            raise UsageError(f"{run} has no launch {launch} that has ended; its launches are in {run / 'launches'}")
+            raise UsageError(f"{run} has no ended launch {launch}; its launches are in {run / 'launches'}")
     best: tuple[LaunchRecord, list[Cell]] | None = None
     for info in infos:
         record = load_launch(run, info)
@@ -229,11 +228,7 @@ def read_trace(run: Path, cell: int | None = None, launch: int | None = None) ->
             break
     if best is not None:
         return _trace(title, *best)
-    which = "cell with start times" if cell is None else f"cell {cell}"
-    where = f"launch {launch}" if launch is not None else "no launch"
-    raise RecordError(
-        f"{run}: {where} measured {'no ' if launch is not None else 'a '}{which}; see: slowpath report {run}"
-    )
+    raise RecordError(_WITHOUT_TIMES.format(run))
 
 
 def _richness(cells: Sequence[Cell]) -> tuple[int, int]:
@@ -247,14 +242,11 @@ def _wanted(cells: Sequence[Cell], cell: int | None, run: Path) -> dict[int, Cel
         if chosen is None:
             raise UsageError(f"{run} has no cell {cell}; it has 0 to {max((c.cell for c in cells), default=0)}")
         if _kind_of(chosen) is None:
-            pattern = chosen.parameters.get("pattern")
-            raise UsageError(
-                f"cell {cell} ({chosen.experiment} pattern={pattern}) has no start times; traces are of {_WITH_TIMES}"
-            )
+            raise UsageError(_WITHOUT_TIMES.format(f"cell {cell}"))
         return {cell: chosen}
     with_times = {cell.cell: cell for cell in cells if _kind_of(cell)}
     if not with_times:
-        raise RecordError(f"{run}: no cell has start times; traces are of {_WITH_TIMES}")
+        raise RecordError(_WITHOUT_TIMES.format(run))
     return with_times
 
 
@@ -267,7 +259,7 @@ def _trace(title: str, record: LaunchRecord, cells: Sequence[Cell]) -> Trace:
             own = [block for block in blocks[cell.cell] if block.rank == rank]
             spans[rank] += kind(cell, own, record.size, record.events.intervals(cell.cell))
     if not any(spans.values()):
-        raise RecordError(f"{record.folder}: its blocks have no start times")
+        raise RecordError(_WITHOUT_TIMES.format(record.folder))
     known = {rank.rank: (rank.host, rank.pid) for rank in record.ranks}
     rows = [TraceThread(rank, *known.get(rank, ("unknown", None)), own) for rank, own in spans.items()]
     moved, notes = _from_zero(rows)
@@ -285,7 +277,7 @@ def _from_zero(rows: Sequence[TraceThread]) -> tuple[list[TraceThread], list[str
         replace(row, spans=[replace(s, begin_ns=s.begin_ns - first[row.host], end_ns=s.end_ns - first[row.host])
                             for s in row.spans]) for row in rows
     ]  # fmt: skip
-    note = "the nodes' clocks are not synchronised: each node's times begin at its first interval, and drift apart"
+    note = "the nodes' clocks are not synchronised: each node's times begin at 0"
     return moved, [note] if len(first) > 1 else []
 
 

@@ -34,6 +34,19 @@ REMEDIES = _once(remedy for path in SLOW_PATHS for remedy in path.remedies)
 PROGRAM_REMEDIES = _once(remedy for path in SLOW_PATHS for remedy in path.program_remedies)
 
 
+def find_remedy(name: str, axis: str) -> Remedy:
+    """Raises: UsageError: nothing of that name helps on the slow side of this axis."""
+    fitting = {remedy.name: remedy for remedy in REMEDIES if axis in remedy.axes}
+    if name not in fitting:
+        raise UsageError(f"there is no remedy '{name}' for axis {axis}; name one of {', '.join(fitting) or 'none'}")
+    return fitting[name]
+
+
+def remedy_text(name: str) -> str:
+    """Return what to do."""
+    return next((remedy.text for remedy in REMEDIES if remedy.name == name), name)
+
+
 PRICES: tuple[ProgramPrice, ...] = tuple(replace(price, rule=path.code) for path in SLOW_PATHS for price in path.prices)
 
 
@@ -47,9 +60,7 @@ def find(code: str) -> SlowPath:
     for path in SLOW_PATHS:
         if path.code == f"SP{wanted}":
             return path
-    raise UsageError(
-        f"there is no slow path '{code}'; there are {SLOW_PATHS[0].code} to {SLOW_PATHS[-1].code}: slowpath explain"
-    )
+    raise UsageError(f"there is no slow path '{code}'; see slowpath explain")
 
 
 def known(code: str) -> SlowPath | None:

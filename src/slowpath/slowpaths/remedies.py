@@ -71,13 +71,13 @@ KEEP_BUFFERS = Remedy(
     "Allocate communication buffers once, and keep them.",
     ("phase",),
     is_tried=False,
-    code="static void* buffer;  /* allocated once, before the first use that counts */",
+    code="static void* buffer;  /* allocated once */",
     phrase="reused buffers",
 )
 
 PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
     "keep-freed-memory",
-    "Let malloc keep freed memory with its pages, so the next buffer of that length is not new.",
+    "Let malloc keep freed memory with its pages.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables; mallopt(3)",
     variables={TUNABLES: KEEP_FREED},
@@ -85,7 +85,7 @@ PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
 
 PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
     "keep-huge-pages",
-    "Let malloc ask for huge pages and keep freed memory: huge-pages and keep-freed-memory combined.",
+    "Let malloc ask for huge pages and keep freed memory.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables",
     variables={TUNABLES: f"glibc.malloc.hugetlb=1:{KEEP_FREED}"},
@@ -105,7 +105,7 @@ PROGRAM_PAD = ProgramRemedy(
 
 PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
     "asynchronous-progress",
-    "A thread of the library makes progress while the program computes; it needs a core for each rank.",
+    "Let a thread of the library make progress on a spare core for each rank.",
     "control variable",
     "docs/reference/remedies.md",
     ways=tuple(Way(row.applies, row.variables) for row in TUNINGS if row.purpose == "asynchronous progress"),
@@ -120,7 +120,7 @@ def _flushed(parameters: Parameters) -> Mapping[str, str] | None:
 
 MPI_WIN_ALLOCATE = Remedy(
     "MPI_Win_allocate",
-    "Allocate the window's memory with MPI_Win_allocate, so ranks of a node access it directly.",
+    "Allocate the window's memory with MPI_Win_allocate.",
     ("window",),
     Control(without="allocate_shared"),
     parameter="window",
@@ -143,7 +143,7 @@ LOCK_ALL_ONCE = Remedy(
 
 PROGRAM_TWO_COPIES = ProgramRemedy(
     "two-copies",
-    "Messages inside a node use two copies through shared memory instead of one by the kernel.",
+    "Copy messages inside a node twice through shared memory, and not by the kernel.",
     "control variable",
     "docs/reference/launching.md, single_copy_off",
     state="single_copy_off",
@@ -152,7 +152,7 @@ PROGRAM_TWO_COPIES = ProgramRemedy(
 
 PROGRAM_LONGER_EAGER = ProgramRemedy(
     "longer-eager",
-    f"Messages up to {EAGER_BYTES // 1024} KiB are eager and do not wait for their receive.",
+    f"Let messages up to {EAGER_BYTES // 1024} KiB be eager.",
     "control variable",
     "docs/reference/findings.md, protocol switches",
     ways=(
@@ -197,7 +197,7 @@ HUGE_PAGES = Remedy(
 
 PROGRAM_HUGE_PAGES = ProgramRemedy(
     "huge-pages",
-    "malloc asks for huge pages, so messages from its memory use pages of 2 MiB.",
+    "Let malloc ask for huge pages.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
     table=("huge pages",),
@@ -207,7 +207,7 @@ PROGRAM_HUGE_PAGES = ProgramRemedy(
 
 PROGRAM_RESERVED_HUGE_PAGES = ProgramRemedy(
     "reserved-huge-pages",
-    "malloc takes long blocks from the machine's reserved huge pages.",
+    "Let malloc take long blocks from reserved huge pages.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
     variables={TUNABLES: "glibc.malloc.hugetlb=2"},
@@ -216,7 +216,7 @@ PROGRAM_RESERVED_HUGE_PAGES = ProgramRemedy(
 
 PROGRAM_PAD_HOST = ProgramRemedy(
     "pad-host",
-    "Blocks of 4 MiB or more from malloc begin on 2 MiB, in multiples of it, on huge pages where those are enabled.",
+    "Let blocks of 4 MiB or more from malloc begin on 2 MiB, in multiples of it.",
     "pad report",
     "docs/how-to/padding.md",
     variables={"SLOWPATH_PAD_HOST": "1"},
@@ -243,7 +243,7 @@ BIND_TO_CORES = Remedy(
 
 PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
     "yield-when-idle",
-    "Let waiting ranks yield their core; this helps with more ranks and threads than cores.",
+    "Let waiting ranks yield their core.",
     "control variable",
     "MPICH: MPIR_CVAR_CH4_PROGRESS_THROTTLE; Open MPI: mpi_yield_when_idle (ompi_info --level 9)",
     ways=(
@@ -260,7 +260,7 @@ PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
 
 PROGRAM_BIND_CORES = ProgramRemedy(
     "bind-cores",
-    "Each rank is bound to a core of its own.",
+    "Bind each rank to its own core.",
     "affinity",
     "docs/reference/launching.md",
     table=("bind to cores",),
@@ -269,7 +269,7 @@ PROGRAM_BIND_CORES = ProgramRemedy(
 
 PROGRAM_BIND_NONE = ProgramRemedy(
     "bind-none",
-    "No rank is bound: the kernel moves ranks and their threads to free cores.",
+    "Bind no rank.",
     "affinity",
     "docs/reference/launching.md",
     bind="none",

@@ -103,7 +103,7 @@ def _of_log(facts: Facts, slowdown: Slowdown) -> Observation:
     )
     slow, fast = (format_time(_value_s(cell, slowdown.metric, "steady")) for cell in (slowdown.slow, slowdown.fast))
     seen = slowdown_observed(facts, [slowdown], wording)
-    return replace(seen, evidence=(*seen.evidence, f"later messages from the same buffers take {slow} and {fast}"))
+    return replace(seen, evidence=(*seen.evidence, f"later messages: {slow} and {fast}"))
 
 
 def _primary(cell: CellResult) -> str | None:
@@ -147,7 +147,7 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
     where = gpus(line.cells)  # ways inside a GPU and between two differ in kind
     first_message = f"The first {sizes([slow])} message".replace("  ", " ")
     against = f"from {_buffer(fast)}"
-    cost = f"; cost: {cost_words(law)}" if law.name else "; its growth law is unknown"
+    cost = f"; cost: {cost_words(law)}" if law.name else ""
     several = facts.imported and len({cell.environment for cell in line.cells}) > 1
     named = f"contrast {contrast}" if contrast else "pairs of launches of two cells"
     return observed(
@@ -162,7 +162,7 @@ def _over_allocations(facts: Facts, line: Line) -> Observation | None:
         contrasts=(contrast,) if contrast else (),
         law=law,
         evidence=(f"{ratio_words(ratio)} slower than {against}: {named}",),
-        doubts=("the points come from different logs, which do not state how they were launched",) if several else (),
+        doubts=("points of different logs",) if several else (),
     )
 
 
@@ -250,7 +250,7 @@ SLOW_PATH: SlowPath = SlowPath(
         ProgramPrice(
             "odd allocation",
             When(memory=GPU, odd=True, first=True),
-            "for the first time from GPU memory whose length is not a multiple of its page",
+            "for the first time from GPU memory of odd length",
             PAD_TO_2_MIB,
             metrics=FIRST_METRICS,
             phase="first",

@@ -24,7 +24,7 @@ from slowpath.findings.witness import OTHER_PAGES, pages_seen, sides, system_tim
 _CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")
 _WORDING = Wording("{size}messages from pinned host memory", "from pageable memory", "pinned host memory")
-_UNWRITTEN = replace(_WORDING, reference="from pageable memory that nothing had written")
+_UNWRITTEN = replace(_WORDING, reference="from unwritten pageable memory")
 _ZEROS = (
     "nothing had written the pageable memory, so the cached page of zeros may be the whole difference; compare with: "
     "slowpath run pinned-host"
@@ -72,11 +72,11 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     slow, fast = facts.stated(top.slow), facts.stated(top.fast)
     wording = _WORDING if (written := _is_written(top.fast)) else _UNWRITTEN
     if unknown := _unknown(facts, top):  # each of these logs may be a condition of its own
-        doubt = f"the logs do not state the {', '.join(unknown)}: this may cause the difference"
+        doubt = f"not stated in the logs: {', '.join(unknown)}"
         seen = slowdown_observed(facts, [top], wording)
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
-        doubt = f"the logs differ in {' and '.join(differ)} as well" if differ else ""
+        doubt = f"the logs differ in {' and '.join(differ)}" if differ else ""
         seen = slowdown_observed(facts, group, wording)
     doubts = (*seen.doubts, *filter(None, (doubt, "" if written else _ZEROS)))
     return replace(seen, doubts=doubts, axis=seen.axis if written else "touch")

@@ -52,7 +52,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     copies = f"process_vm_readv or writev copies {copied:.4g} bytes per operation"
     return Support(
         "shown",
-        "page kinds, the kernel's time and its copies agree",
+        "page kinds, system time and copies agree",
         (pages, time, copies),
         is_processor_time=True,
     )

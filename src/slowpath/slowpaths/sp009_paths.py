@@ -71,8 +71,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     calls = "sockets carry" if is_network else "process_vm_readv and writev copy"
     line = f"{calls} {counted[0]:.4g} bytes for a message of {length:.0f} bytes, {counted[1]:.4g} otherwise"
     if counted[0] >= length / 2 > 0 and counted[1] < length / 2:
-        return Support("shown", "only one side makes these calls", (line,))
-    return Support("missing" if is_network else "refuted", "the calls are the same on both sides", (line,))
+        return Support("shown", "one side alone", (line,))
+    return Support("missing" if is_network else "refuted", "the same calls on both sides", (line,))
 
 
 SLOW_PATH: SlowPath = SlowPath(

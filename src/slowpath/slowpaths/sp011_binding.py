@@ -43,13 +43,13 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     allowed, other = (facts.processors(cell) for cell in (slow, fast))
     if allowed is None or other is None:
         return Support("missing")
-    line = f"allowed processors: {allowed.words} where it is slow, {other.words} where it is not"
+    line = f"allowed processors: {allowed.words}, fast side: {other.words}"
     if allowed.shared and not other.shared:
-        return Support("shown", "ranks share one processor where it is slow", (line,))
+        return Support("shown", "ranks share a processor", (line,))
     more, fewer = (total(cell, seen.phase, _SWITCHES) for cell in (slow, fast))
     if allowed.movable and not other.movable and more is not None and fewer is not None and more > 2 * fewer:
-        switches = f"{more:.0f} involuntary switches where it is slow, {fewer:.0f} where it is not"
-        return Support("shown", "the kernel moves unbound ranks off their processors", (line, switches))
+        switches = f"{more:.0f} involuntary switches, fast side: {fewer:.0f}"
+        return Support("shown", "the kernel moves unbound ranks", (line, switches))
     return Support("missing", evidence=(line,))
 
 

@@ -118,7 +118,7 @@ EXACT_BYTES = 64  # a bracket no wider than this can be compared with a table
 _METRICS = {
     "half_round_trip_latency_s": "latency",
     "one_way_s": "the one-way time",
-    "send_barrier_s": "the time of a send and a barrier",
+    "send_barrier_s": "send and barrier time",
     "time_per_message_s": "the time per message",
 }
 
@@ -159,13 +159,11 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     low, high = bracket.above - NEAR_BYTES, bracket.up_to + NEAR_BYTES
     table = tuple(protocol_limits(facts.run, seen.place.mpi, seen.place.environment, low, high))
     if not table:
-        return Support(
-            "missing", "the library's tables don't list this switch; slowpath diagnose tries variables near it"
-        )
+        return Support("missing", "slowpath diagnose tries variables near it")
     width = bracket.up_to - bracket.above
     if width > EXACT_BYTES:
         return Support("missing", evidence=table)
-    return Support("shown", "the library's own table of protocols has the switch", table)
+    return Support("shown", "the library's own table", table)
 
 
 SLOW_PATH: SlowPath = SlowPath(

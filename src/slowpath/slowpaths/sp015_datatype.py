@@ -51,7 +51,7 @@ PACKING_LOOP = Remedy(
 
 CONTIGUOUS_DATA = Remedy(
     "contiguous data",
-    "Pack blocks into a contiguous buffer with MPI_Pack or a loop before sending.",
+    "Copy blocks into a contiguous buffer with MPI_Pack before sending.",
     ("datatype", "pack"),
     None,  # MPI_Pack also copies contiguous messages
     parameter="pack",

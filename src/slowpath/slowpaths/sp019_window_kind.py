@@ -56,7 +56,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     per_burst_s = spent("send", slow, seen.phase, fast, seen.phase).kernel
     kernel_s = max(0.0, per_burst_s or 0.0) / (number(slow, "puts") or 1.0)
     kernel = kernel_s / seen.excess_s if seen.excess_s else 0.0
-    words = f"the kernel takes {format_time(kernel_s)} more per put, {min(1.0, kernel):.0%} of the extra time"
+    words = f"kernel: {format_time(kernel_s)} more per put, {min(1.0, kernel):.0%} of the extra time"
     lines = [words] if kernel else []
     if counts[0] is None or counts[1] is None:
         return Support("missing", evidence=tuple(lines))
@@ -64,7 +64,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     library = max(0.0, counts[0] / counts[1] - 1) / max((seen.ratio or 1.0) - 1, 1e-9)
     if counts[0] < _MORE * counts[1] and kernel < LEAST_COVERED:
         return Support("missing", evidence=(line, *lines))
-    text = "the slow side takes another path through the library" if library >= kernel else "the kernel does the work"
+    text = "another path through the library" if library >= kernel else "work of the kernel"
     return Support("shown", text, (line, *lines), library < LEAST_COVERED <= library + kernel, library + kernel)
 
 

@@ -72,17 +72,14 @@ def _without_times(facts: Facts, contrast: ContrastResult) -> Observation | None
     failed = [row.reason for row in rows if row.status == "failed"]
     bound, others = f"{GIVEN_UP_RATIO:g}x", "those without any of them"
     if ended >= FEWEST and contrast.launches < FEWEST:
-        words = (
-            f"take at least {bound} as long as {others}: {ended} launches were stopped after that time, but none of "
-            f"the {clean.launches} others."
-        )
-        why = f"{ended} launches were stopped after {bound} the time of the longest clean launch"
+        words = f"take at least {bound} as long as {others}: {ended} were stopped, and none of {clean.launches} others."
+        why = f"{ended} launches stopped after {bound}"
     elif failed and not any(
         cell.metrics and (cell.environment, cell.placement) == (slow.environment, slow.placement)
         for cell in facts.every_cell
     ):
         words = f"never start, while {others} do ({clean.launches} did): {failed[-1]}"
-        why = f"every launch failed, but {clean.launches} clean launches were measured"
+        why = f"no launch, {clean.launches} clean ones"
     else:
         return None
     return Observation(

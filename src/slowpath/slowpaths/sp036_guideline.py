@@ -183,7 +183,7 @@ def _disturbed(cell: CellResult) -> str | None:
     if repetitions is None or not repetitions.late or repetitions.late < DISTURBED * repetitions.all:
         return None
     calls = f"{repetitions.late} of {repetitions.all} calls of '{cell.label}'"
-    return f"a rank arrived late in {calls}; the reason was not measured"
+    return f"a rank arrived late in {calls}"
 
 
 def _about(violation: Violation) -> str:

@@ -66,7 +66,7 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
         affects_default=True,
         cells=numbers,
         evidence=(
-            f"{others.cores:.2f} of {others.processors} cores were busy over {others.seconds:g} s without any launch",
+            f"{others.cores:.2f} of {others.processors} cores busy over {others.seconds:g} s",
             f"ranks lost their processor {times:.0f} times in {len(lost)} cells",
         ),
         slow_cells=numbers,
@@ -75,7 +75,7 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
 
 def witnesses(_: Facts, seen: Observation) -> Support:
     """Both counts come from the kernel: what others took, and how often ranks lost their processor."""
-    return Support("shown", "others kept the cores busy before any launch, and took them from ranks", seen.evidence)
+    return Support("shown", "busy cores and lost processors", seen.evidence)
 
 
 SLOW_PATH: SlowPath = SlowPath(

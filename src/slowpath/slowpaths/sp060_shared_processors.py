@@ -165,22 +165,21 @@ def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> See
     name, who, change = (
         OTHERS,
         f"other processes use the {worst.online} processors of {worst.host}, too: rank {worst.rank}",
-        f"other processes use the processors of {worst.host} (top shows them): run after them, or elsewhere",
+        f"run after the other processes of {worst.host} (see top), or elsewhere",
     )
     if launcher_s is not None:
         name, who, change = (
             "the launcher takes the ranks' processors",
             f"the launcher of this job and what it started beside the ranks used {format_time(launcher_s)} of "
             f"processor time: rank {worst.rank}",
-            "print less, or let each rank write its output into a file, which the launcher does not forward; or leave "
-            "a processor to the launcher",
+            "print less, or into files, or leave a processor to the launcher",
         )
     elif len(worst.processors) < (worst.online or 0):
         bound = f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}"
         who = f"{bound}, which other processes use, too: it"
         change = (
-            f"rank {worst.rank} shares its processors with other processes: give each job its own (a set per mpiexec, "
-            "or the batch system's binding) or, if others are idle, do not bind (--bind-to none)"
+            f"rank {worst.rank} shares its processors with other processes: give each job its own, or do not bind "
+            "(--bind-to none)"
         )
     return SeenPattern(
         sites=(),

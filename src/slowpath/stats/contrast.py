@@ -182,7 +182,7 @@ def unpaired(
         se = math.hypot(centre.se, spread.se)
         centre = replace(centre, se=se, df=se**4 / (centre.se**4 / centre.df + spread.se**4 / spread.df))
     scaled = MeanWithT(centre.value, sd * math.sqrt(2.0), centre.se, centre.df)
-    return _contrast(lambda level: by_t(scaled, n, level, "launches that are not interleaved"), level, minimum_effect)
+    return _contrast(lambda level: by_t(scaled, n, level, "separate launches"), level, minimum_effect)
 
 
 def within_launch(
@@ -213,7 +213,7 @@ def within_launch(
 # The four verdict words, and how many more pairs of launches an undecided contrast needs.
 
 Word = Literal["faster", "slower", "same", "undecided"]
-WITHIN_NOISE = "the interval lies within the noise of the log's own repetitions"
+WITHIN_NOISE = "within the log's own noise"
 
 DEFAULT_PAIRS = 8
 SIGNIFICANCE = 0.05
@@ -248,7 +248,7 @@ def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> ContrastVerdi
     if estimate.level is None or estimate.low is None or estimate.high is None:
         return _undecided(estimate, estimate.kind)
     if 1.0 / estimate.noise_ratio < estimate.low <= estimate.high < estimate.noise_ratio:
-        return ContrastVerdict("same", f"{WITHIN_NOISE}, which differ by up to {estimate.noise_ratio:.3g}x")
+        return ContrastVerdict("same", f"{WITHIN_NOISE} of {estimate.noise_ratio:.3g}x")
     beyond = estimate.ratio > 1.0 + minimum_effect or estimate.ratio < 1.0 - minimum_effect
     excludes = estimate.low > 1.0 or estimate.high < 1.0
     if beyond and excludes and p_adjusted is not None and p_adjusted <= SIGNIFICANCE:
@@ -262,9 +262,9 @@ def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> ContrastVerdi
 
 def _why(beyond: bool, excludes: bool, p_adjusted: float | None, minimum_effect: float) -> str:
     if not excludes:
-        return "the interval contains 1 and is too wide to call them the same"
+        return "the interval contains 1"
     if not beyond:
-        return f"there is a difference, but the estimate is within {minimum_effect:.3g} of 1"
+        return f"the estimate is within {minimum_effect:.3g} of 1"
     if p_adjusted is None:
         return "no p value"
     return f"adjusted p {p_adjusted:.2g} > {SIGNIFICANCE:g}: not significant among so many contrasts"

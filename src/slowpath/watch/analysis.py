@@ -37,7 +37,6 @@ from slowpath.watch.resources import (
     misstart,
     program_resources,
     resources_of,
-    start_reason,
 )
 from slowpath.watch.results import (
     WATCH_SCHEMA,
@@ -125,7 +124,6 @@ def watched(folder: Path) -> AttributedWatch:
         saved_s=None,
         saved_interval=None,
         findings=(),
-        unpriced=(),
         ranks=ranks,
         calls=calls,
         classes=classes,
@@ -142,7 +140,6 @@ def watched(folder: Path) -> AttributedWatch:
         results,
         place=_wrong_place(info, results),
         start_s=start_seconds(results),
-        start_reason=start_reason(run.world.records, run.world.clocks),
     )
     return AttributedWatch(results, run, weight, keys, site_of)
 

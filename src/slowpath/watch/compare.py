@@ -319,7 +319,7 @@ def _head(comparison: WatchComparison) -> str:
 def _promise(comparison: WatchComparison) -> list[str]:
     made = [promise for promise in comparison.promised if promise.is_made]
     if comparison.promised_s is None or comparison.promised_interval is None:
-        return ["Nothing that the first watch had named was changed."] if comparison.promised else []
+        return []
     names = "; ".join(f"{promise.name}{_at(promise.place)}" for promise in made[:MOST_ROWS])
     got = seconds(comparison.saved_s) if comparison.saved_s > 0 else "nothing"
     said = amount(comparison.promised_s, comparison.promised_interval)

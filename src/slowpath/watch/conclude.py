@@ -14,7 +14,7 @@ from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls, groupe
 from slowpath.mpi.libraries import named_in
 from slowpath.slowpaths.program.excess import IN_BLOCKS
 from slowpath.slowpaths.sp015_datatype import SLOW_PATH as DATATYPES
-from slowpath.watch.findings import no_gain_words, priced_patterns
+from slowpath.watch.findings import priced_patterns
 from slowpath.watch.messages import Load, ProgramFacts, loads_of
 from slowpath.watch.patterns import patterns_of
 from slowpath.watch.prices import Price, PriceQuestion, PriceSource, prices_of, questions_of
@@ -37,11 +37,10 @@ class Watched:
 
 @dataclass(frozen=True)
 class Asking:
-    """What is to be priced in a program. loads: kinds of its messages.  left: what no cell can price."""
+    """What is to be priced in a program. loads: kinds of its messages."""
 
     loads: tuple[Load, ...]
     questions: tuple[PriceQuestion, ...]
-    left: tuple[str, ...]
 
 
 def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str, str]) -> Asking:
@@ -49,23 +48,21 @@ def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str
     pairs = None if kept is None else kept.pairs[(kept.pairs >= 0).all(axis=1)]
     loads = loads_of(results.classes, results.calls, pairs)
     program = ProgramFacts(frozenset(call.name for call in results.calls), variables, results.program.thread_level)
-    questions, left = questions_of(loads, program, run_seconds(results), len(results.ranks))
-    return Asking(tuple(loads), tuple(questions), tuple(left))
+    questions = questions_of(loads, program, run_seconds(results), len(results.ranks))
+    return Asking(tuple(loads), tuple(questions))
 
 
 def concluded(watched: Watched, sources: Sequence[PriceSource] = (), watch: str = "WATCH") -> WatchResults:
     """Findings and verdict.  Args: sources: replays, the newest first.  watch: its folder, for commands to copy."""
     results, calls = watched.results, watched.calls
     asked = asking(results, watched.kept, watched.variables)
-    prices, left = prices_of(asked.questions, sources), list(asked.left)
+    prices = prices_of(asked.questions, sources)
     moved = _moved(watched.kept, asked.loads)
     library = named_in(results.program.library)
     name, version = (library[0].name, library[1]) if library else (None, None)
     priced = priced_patterns(prices.known, calls, moved, name, version)
     patterns = patterns_of(calls, watched.kept.order, results.sites, priced)
     measured = {site for finding in patterns.findings if finding.rule == DATATYPES.code for site in finding.sites}
-    unclear = [price for price in prices.known if price.question.row is not None and price.interval[0] <= 0]
-    left += [f"{question.words}: nothing was measured for it yet" for question in prices.missing]
     made = replace(
         results,
         findings=tuple(
@@ -73,7 +70,6 @@ def concluded(watched: Watched, sources: Sequence[PriceSource] = (), watch: str 
         ),
         saved_s=patterns.saved_s,
         saved_interval=patterns.interval,
-        unpriced=tuple(dict.fromkeys([*left, *map(no_gain_words, unclear)])),
         not_measured=min(
             prices.missing_share, sum(account.share for account in results.accounts if account.name in _WITHIN)
         ),

@@ -65,7 +65,7 @@ def _pattern(
         rows=rows,
         saved_s=saved_s,
         more_s=(float(more_s[0]), float(more_s[1]), float(more_s[2])),
-        remedies=tuple(untried(remedy, library, "not tried on the program yet: slowpath prove") for remedy in remedies),
+        remedies=tuple(untried(remedy, library) for remedy in remedies),
         prove=proves,
         is_measured=True,
     )
@@ -132,11 +132,3 @@ def in_place_of(row: ProgramPrice) -> ProgramRemedy | None:
 def _prove(row: ProgramPrice) -> str | None:
     remedy = in_place_of(row)
     return f"--remedy {remedy.key}" if remedy else None
-
-
-def no_gain_words(price: Price) -> str:
-    """Why there is no finding of it."""
-    low, high = (format_time(seconds) for seconds in price.interval)
-    if price.interval[1] < 0:
-        return f"{price.question.words}: the remedy makes messages slower here ({low} to {high} a message)"
-    return f"{price.question.words}: no difference from zero ({low} to {high} a message)"

@@ -112,15 +112,15 @@ def _load(sender: MessageClass | None, receiver: MessageClass | None, count: int
     return Load(sender, receiver, count, round(lead.bytes / lead.count))
 
 
-def p2p_parameters(load: Load) -> dict[str, str] | str:
-    """The cell that is this message; a sentence where the engine has no such cell."""
+def p2p_parameters(load: Load) -> dict[str, str] | None:
+    """The cell that is this message; None: the engine has none."""
     sender, receiver = load.sides
     kinds = [MEMORY.get(side.memory) for side in (sender, receiver)]
     if None in kinds:
-        return f"memory of the buffer: {sender.memory if kinds[0] is None else receiver.memory}"
+        return None
     blocks = [side.block_bytes for side in (sender, receiver)]
     if None not in blocks and blocks[0] != blocks[1]:
-        return "both sides have blocks of different lengths; cells have blocks of equal length"
+        return None
     block = next((length for length in blocks if length is not None), None)
     length = load.bytes
     parameters = {"message_bytes": str(length), "memory": _sides([kind or "" for kind in kinds])}

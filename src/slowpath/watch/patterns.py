@@ -369,10 +369,9 @@ Three = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class _Saved:
-    """Of the run, seconds, (value, low, high) of each pattern and of all together. reason: why there are none."""
+    """Of the run, seconds, (value, low, high) of each pattern and of all together; None: a replay fails."""
 
     every: tuple[Three, ...] | None
-    reason: str | None
 
     def of(self, i: int) -> Three | None:
         return None if self.every is None else self.every[i]
@@ -406,7 +405,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
     """The order of the calls with the change of each pattern; the last of all with every change."""
     part, rows = _sampled(possible(order), calls)
     if not part.calls:
-        return _Saved(None, "no calls of its own were kept")
+        return _Saved(None)
     groups = [[pattern] for pattern in seen] + [list(seen)]
     # Those that free no call of a wait are replayed at once.
     at_once = [i for i, group in enumerate(groups) if not any(pattern.freed.size for pattern in group)]
@@ -419,8 +418,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         )
         replayed = replay(part, Change(columns[0], columns[1], _placed(freed, len(calls), rows)))
         if replayed.error_ratio > MOST_ERROR:
-            why = f"a replay without changes is off by {100 * replayed.error_ratio:.0f} % of the measured time"
-            return _Saved(None, why)
+            return _Saved(None)
         scale = np.array([each for _, each in changes]).reshape(-1, 3)
         saved[numbers] = _of_all_ranks(part, calls.rank[rows], replayed).reshape(-1, 3) * scale
     for i, group in enumerate(groups):
@@ -429,7 +427,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
     saved = np.clip(saved, 0.0, calls.span_s)
     ends = [_as_validated((float(v), float(low), float(high)), group) for (v, low, high), group in
             zip(saved, groups, strict=True)]  # fmt: skip
-    return _Saved(tuple((v, low, min(high, calls.span_s)) for v, low, high in ends), None)
+    return _Saved(tuple((v, low, min(high, calls.span_s)) for v, low, high in ends))
 
 
 # Of 32 programs with a fault and a twin without it (docs/results/watch.md). The estimates' own ends hold what a replay
@@ -517,8 +515,8 @@ def _finding(
     seconds = _seconds(pattern, calls, weight)
     known = tuple(site for site in pattern.sites if site != NONE)
     places = [sites[site] for site in known]
-    where = place_words(places[0]) if places else "a place that is not known"
-    other = place_words(places[1]) if len(places) > 1 else "a place that is not known"
+    where = place_words(places[0]) if places else "an unknown place"
+    other = place_words(places[1]) if len(places) > 1 else "an unknown place"
     return WatchFinding(
         id=f"{path.code}:{_digest(pattern.name or path.name, places)}",
         rule=path.code,
@@ -530,7 +528,6 @@ def _finding(
         share=min(max(seconds[0] / calls.span_s, 0.0), 1.0) if calls.span_s else 0.0,
         saved_s=saved[0] if saved else None,
         saved_interval=(saved[1], saved[2]) if saved else None,
-        saved_reason=None if saved else "the order of its calls can't be replayed",
         messages=pattern.count,
         sites=known,
         remedies=pattern.remedies
@@ -543,7 +540,7 @@ def _finding(
                 removed_ratio=None,
                 side_effects=[],
                 verdict="not tried",
-                reason="it is a change of the program's code",
+                reason="no trial was run",
             ),
         ),
         prove=pattern.prove,
@@ -563,7 +560,7 @@ def change_in(pattern: SeenPattern, places: Sequence[str]) -> str:
     if pattern.name == MAPPED_AGAIN and "between" in pattern.text and all(places[:2]) and len(places) > 1:
         head = f"Between {places[1]} and {places[0]}: "  # at neither of the two
     if pattern.name == MAPPED_AGAIN and _FORTRAN.search(head):
-        change = f"{change.partition(' (')[0]} ({OF_SECTIONS})"
+        change = f"{change} ({OF_SECTIONS})"
     return f"{head}{change}"
 
 

@@ -89,11 +89,6 @@ class PriceQuestion:
         """Any of them answers, the first is what a replay measures."""
         return self.row.metrics if self.row is not None else STEADY_METRICS
 
-    @property
-    def words(self) -> str:
-        """`SP008 small pages, 18,432 messages of 1.9 MiB`."""
-        return f"{self.row.rule} {self.row.name}, {words(self.load)}" if self.row is not None else words(self.load)
-
 
 @dataclass(frozen=True)
 class PriceSource:
@@ -105,11 +100,10 @@ class PriceSource:
 
 @dataclass(frozen=True)
 class Price:
-    """An answer. as_is_s: of one message in its cell.  saved_s, interval: of that, without the fault; source: cells."""
+    """An answer. as_is_s: of one message in its cell.  saved_s, interval: of that, without the fault."""
 
     question: PriceQuestion
     as_is_s: float
-    source: str
     saved_s: float = 0.0
     interval: Interval = (0.0, 0.0)
 
@@ -122,7 +116,7 @@ def price(question: PriceQuestion, source: PriceSource) -> Price | None:
         for cell in cells.values():
             estimate = _steady_s(cell, question.metrics) if complete(cell.parameters) == slow else None
             if estimate is not None:
-                return Price(question, estimate, f"{source.folder}: cell {cell.cell}")
+                return Price(question, estimate)
         return None
     fast = complete(question.fast or {})
     for contrast in source.results.contrasts:
@@ -135,8 +129,7 @@ def price(question: PriceQuestion, source: PriceSource) -> Price | None:
             kinds = (complete(cells[side.cell].parameters), complete(cells[other.cell].parameters))
             if cost is not None and kinds == (slow, fast):
                 as_is_s = float(np.median([pair[int(slow_is_b)] for pair in contrast.pairs]))
-                named = f"{source.folder}: cell {side.cell} ({side.label}) against {other.cell} ({other.label})"
-                return Price(question, as_is_s, named, *cost)
+                return Price(question, as_is_s, *cost)
     return None
 
 
@@ -165,39 +158,29 @@ class Prices:
         return min(sum(shares.values()), 1.0)
 
 
-def questions_of(
-    loads: Sequence[Load], program: ProgramFacts, run_s: float, ranks: int
-) -> tuple[list[PriceQuestion], list[str]]:
-    """What is worth a price, most time first, and what the engine has no cell for.
+def questions_of(loads: Sequence[Load], program: ProgramFacts, run_s: float, ranks: int) -> list[PriceQuestion]:
+    """What is worth a price and has a cell, most time first.
 
     Args: run_s: of the program, seconds.  ranks: of it.
     """
     questions: list[PriceQuestion] = []
-    left: list[str] = []
     if run_s <= 0 or ranks <= 0:
-        return questions, left
+        return questions
     share = [seconds_of(load, ranks) / ranks / run_s for load in loads]
     for row in PRICES:
         about = [number for number, load in enumerate(loads) if holds(row.when, load, program)]
         if sum(share[number] for number in about) < LEAST_SHARE:
             continue
         for number in about:
-            if share[number] >= LEAST_LOAD_SHARE:
-                question = _question(row, number, loads[number], share[number], program)
-                if isinstance(question, str):
-                    left.append(f"{row.rule} {row.name}, {words(loads[number])}: {question}")
-                else:
-                    questions.append(question)
+            question = _question(row, number, loads[number], share[number], program)
+            questions += [question] if question and share[number] >= LEAST_LOAD_SHARE else []
     asked = {question.number for question in questions if question.row is not None and question.row.phase == "steady"}
     for number, load in enumerate(loads):
-        if share[number] >= LEAST_SHARE and number not in asked and not load.lead.first:
-            cell = p2p_parameters(load)
-            if isinstance(cell, str):
-                left.append(f"{words(load)}, {100 * share[number]:.1f} % of the run: {cell}")
-            else:
-                questions.append(PriceQuestion(number, load, share[number], cell))
+        is_open = share[number] >= LEAST_SHARE and number not in asked and not load.lead.first
+        if is_open and (cell := p2p_parameters(load)) is not None:
+            questions.append(PriceQuestion(number, load, share[number], cell))
     questions.sort(key=lambda question: question.share, reverse=True)
-    return questions, left
+    return questions
 
 
 def seconds_of(load: Load, ranks: int) -> float:
@@ -212,23 +195,23 @@ def _time_s(side: MessageClass) -> float:
     return side.transfer_s if side.transfer_s is not None else side.time_s
 
 
-def _question(row: ProgramPrice, number: int, load: Load, share: float, program: ProgramFacts) -> PriceQuestion | str:
+def _question(row: ProgramPrice, number: int, load: Load, share: float, program: ProgramFacts) -> PriceQuestion | None:
     slow = p2p_parameters(load)
-    if isinstance(slow, str):
-        return slow
+    if slow is None:
+        return None
     if row.both_sides and not all(
         holds(row.when, Load(side, side, load.count, load.bytes), program) for side in load.sides
     ):
-        return "only one side has the fault, but cells have it on both sides"
+        return None
     if row.phase != row.remedied_phase:
         return PriceQuestion(number, load, share, slow, row, "phase", slow)
     fast = row.remedied(slow)
     if fast is None:
-        return "its cell has no such fault to remove"
+        return None
     fast = {name: value for name, value in fast.items() if name in slow or slow.get(name) != value}
     axis = next((name for name in fast if fast[name] != {**DEFAULTS, **slow}.get(name)), None)
     if axis is None:
-        return "its cell has no such fault to remove"
+        return None
     return PriceQuestion(number, load, share, slow, row, axis, {**slow, axis: fast[axis]})
 
 

@@ -123,10 +123,10 @@ _VERDICTS: dict[Verdict, str] = {
     "no effect": "no effect",
     "slower": "slower, proven",
     "undecided": "undecided",
-    "ignored": "not taken, nothing to prove",
-    "failed": "not proven, a run failed",
-    "output differs": "not proven, the output differs",
-    "control moved": "not proven, the control moved",
+    "ignored": "not taken",
+    "failed": "a run failed",
+    "output differs": "the output differs",
+    "control moved": "the control moved",
     "running": "cut off",
 }
 
@@ -140,7 +140,7 @@ def proof_lines(proof: Proof) -> list[str]:
     elif proof.verdict != "ignored":
         lines.append(f"  {proof.reason}")
     if proof.control is not None:
-        lines.append(f"  control: {_ratio(proof.control)} over that as it is, with a variable that nothing reads")
+        lines.append(f"  control: {_ratio(proof.control)} over that as it is")
     lines.append(f"  witness: {proof.witness.state}: {proof.witness.text}")
     if not proof.runs:
         return [line(text) for text in lines]
@@ -149,9 +149,8 @@ def proof_lines(proof: Proof) -> list[str]:
     elif not proof.compared:
         lines.append("  output: not compared; name it with --output")
     if proof.verdict == "undecided" and proof.smallest_decidable is not None:
-        least = f"{proof.smallest_decidable:.1%}"
         lines.append(
-            f"  the measurements so far can decide effects of {least} or more; run the same command to continue"
+            f"  effects of {proof.smallest_decidable:.1%} or more are decidable; repeat the command to continue"
         )
     if proof.verdict == "proven":
         use = [f"unset {name}" for name in proof.unset]

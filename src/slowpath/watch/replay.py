@@ -105,15 +105,14 @@ def campaign_of(
             contrasts.append(_contrast(name, question, question.row))
     return Campaign(
         name="replay",
-        title="A watched program's own messages",
+        title="Messages of a watched program",
         ranks=[2],
         rounds=ROUNDS,
         environments=[environment],
         placements=named_places({place: LaunchPlace("core", nodes=nodes if nodes > 1 else None)}),
         cells=groups,
         contrasts=contrasts,
-        why="The costly messages of a watched program: each kind as it is, and without a fault that a rule names.\n"
-        + "\n".join(
+        why="\n".join(
             f"{i + 1}: {words(question.load)}, {100 * question.share:.1f} % of the run"
             for i, question in enumerate(asked)
         ),
@@ -154,12 +153,12 @@ def _contrast(name: str, question: PriceQuestion, row: ProgramPrice) -> Contrast
     )
 
 
-def missing(watch: Path) -> tuple[Watched, tuple[PriceQuestion, ...], tuple[str, ...]]:
-    """Return a watch, what of it is to be measured, and what no cell can measure.  Raises: RecordError: no watch."""
+def missing(watch: Path) -> tuple[Watched, tuple[PriceQuestion, ...]]:
+    """Return a watch, and what of it is to be measured.  Raises: RecordError: no watch."""
     missing_prices = read_watched(watch)
     asked = asking(missing_prices.results, missing_prices.kept, missing_prices.variables)
     sources, _ = read_sources(watch, missing_prices.results.program)
-    return missing_prices, prices_of(asked.questions, sources).missing, asked.left
+    return missing_prices, prices_of(asked.questions, sources).missing
 
 
 def prepared_for(
@@ -204,7 +203,7 @@ def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet:
 
     Raises: Interrupted.
     """
-    unpriced, questions, _ = missing(watch)
+    unpriced, questions = missing(watch)
     if platform.node() not in unpriced.results.program.hosts:
         return "the program ran on another machine"
     try:

@@ -14,17 +14,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from slowpath.core.errors import UsageError
 from slowpath.core.machine import format_cpu_list, parse_cpu_list
-from slowpath.core.units import seconds
 from slowpath.findings.program_pattern import ProgramResources, RankShare
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import MPI_LIBRARIES, named_in
 from slowpath.watch.accounts import IDLE
 from slowpath.watch.folder import WatchInfo, WatchLauncher
-from slowpath.watch.record.job import RecordedResources, Ticks, WatchedJob, resources_in
+from slowpath.watch.record.job import RecordedResources, WatchedJob, resources_in
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.results import AccountName, RankResources, RankTime, WatchResults
 
@@ -91,33 +88,6 @@ def program_resources(results: WatchResults) -> ProgramResources | None:
     return ProgramResources(tuple(shares), span_s, results.program.launcher_s)
 
 
-def start_reason(records: Sequence[RankRecord], clocks: Sequence[Ticks]) -> str | None:
-    """Return what most of the time in MPI_Init is: a process that started late, or sleep; None: neither, or not known.
-
-    What a thread ran and waited for a processor before MPI_Init counts as if it had been in it, so that the sleep is
-    the least that it was.
-    """
-    called_s = np.array([clock.seconds(r.header["spawn_ticks"]) for r, clock in zip(records, clocks, strict=True)])
-    took_s = np.array([clock.seconds(r.header["start_ticks"]) for r, clock in zip(records, clocks, strict=True)])
-    took_s -= called_s
-    if not len(records) or not all(int(record.header["spawn_ticks"]) for record in records) or (took_s <= 0).any():
-        return None
-    mean_s = float(took_s.mean())
-    if len({record.words("host") for record in records}) == 1:
-        late_s = float((called_s.max() - called_s).mean())
-        if late_s >= 0.5 * mean_s:
-            rank = records[int(called_s.argmax())].rank
-            return f"the others wait {seconds(late_s)} for rank {rank}, whose process starts last"
-    begun = [resources_in(record) for record in records]
-    awake = [[recorded.number(name, at_end=False) for name in ("ran_ns", "waited_ns")] for recorded in begun]
-    if any(None in both for both in awake):
-        return None
-    asleep_s = float((took_s - [sum(ns or 0 for ns in both) * _S for both in awake]).mean())
-    if asleep_s < 0.5 * mean_s:
-        return None
-    return f"at least {seconds(asleep_s)} of it asleep, waiting for the launcher, for names of hosts, or for devices"
-
-
 def launcher_seconds(info: WatchInfo, job: WatchedJob, resources: Sequence[RankResources]) -> float | None:
     """Return the processor time that the command used beside its ranks; None: not known, as of ranks on other hosts."""
     is_here = {record.words("host") for record in job.records} == {info.host}
@@ -175,8 +145,8 @@ def alone_note(info: WatchInfo, job: WatchedJob) -> str | None:
     if job.alone < FEWEST or info.launcher is not None or job.rank_variable is not None:
         return None
     return (
-        f"{job.alone} processes ran at the same time, each alone as rank 0 of 1. If one launcher started them, it "
-        f"does not belong to the program's library ({job.records[0].words('library_path')})"
+        f"{job.alone} processes ran alone as rank 0 of 1: a launcher that started them does not belong to the "
+        f"program's library ({job.records[0].words('library_path')})"
     )
 
 
@@ -196,12 +166,9 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> st
         return f"{head} {who} gave each a rank by {variable}, which {library} ignored. {start}"
     word = Path(launcher.path).name
     if launcher.library is None:
-        return f"{head} {word} gave them no job that {library} understands. {_pmi(launcher, name)}"
+        return f"{head} {word} ({launcher.path}) does not belong to {library}. {_pmi(launcher, name)}"
     this = f"this {word} ({launcher.path}, {_titled(launcher.library, launcher.version)})"
-    if name is not None and (launcher.library == "openmpi") != (name == "openmpi"):
-        return f"{head} {this} does not belong to {library}. {start}"
-    hint = start if is_other else "Do their versions differ, or were variables removed (PMI_*, PMIX_*)?"
-    return f"{head} {this} gave them no job that {library} understands. {hint}"
+    return f"{head} {this} does not belong to {library}. {start}"
 
 
 def _pmi(launcher: WatchLauncher, library: str | None) -> str:
@@ -211,12 +178,12 @@ def _pmi(launcher: WatchLauncher, library: str | None) -> str:
     except UsageError:
         pmi = None
     if pmi:
-        return f"Start it with: {launcher.name} {pmi} ({launcher.name} --mpi=list lists the choices)."
+        return f"Start it with {launcher.name} {pmi}."
     return "Start it with the launcher of that library."
 
 
 def _titled(name: str | None, version: str | None) -> str:
-    title = next((library.title for library in MPI_LIBRARIES if library.name == name), "an MPI that is not known")
+    title = next((library.title for library in MPI_LIBRARIES if library.name == name), "unknown MPI")
     return f"{title} {version}" if version else title
 
 

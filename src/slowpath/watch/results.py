@@ -32,7 +32,7 @@ from slowpath.core.result import (
     means,
     optional,
 )
-from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
+from slowpath.core.results_schema import Schema, schema_of
 
 WATCH_SCHEMA: Final = 1
 
@@ -204,7 +204,6 @@ class WatchFinding(Result, frozen=True, kw_only=True):
     share: Annotated[Share, means("of the run")]
     saved_s: Annotated[Number | None, means("of the run's time, by replaying the order of events; null: not replayed")]
     saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")]
-    saved_reason: Annotated[str | None, means("why saved_s is null")]
     messages: Annotated[Count, means("all ranks")]
     sites: Annotated[tuple[Count, ...], means("indices in sites, most costly first")]
     remedies: Annotated[tuple[RemedyResult, ...], means("best first")]
@@ -241,7 +240,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
     ]
     saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")]
     findings: Annotated[tuple[WatchFinding, ...], means("most saved first")]
-    unpriced: Annotated[tuple[Text, ...], means("rules that could not be priced, and why")]
     ranks: Annotated[tuple[RankTime, ...], means("by rank")]
     calls: Annotated[tuple[CallCount, ...], means("most time first")]
     classes: Annotated[tuple[MessageClass, ...], means("most time first")]
@@ -260,7 +258,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
     place: WrongPlace = optional()
     standstill: WhyStill = optional()
     start_s: StartTime = optional()
-    start_reason: Annotated[str | None, means("what takes half of start_s or more; null: not known")] = optional()
     outside: Annotated[Text | None, means("where time outside MPI passes; null: little, or not known")] = optional()
 
 
@@ -317,7 +314,7 @@ def watch_results_schema() -> Schema:
     """Return the JSON Schema of a watched program's results.json; tools/generate-docs writes it into schema/."""
     about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing."
     title = "results.json: what a watched program does in MPI, and what it loses"
-    return schema_of(WatchResults, title, about, {WatchFinding: [reason_where("saved_reason", has("saved_s", NULL))]})
+    return schema_of(WatchResults, title, about, {})
 
 
 class Slice(Result, frozen=True, kw_only=True):

@@ -374,19 +374,13 @@ def notes_of(run: Attributed) -> list[str]:
         notes.append(f"ranks that did not end with MPI_Finalize: {named}; their records end early")
     if world.level:
         thinned = sum(int(record.lanes["thinned"].sum(dtype=float)) for record in world.records)
-        are = f"{thinned:,} short messages were only counted: numbers of calls are exact, their times estimates"
-        notes.append(
-            f"where calls were most frequent, the watch kept one time window in {2**world.level}: shares of "
-            f"waiting are those of the kept windows; {are if thinned else 'numbers and times of calls are exact'}"
-        )
+        also = f"; times of {thinned:,} short messages are estimates" if thinned else ""
+        notes.append(f"shares of waiting are those of one time window in {2**world.level} that was kept{also}")
     notes += _without_place(world)
     if np.isinf(run.clocks.largest_error_s):
-        notes.append(
-            "some hosts exchanged no messages in both directions, so their clocks can't be aligned and their waits "
-            "are not reported"
-        )
+        notes.append("some hosts exchanged no messages in both directions, so their waits are not reported")
     if run.matched.repeated:
-        notes.append(f"{run.matched.repeated} messages share their number with another message and are not matched")
+        notes.append(f"{run.matched.repeated} messages are not matched, because they share their number")
     return notes
 
 
@@ -402,8 +396,8 @@ def _other_threads(run: Attributed, seconds: CallSeconds) -> list[str]:
         return []
     longest_s, rank = max(more)
     return [
-        f"times are those of the threads that started MPI; other threads were longer in MPI, that of rank {rank} for "
-        f"{format_time(longest_s)}: one that only receives for others costs nothing, one that others wait for does"
+        f"times are those of the threads that started MPI; another thread of rank {rank} was in MPI for "
+        f"{format_time(longest_s)}"
     ]
 
 
@@ -418,8 +412,8 @@ def _without_place(world: World) -> list[str]:
     named = [world.calls[call] for call in np.argsort(-of_call, kind="stable") if of_call[call] > 0]
     names = ", ".join(named[:MOST_NAMED]) + (", ..." if len(named) > MOST_NAMED else "")
     return [
-        f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}): tables list "
-        "them separately, and counts by place in findings are estimates"
+        f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}), so "
+        "counts by place are estimates"
     ]
 
 

@@ -46,11 +46,10 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
     """
     info, run = read_watch(folder), attributed(read_job(folder))
     events, world = run.events, run.world
-    if not len(events):
-        raise RecordError(f"{folder}: no calls were recorded; watch the program again")
     chosen, notes = _chosen(events, begin_s, end_s)
     if not chosen.any():
-        raise UsageError(f"{folder}: no recorded call is in this time range; calls end at {_last(events)}")
+        error = UsageError if len(events) else RecordError
+        raise error(f"{folder}: no recorded call is in this time range")
     kept = _KeptCalls(events, world, run.split.wait_s, chosen, _messages(run))
     notes = [*world.job.notes, *world.notes, *notes, *notes_of(run)]
     program = world.records[0].words("program").rpartition("/")[2]
@@ -66,12 +65,8 @@ def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple
         return chosen, []
     last = float(np.partition(events.start_s[chosen], MOST_SPANS - 1)[MOST_SPANS - 1])
     chosen &= events.start_s <= last
-    note = f"a trace can't hold all {count:,} calls: it ends at {format_time(last)}; continue with --begin {last:.6g}"
-    return chosen, [note]
-
-
-def _last(events: Events) -> str:
-    return format_time(float(events.end_s.max()))
+    ends = f"the trace ends after {MOST_SPANS:,} of {count:,} calls, at {format_time(last)}"
+    return chosen, [f"{ends}; continue with --begin {last:.6g}"]
 
 
 def _messages(whole: Attributed) -> Mapping[int, list[TraceMessage]]:

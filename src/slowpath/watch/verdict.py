@@ -40,7 +40,7 @@ _HOW: Final[Mapping[str, str]] = {
     "priced": "priced on this machine",
     "estimated": "estimated",
     "proven": "proven by reruns",
-    "undecided": "reruns did not decide it",
+    "undecided": "undecided by reruns",
 }
 
 
@@ -98,13 +98,12 @@ def screen_lines(verdict: Sequence[str], report: str | None = None, width: int =
 def full_lines(results: WatchResults) -> list[str]:
     """Return what a screen has no room for."""
     lines = [f"{finding.rule} {finding.name}: {finding.text}" for finding in results.findings]
-    lines += [f"Not priced: {line}" for line in results.unpriced]
     return [*lines, _sentence(coverage(results))]
 
 
-def start_words(start_s: float, reason: str | None) -> str:
-    """`MPI_Init takes 0.31 s a rank before the run: 0.25 s of it asleep`."""
-    return f"MPI_Init takes {seconds(start_s)} a rank before the run{f': {reason}' if reason else ''}"
+def start_words(start_s: float) -> str:
+    """`MPI_Init takes 0.31 s a rank before the run`."""
+    return f"MPI_Init takes {seconds(start_s)} a rank before the run"
 
 
 def stood_still(still: Standstill) -> str:
@@ -118,7 +117,7 @@ def stood_still(still: Standstill) -> str:
 def coverage(results: WatchResults) -> str:
     """`not seen: 2 of 214 kinds of calls (MPI_File_*); 100 % of messages matched; the watch itself took ...`."""
     seen = results.coverage
-    words = f"all {seen.imported} kinds of calls seen"
+    words = ""
     if seen.unseen:
         names = list(seen.unseen[:MOST_UNSEEN])
         more = [f"{len(seen.unseen) - MOST_UNSEEN} more"] if len(seen.unseen) > MOST_UNSEEN else []
@@ -209,7 +208,7 @@ def _tried(finding: WatchFinding, latest: Mapping[str, Proof]) -> WatchFinding:
     tried = replace(finding, status=_STATUS[proof.verdict], remedies=remedies)
     if tried.status == "proven" and proof.saved_s is not None:  # one number: the one that was measured
         interval = proof.saved_interval or (proof.saved_s, proof.saved_s)
-        return replace(tried, saved_s=proof.saved_s, saved_interval=interval, saved_reason=None)
+        return replace(tried, saved_s=proof.saved_s, saved_interval=interval)
     return tried
 
 
@@ -237,7 +236,7 @@ def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
     program, run_s = results.program, run_seconds(results)
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
     if run_s <= 0:
-        return f"{program.program}, {count}; the run's length is not known"
+        return f"{program.program}, {count}"
     mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
     head = f"{program.program}, {count}, {seconds(run_s)}: {_two_digits(mpi_s, run_s)} % in MPI"
     sums = _summed(results.accounts)
@@ -260,7 +259,7 @@ def _apart(results: WatchResults) -> list[str]:
     """The start of MPI and the cost of the watch, which no rule judges, where they are worth a line."""
     lines, run_s = [], run_seconds(results)
     if results.start_s is not None and results.start_s >= LONG_START * run_s:
-        lines.append(f"{start_words(results.start_s, results.start_reason)}.")
+        lines.append(f"{start_words(results.start_s)}.")
     if results.coverage.own_cost_s >= LEAST_SHARE * run_s > 0:
         lines.append(_sentence(own_cost_words(results)))
     return lines
@@ -272,15 +271,13 @@ def _sentence(note: str) -> str:
 
 # What a reader is told of an account that its name does not say. Waits are summed up under one word.
 _ACCOUNT_WORDS: Final[Mapping[str, str]] = {
-    "unexpected copy": "copies of early messages",
+    "unexpected copy": "early messages copied",
     "management": "making and freeing",
 }
 _LONGER: Final[Mapping[str, str]] = {
-    "slow transfer": "messages that take longer than between two processes alone",
-    "wait or slow transfer": "calls that wait for others, or work: whose other side is not known",
-    "unattributed": "time in MPI of which no call is known",
+    "slow transfer": "messages slower than between two processes alone",
+    "wait or slow transfer": "waiting, or slow transfer",
     "asleep": "sleeping outside MPI",
-    "no processor": "ready to run without a processor",
 }
 WAITING: Final = "waiting"
 LEAST_SHOWN: Final = 0.005  # of the run
@@ -355,16 +352,9 @@ def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Ch
 def _undecided(results: WatchResults, watch: str) -> str | None:
     parts = []
     if (share := results.not_measured or 0.0) >= LEAST_UNMEASURED:
-        parts.append(
-            f"messages that take {100 * share:.0f} % of the run may take longer than they have to on this machine; "
-            f"slowpath replay {watch} measures them"
-        )
+        parts.append(f"slowpath replay {watch} measures messages that take {100 * share:.0f} % of the run")
     if (share := _collectives_share(results)) >= LEAST_COLLECTIVES:
-        parts.append(
-            f"{100 * share:.0f} % of the run is work of collectives; slowpath tune --for {watch} tries other ways"
-        )
-    if results.coverage.unseen:
-        parts.append(f"calls that are not seen: {listed(results.coverage.unseen[:3])}")
+        parts.append(f"slowpath tune --for {watch} tries other ways for collectives, {100 * share:.0f} % of the run")
     return f"Not decided: {'; '.join(parts)}." if parts else None
 
 

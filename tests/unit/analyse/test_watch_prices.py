@@ -39,7 +39,7 @@ def program(*classes: MessageClass, **changes: Any) -> WatchResults:
     seen = tuple(watched.CallCount(name=name, family="point to point", calls=1, time_s=1.0, bytes=1) for name in names)
     return watched.results(
         RANKS, classes=classes, calls=(*seen, *calls), ranks=ranks, findings=(), saved_s=None, saved_interval=None,
-        unpriced=(), accounts=(), **changes
+        accounts=(), **changes
     )  # fmt: skip
 
 
@@ -96,15 +96,13 @@ def test_cells_of_another_kind_price_nothing(watch: Watched) -> None:
     for other in ({"memory": "mpi"}, {"datatype": "vector", "blocks": "64"}, {"offset_bytes": "8"}):
         made = concluded(watch, replayed(asked_of(watch), 1e-3, 0.4e-3, **other))
         assert not made.findings
-        assert any("nothing was measured for it yet" in line for line in made.unpriced)
         assert made.not_measured is not None
         assert made.not_measured > 0.5
 
 
-def test_a_difference_that_holds_zero_is_no_finding_and_is_said(watch: Watched) -> None:
+def test_a_difference_that_holds_zero_is_no_finding(watch: Watched) -> None:
     made = concluded(watch, replayed(asked_of(watch), 1e-3, 1e-3))
     assert not made.findings
-    assert any("no difference" in line for line in made.unpriced)
     assert made.not_measured == 0.0
 
 
@@ -156,13 +154,11 @@ def test_both_sides_of_a_message_are_its_cell() -> None:
         "overalloc_bytes": "0:16",
     }  # fmt: skip
     blocks = replace(sender, block_bytes=8)
-    assert "different lengths" in str(p2p_parameters(Load(blocks, replace(receiver, block_bytes=64), 1, MIB)))
+    assert p2p_parameters(Load(blocks, replace(receiver, block_bytes=64), 1, MIB)) is None
     cell = p2p_parameters(Load(blocks, blocks, 1, MIB + 3))
     assert isinstance(cell, dict)
     assert (cell["message_bytes"], cell["block_bytes"], cell["datatype"]) == (str(MIB), "8", "vector")
-    assert "managed" in str(p2p_parameters(Load(replace(sender, memory="not known"), None, 1, 8))) or isinstance(
-        p2p_parameters(Load(replace(sender, memory="not known"), None, 1, 8)), str
-    )
+    assert p2p_parameters(Load(replace(sender, memory="not known"), None, 1, 8)) is None
 
 
 def test_matched_messages_are_shared_out_by_their_receivers() -> None:

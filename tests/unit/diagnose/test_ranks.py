@@ -83,9 +83,9 @@ def test_an_allocation_spreads_ranks_over_all_nodes_and_packs_them_on_the_fewest
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        (Job(1, cores=2), "--ranks 1: a diagnosis needs at least 2 ranks"),
-        (Job(0), "--ranks 0: a diagnosis needs at least 2 ranks"),
-        (Job(2_000_000), "--ranks 2000000: a run can hold at most 1000000"),
+        (Job(1, cores=2), "--ranks 1: a diagnosis can have 2 to 1000000 ranks"),
+        (Job(0), "--ranks 0: a diagnosis can have 2 to 1000000 ranks"),
+        (Job(2_000_000), "--ranks 2000000: a diagnosis can have 2 to 1000000 ranks"),
     ],
 )
 def test_refused_numbers_are_one_line(job: Job, why: str) -> None:

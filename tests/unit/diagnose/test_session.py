@@ -92,7 +92,7 @@ def test_from_the_survey_on_a_setting_that_slows_down_everything_is_set_aside(
     assert isinstance(survey.task, SurveyTask)
     assert survey.task.aside == ["UCX_TLS"]
     assert [setting.name for setting in survey.task.settings] == ["UCX_LOG_LEVEL"]
-    assert survey.why == "look for slow paths, from here on without UCX_TLS"
+    assert survey.why == "survey, from here on without UCX_TLS"
     assert made.findings[0].cause == own.cause
 
 
@@ -182,7 +182,7 @@ def test_a_fault_of_the_user_s_own_state_is_said_as_soon_as_it_is_measured(
     begun(bench, tmp_path).run()
     said = [line for line in bench.lines if line.startswith("Fault: ")]
     assert said == ([f"Fault: {load.text}", f"Fault: {own.text}"] if slowed else [])
-    step_line = next(line for line in bench.lines if line.startswith("01-state: ") and "slower with" not in line)
+    step_line = next(line for line in bench.lines if line.startswith("01-state: ") and "with and without" not in line)
     assert step_line == ("01-state: 2 faults (SP048, SP035)" if slowed else step_line)
     following = next(line for line in bench.lines if line.startswith("02-"))
     assert not said or bench.lines.index(said[-1]) < bench.lines.index(following)

@@ -133,7 +133,7 @@ def test_pageable_memory_that_nothing_wrote_is_no_measure_of_pinned(tmp_path: Pa
     (finding,) = (finding for finding in results.findings if finding.rule == "SP007")
     written = touch in ("write", "write:none")
     assert results.cells[0].parameters["touch"] == (touch or "none")
-    assert ("that nothing had written" in finding.text) != written
+    assert ("unwritten pageable memory" in finding.text) != written
     assert [remedy.phrase for remedy in finding.remedies] == (["memory from malloc"] if written else [])
     assert bool(finding.doubts) != written
 
@@ -163,13 +163,13 @@ def test_one_log_is_enough_to_name_the_first_use(tmp_path: Path, log: str, devic
         )
         assert (same.verdict, same.reason) == (
             "same",
-            "the interval lies within the noise of the log's own repetitions, which differ by up to 3.92x",
+            "within the log's own noise of 3.92x",
         )
         return
     (finding,) = results.findings
     assert finding.rule == "SP001"
     assert text in finding.text
-    assert "later messages from the same buffers take 2" in finding.legs.observed.evidence[1]
+    assert "later messages: 2" in finding.legs.observed.evidence[1]
     assert finding.remedies[0].phrase == "allocations padded to a multiple of 2 MiB"
 
 

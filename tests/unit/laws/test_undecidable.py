@@ -10,7 +10,7 @@ import pytest
 from planting import MIB, make_sweep, plant
 
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.fit import NotDetermined, curve, fit_on
+from slowpath.stats.laws.fit import curve, fit_on
 from slowpath.stats.laws.known import ALLOCATION, BY_BYTE, CONSTANT, GRANULES
 
 Time = Callable[[dict[str, float]], float]
@@ -42,8 +42,7 @@ def test_granules_where_all_lengths_have_the_same_remainder(seed: int) -> None:
     choice = choose(sweep)
     # The one alignment leaves no classes: only the length can be named, and the reason is given for the others.
     assert choice.winner is None or choice.winner.name == "allocation"
-    with pytest.raises(NotDetermined, match="same alignment"):
-        fit_on(GRANULES, sweep, curve(sweep))
+    assert fit_on(GRANULES, sweep, curve(sweep)) is None
 
 
 def test_without_noise_identical_curves_are_refused_in_these_words() -> None:
@@ -52,7 +51,7 @@ def test_without_noise_identical_curves_are_refused_in_these_words() -> None:
     choice = choose(sweep, [BY_BYTE, ALLOCATION])
     assert choice.winner is None
     assert choice.refused is not None
-    assert "same curve" in choice.refused
+    assert "fit about equally well" in choice.refused
 
 
 @pytest.mark.needs("minutes")

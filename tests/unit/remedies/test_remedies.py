@@ -132,4 +132,4 @@ def test_packing_has_no_control_and_so_no_proof() -> None:
     task = replace(trial.task, fast_side="unchanged")
     outcome = judge_trial(task, results(contrasts=made))
     assert outcome.verdict == "partial"
-    assert "no control is known" in outcome.reason
+    assert "no control known" in outcome.reason

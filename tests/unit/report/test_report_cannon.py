@@ -38,7 +38,7 @@ def test_advice_and_facts(cannon: Results) -> None:
     assert report_studies.ADVICE in [text.words for text in every(section, Text)]
     assert facts(cannon)["Grid"] == "2 × 2, 2 steps"
     assert facts(cannon)["BLAS"] == "OpenBLAS 0.3, for Zen, 1 thread, -O3"
-    assert str(facts(cannon)["Repetitions"]).startswith("144 of 1440 were disturbed")
+    assert str(facts(cannon)["Repetitions"]).startswith("144 of 1440 disturbed")
     best = titled(section, Table, "The best variant for each n")
     assert best.rows[0] == ["256", "shared direct", "put fence", "– 1 launch is too few", ""]
 
@@ -52,7 +52,7 @@ def test_what_is_missing_has_its_reason(cannon: Results) -> None:
     assert "– no advice: one round" in [text.words for text in every(section, Text)]
     assert facts(cannon)["BLAS"] == facts(cannon)["Grid"] == "– no note event"
     assert facts(cannon)["Cores"] == "shared: 4 ranks share 2 processors"
-    largest = titled(section, Rows, "Where the time goes, n = 1024")
+    largest = titled(section, Rows, "Time by part, n = 1024")
     assert largest.table is not None
     assert "– 4 ranks share 2 processors" in largest.table.rows[0]
 
@@ -80,7 +80,7 @@ def test_critical_n_is_marked_or_its_absence_explained(cannon: Results) -> None:
 def test_parts_add_up_on_one_axis(cannon: Results) -> None:
     section = cannon_section(cannon)
     titles = [figure.title for figure in every(section, Rows) if not figure.narrow]
-    assert titles == ["Where the time goes, n = 1024", "Where the time goes, n = 512"]
+    assert titles == ["Time by part, n = 1024", "Time by part, n = 512"]
     largest = titled(section, Rows, titles[0])
     bars = [mark for mark in largest.rows[1].marks if mark.kind == "bar"]
     assert [mark.style for mark in bars] == ["computing", "s2", "s1", "s1 faint"]
@@ -98,7 +98,7 @@ def test_timelines_show_who_waits_for_whom(cannon: Results) -> None:
     rows = figures["sendrecv replace, n = 1024"].rows
     assert [any(mark.kind == "tick" for mark in row.marks) for row in rows] == [False, True, True, False]
     assert re.fullmatch(r"waited [\d.]+ ms for rank 3 in step 0", rows[1].words)
-    assert rows[0].words == "waited long for no other rank"  # rank 3 is no neighbour of it
+    assert rows[0].words == "no long wait"  # rank 3 is no neighbour of it
     table = figures["sendrecv replace, n = 1024"].table
     assert table is not None
     assert len(table.rows) == 4

@@ -177,7 +177,7 @@ def test_pages_say_micro_seconds_in_one_way_and_terminals_in_the_other(results: 
 
 def test_where_ranks_ran_is_a_table_of_the_record(results: Results) -> None:
     page = render_html(results)
-    assert all(f"placement {placement.name}" in page for placement in results.run.placements if placement.observed)
+    assert all(f"Placement {placement.name}" in page for placement in results.run.placements if placement.observed)
     change(results.run, placements=[])
     assert len(environment_section(results).blocks) == 1
 

@@ -74,7 +74,7 @@ def test_puts_that_are_system_calls_are_the_kernels_part() -> None:
     )
     finding = explained(9.5e-6, *sides)
     assert finding.status == "explained"
-    assert finding.legs.explained.evidence[1].startswith("the kernel takes 9.00 us more per put, 9")
+    assert finding.legs.explained.evidence[1].startswith("kernel: 9.00 us more per put, 9")
 
 
 def test_equal_counts_alone_rule_no_path_out() -> None:

@@ -101,7 +101,7 @@ def test_unpaired_is_welch_and_says_so() -> None:
     b = BASE[:5] * 1.5
     estimate = unpaired(BASE, b, 0.03)
     assert estimate.p == pytest.approx(reference.ttest_ind(np.log(b), np.log(BASE), equal_var=False).pvalue)
-    assert "not interleaved" in estimate.kind
+    assert "separate launches" in estimate.kind
     assert unpaired([1.0], [1.0, 2.0], 0.03).interval is None
 
 

@@ -563,15 +563,12 @@ def test_broadcasts_of_sections_use_new_memory_each_time(fresh: int, between_s: 
 @pytest.mark.parametrize(("place", "is_told"), [("cells.f90:35", True), ("CELLS.F:3", True), ("halo.c:3", False)])
 def test_new_memory_is_placed_between_two_calls_in_words_of_the_language(place: str, is_told: bool) -> None:
     """In Fortran it may be that of sections with gaps."""
-    mapped = SeenPattern(
-        sites=(), count=1, text="in {place}", change="allocate once (malloc)", name=outside.MAPPED_AGAIN
-    )
+    mapped = SeenPattern(sites=(), count=1, text="in {place}", change="allocate once", name=outside.MAPPED_AGAIN)
     between = dataclasses.replace(mapped, text="between MPI_Wait in {other} and MPI_Irecv in {place}")
     said, said_between = change_in(mapped, [place, "a.c:25"]), change_in(between, [place, "a.c:25"])
-    assert said.startswith(f"{place}: allocate once (")
-    assert said_between.startswith(f"Between a.c:25 and {place}: allocate once (")
+    assert said.startswith(f"{place}: allocate once")
+    assert said_between.startswith(f"Between a.c:25 and {place}: allocate once")
     assert ("a(5, :)" in said) is ("a(5, :)" in said_between) is is_told
-    assert ("malloc" in said) is not is_told
 
 
 @pytest.mark.parametrize(("queued_s", "kept"), [(0.0, 1.0), (7e-6, 0.5), (1.0, 0.0)])

@@ -27,8 +27,7 @@ from slowpath.slowpaths import sp060_shared_processors
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.analysis import watched as watched_folder
 from slowpath.watch.folder import WatchInfo, WatchLauncher, write_watch
-from slowpath.watch.record.job import read_job, ticks_of
-from slowpath.watch.resources import own_launcher, program_resources, start_reason
+from slowpath.watch.resources import own_launcher, program_resources
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.start import library
 from slowpath.watch.start.environment import launcher_in
@@ -121,28 +120,6 @@ def sharing(
                      working_folder="/", library="/l.so", exit_code=0, ran_s=command_ran_s)  # fmt: skip
     write_watch(folder, info)
     return concluded_watch(folder)
-
-
-@pytest.mark.parametrize(
-    ("called_s", "ran_s", "said"),
-    [
-        ((0.5, 0.5), 0.1, "at least 0.400 s of it asleep"),
-        ((1.0, 0.1), 0.1, "the others wait 0.450 s for rank 1, whose process starts last"),
-        ((0.5, 0.5), 0.4, None),
-    ],
-)
-def test_why_the_start_of_mpi_is_long(
-    tmp_path: Path, called_s: tuple[float, ...], ran_s: float, said: str | None
-) -> None:
-    """Args: called_s: how long before its end each rank called MPI_Init."""
-    job = Job(2)
-    for rank, before_s in zip(job.ranks, called_s, strict=True):
-        rank.header["spawn_ticks"] = BASE_NS - round(before_s * 1e9)
-        rank.say("at", f"begin ns={BASE_NS} ran_ns={round(ran_s * 1e9)} waited_ns=0")
-    job.write(tmp_path / "ranks", SPAN_S)
-    read = read_job(tmp_path)
-    reason = start_reason(read.records, ticks_of(read.records)[0])
-    assert reason is None if said is None else (reason or "").startswith(said)
 
 
 def named(*arguments: object, **more: object) -> list[WatchFinding]:

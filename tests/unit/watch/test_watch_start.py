@@ -73,14 +73,14 @@ def test_a_program_without_mpi_is_said(tmp_path: Path) -> None:
 def test_a_full_disk_comes_first_and_a_launcher_last(tmp_path: Path) -> None:
     assert why_no_record([static(tmp_path)], LIBRARY, "the disk is full") == "the disk is full"
     line = why_no_record([PYTHON], LIBRARY)
-    assert "never called MPI_Init" in line
+    assert "called no MPI_Init" in line
     assert "--print-environment" in line
 
 
 def test_an_end_before_mpi_init_is_said_with_its_exit_code() -> None:
-    line = why_no_record([PYTHON], LIBRARY, None, (0, 0), 3)
-    assert line.startswith(f"{PYTHON.name} ended with exit code 3, and no process called MPI_Init")
-    assert "exit code" not in why_no_record([PYTHON], LIBRARY, None, (0, 0), 0)
+    line = why_no_record([PYTHON], LIBRARY, None, 0, 3)
+    assert line.startswith(f"{PYTHON.name} ended with exit code 3 before MPI_Init")
+    assert "exit code" not in why_no_record([PYTHON], LIBRARY, None, 0, 0)
 
 
 HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line)
@@ -164,13 +164,13 @@ def test_fewer_records_than_ranks_are_said(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_said(tmp_path: Path) -> None:
     done = watch(tmp_path, "-o", "w", program="record(0, 2); record(1, 2, state=5)")
-    assert "1 of 2 records lack calls because the disk is full" in done.stderr
+    assert "1 of 2 records: the disk is full" in done.stderr
 
 
 def test_without_a_record_our_exit_code_is_4_and_a_failed_programs_stays(tmp_path: Path) -> None:
     done = watch(tmp_path, "-o", "a", program="pass")
     assert done.returncode == 4
-    assert re.search(r"^slowpath: error: no rank left a record: .*never called MPI_Init", done.stderr, re.MULTILINE)
+    assert re.search(r"^slowpath: error: no rank left a record: .*called no MPI_Init", done.stderr, re.MULTILINE)
     done = watch(tmp_path, "-o", "b", program="sys.exit(3)")
     assert done.returncode == 3
     assert "no rank left a record" in done.stderr

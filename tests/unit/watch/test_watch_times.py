@@ -274,7 +274,7 @@ def test_a_place_for_which_the_profile_had_no_room_is_counted(is_full: bool, tmp
     assert len(said) == is_full
     if is_full:
         assert f"of {ROUNDS // 2 * EACH:,} calls (MPI_Send)" in said[0]
-        assert "counts by place in findings are estimates" in said[0]
+        assert "counts by place are estimates" in said[0]
     assert watch.attributed.world.level == 2
 
 
@@ -458,7 +458,7 @@ def test_calls_that_were_only_counted_have_a_cost_of_their_own(tmp_path: Path) -
         rank.header["thinned_call_cost_ns"] = 20
     coverage = watch(tmp_path, job).results.coverage
     assert coverage.own_cost_s == pytest.approx(10 * 50e-9 + 30 * 20e-9)
-    assert any("120 short messages were only counted" in note for note in coverage.notes)
+    assert any("times of 120 short messages are estimates" in note for note in coverage.notes)
 
 
 def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:

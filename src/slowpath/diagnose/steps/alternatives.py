@@ -118,7 +118,7 @@ def propose(state: State) -> Iterator[Proposal]:
     applies = applicable(state)
     if applies.rows and not state.tasks(AlternativesTask):
         task = AlternativesTask(rows=[row.name for row in applies.rows], left_out=dict(applies.left_out))
-        why = f"is one of the library's {len(applies.rows)} other choices faster?"
+        why = f"{len(applies.rows)} other choices of the library"
         yield Proposal(task, _campaign(applies.rows, state.ranks, why), why)
 
 
@@ -129,7 +129,7 @@ def _campaign(rows: Sequence[Alternative], ranks: int, why: str) -> Campaign:
     environments = [EnvironmentTable(AS_IT_IS), *controls, *choices]
     return Campaign(
         name="alternatives",
-        title="Is the library's own choice slower than its alternatives?",
+        title="Alternatives of the library",
         ranks=[ranks],
         rounds=1,
         environments=environments,
@@ -166,8 +166,8 @@ def _finding(name: str, variables: Mapping[str, str], group: str, ratio: float, 
     seen = Observation(
         about=name,
         place=Place(f"{group}, {results.run.mpi.name}", slow.mpi, AS_IT_IS, slow.placement),
-        text=f"{group}: one launch with {words} took {format_time(fast_s)}, {ratio:.2f}x faster than each of "
-        f"{1 + CONTROLS} launches with the library's defaults.",
+        text=f"{group}: one launch with {words} took {format_time(fast_s)}, {ratio:.2f}x faster than "
+        f"{1 + CONTROLS} with the library's defaults.",
         metric=metric,
         phase="steady",
         ratio=ratio,
@@ -181,14 +181,13 @@ def _finding(name: str, variables: Mapping[str, str], group: str, ratio: float, 
         exports=variables,
     )
     (path,) = (path for path in SLOW_PATHS if path.code in codes_refined_by("alternatives"))
-    return build(path, seen, Support("missing", "one launch; a trial takes more"), results.run.mpi)
+    return build(path, seen, Support("missing"), results.run.mpi)
 
 
 def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusion) -> str:
     """`44 other choices, each alone; 7 others of this library have no effect here`."""
-    less = f"; {len(task.left_out)} others of this library have no effect here" if task.left_out else ""
     fresh = after.findings[len(before.findings) :]
-    return " ".join([f"{len(task.rows)} other choices, each alone{less}.", *(finding.text for finding in fresh)])
+    return " ".join([f"{len(task.rows)} other choices, each alone.", *(finding.text for finding in fresh)])
 
 
 ALTERNATIVES = StepKind(AlternativesTask, apply, summary, against=lambda _: _LIMIT)

@@ -181,7 +181,7 @@ def propose_outside(state: State) -> Iterator[Proposal]:
         dividing += [change for group in groups for change in _changes(group, cells)]
     for changes in ([*again, *dividing], again):
         if changes:
-            why = "find the limit" if made else "measure the deviations from healthy runs again"
+            why = "find the limit" if made else "measure deviations again"
             campaign = _campaign(state, [(cells[number], dict(changed)) for number, changed in dict.fromkeys(changes)])
             yield Proposal(OutsideTask(subjects=[group.subject for group in groups]), campaign, why)
 
@@ -191,7 +191,7 @@ def _campaign(state: State, changes: Sequence[tuple[CellResult, Mapping[str, Sca
     under = [condition(cell, state.survey) for cell, _ in changes]
     return Campaign(
         name="outside",
-        title="Outside of healthy runs",
+        title="Deviations",
         ranks=[state.ranks],
         rounds=ROUNDS,
         environments=environments_of(under),

@@ -103,13 +103,13 @@ def propose_witness(state: State) -> Iterator[Proposal]:
         return
     campaign = witness_campaign(state)
     if campaign is not None:
-        yield Proposal(WitnessTask(), campaign, "count library calls in the cells that findings rest on")
+        yield Proposal(WitnessTask(), campaign, "count calls of the library")
 
 
 def summary_witness(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:
     """`5 of 7 findings are explained`."""
     explained = sum(finding.legs.explained.state == "shown" for finding in after.findings)
-    return f"{explained} of {len(after.findings)} findings are explained"
+    return f"{explained} of {len(after.findings)} findings explained"
 
 
 WITNESS = StepKind(WitnessTask, unchanged, summary_witness, adds_evidence=True)
@@ -142,14 +142,13 @@ def witness_campaign(state: State) -> Campaign | None:
         groups.append(CellsTable(f"cell {number}", cell.experiment, cell.parameters, names, [here.placement]))
     return Campaign(
         name="witness",
-        title="What the library calls",
+        title="Calls of the library",
         ranks=[state.ranks],
         rounds=ROUNDS,
         environments=list(environments.values()),
         placements=placements_of([here for _, here in wanted.values()]),
         cells=groups,
         contrasts=[],
-        why="Calls are counted in separate launches, whose times are not used.",
     )
 
 

@@ -56,7 +56,7 @@ from slowpath.stats.estimate import Floats
 # many times as long as a clean one is ended: that it does is the evidence, and no bad luck.
 
 AS_IT_IS = "default"
-STARTED = "as you start it"
+STARTED = "as started"
 ROUNDS = (5, 4, 3)  # as many as fit, by how long a job took to start here; four are enough where there are many states
 FEWEST_RANKED, LEVEL = 4, 0.95  # pairs, so that launches that lie apart are an interval at this level
 MOST_S = 20.0  # of the whole step, where launches take many times as long as clean ones
@@ -128,8 +128,8 @@ def propose_own_state(state: State) -> Iterator[Proposal]:
 def _why(task: StateTask) -> str:
     count = len(removable(task.settings))
     if not count:
-        return "do other processes take the ranks' cores?"
-    return f"is it slower with {count} setting{'s' * (count > 1)} of yours than in a clean state?"
+        return "load of other processes"
+    return f"with and without {count} setting{'s' * (count > 1)} of yours"
 
 
 def state_campaign(
@@ -152,7 +152,7 @@ def state_campaign(
     names = [environment.name for environment in environments]
     return Campaign(
         name=CAMPAIGN,
-        title="Is it slower with your settings than in a clean state?",
+        title="Your settings",
         ranks=[ranks],
         rounds=rounds,
         environments=environments,
@@ -167,7 +167,7 @@ def _contrasts(state_cell: StateCell, clean: str) -> Iterator[ContrastTable]:
     name = state_cell.cells.name
     for phase in state_cell.phases if clean != AS_IT_IS else ():
         title = f"{name}, settings{', first' * (phase == 'first')}"
-        question = "Is it slower than without your settings?"
+        question = title
         yield ContrastTable(title, question, name, "environment", clean, AS_IT_IS, state_cell.metric, phase)
 
 
@@ -218,7 +218,7 @@ def by_ranks(contrast: ContrastResult) -> ContrastResult:
         interval_kind="rank-sum 95 %, launches not paired",
         level=interval.level,
         verdict="slower",
-        reason="the interval lies above 1 and the minimum effect",
+        reason="interval above 1",
         p=p_value(logs[:, 0], logs[:, 1]),
     )
 
@@ -229,7 +229,7 @@ def only_clear(contrast: ContrastResult) -> ContrastResult:
     """
     if contrast.verdict != "slower" or contrast.interval is None or contrast.interval[0] >= CLEAR_RATIO:
         return contrast
-    return replace(contrast, verdict="undecided", reason="the interval leaves no clear margin")
+    return replace(contrast, verdict="undecided", reason="no clear margin")
 
 
 def _is_clear(finding: Finding) -> bool:
@@ -241,7 +241,7 @@ def summary_own_state(task: StateTask, _: StepConclusion, after: StepConclusion)
     if after.findings:
         return kinds_words(after.findings)
     if task.others is not None and against(task) is None:
-        return f"others keep {task.others.cores:.1f} cores busy, but the ranks kept theirs"
+        return f"ranks kept their cores beside {task.others.cores:.1f} busy ones"
     return f"nothing is {CLEAR_RATIO:g}x slower than in a clean state"
 
 
@@ -276,9 +276,9 @@ def path_campaign(ranks: int) -> Campaign:
         ranks=[ranks],
         rounds=1,
         environments=[EnvironmentTable(OWN_WITNESSED, {}, [], witness=True)],
-        placements=[PlacementTable("as you start it", INHERITED)],
+        placements=[PlacementTable(STARTED, INHERITED)],
         cells=[
-            CellsTable(experiment, experiment, parameters, [OWN_WITNESSED], ["as you start it"])
+            CellsTable(experiment, experiment, parameters, [OWN_WITNESSED], [STARTED])
             for experiment, parameters in _PATH_CELLS
         ],
         contrasts=[],
@@ -296,7 +296,7 @@ PATH = StepKind(
     unchanged,
     summary_path,
     most_s=MOST_PATH_S,
-    numbers=lambda results: "; ".join(path.words for path in paths_in(results)) or "the launch did not report it",
+    numbers=lambda results: "; ".join(path.words for path in paths_in(results)) or "not reported",
 )
 
 
@@ -328,7 +328,7 @@ def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding]
         verb, them = ("have", "them") if len(settings) > 1 else ("has", "it")
         ways = "; ".join(path.words for path in paths)
         chosen = what_chooses(library, layer)
-        more = f", or have {title} carry messages ({chosen})" if chosen else ""
+        more = f", or choose {title} ({chosen})" if chosen else ""
         said.append(f"{words} {verb} no effect here, because {title} carries no messages: {ways}. Unset {them}{more}.")
     return said
 
@@ -435,9 +435,8 @@ def propose_settings(state: State) -> Iterator[Proposal]:
     # All sets at once take the fewest launches; where these do not fit the budget, the first ones do at least.
     for sets in dict.fromkeys((tuple(wanted), tuple(wanted)[:FEWEST_SETS])) if cells else ():
         task, campaign = _campaign(cells, sets, settings, state.ranks)
-        alone = f"does {settings[0].name} make messages slower in separate launches, too?"
-        which = f"which of your {len(settings)} settings makes messages slower?"
-        yield Proposal(task, campaign, which if len(settings) > 1 else alone)
+        count = len(settings)
+        yield Proposal(task, campaign, f"{count} settings one by one" if count > 1 else f"{settings[0].name} once more")
 
 
 def _asked(searched: Searched, count: int) -> ToTry | None:
@@ -474,7 +473,7 @@ def _campaign(
     bare |= {name: without(settings, [settings[number] for number in some]) for name, some in taken.items()}
     environments = [EnvironmentTable(AS_IT_IS)]
     environments += [EnvironmentTable(name, less.variables, less.unset) for name, less in bare.items()]
-    names, question = [environment.name for environment in environments], "Is it faster without these settings?"
+    names, question = [environment.name for environment in environments], "without these settings"
     groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, LaunchPlace]()
     for cell, contrast, results in cells:
         slow = results.cell(contrast.b.cell)
@@ -486,7 +485,7 @@ def _campaign(
             contrasts.append(ContrastTable(title, question, cell.group, *sides, cell.metric, cell.phase, explains=True))
     campaign = Campaign(
         name="settings",
-        title="Which of the user's settings makes messages slower",
+        title="Settings one by one",
         ranks=[ranks],
         rounds=rounds_for(min(contrast.ratio or 1.0 for _, contrast, _ in cells)),
         environments=environments,

@@ -21,7 +21,7 @@ from slowpath.diagnose.tasks import SurveyTask
 from slowpath.diagnose.trials import ROUNDS
 from slowpath.findings.conclude import kinds_words
 from slowpath.run.prepare import campaign_named
-from slowpath.slowpaths.advice import ADVICE
+from slowpath.slowpaths.registry import REMEDIES
 
 # The survey where ranks have GPU memory: what it asks there, and how much of it leaves time for the first trial.
 #
@@ -83,7 +83,7 @@ GROUPS = (
 CONTRASTS = (
     ContrastTable(
         "pinned host memory",
-        "Is pinned host memory slower inside a node than pageable memory?",
+        "Is pinned host memory slower?",
         "memory kinds",
         "memory",
         "host",
@@ -240,7 +240,7 @@ def propose_survey(state: State) -> Iterator[Proposal]:
             aside=list(aside),
         )
         less = f", from here on without {', '.join(aside)}" if aside else ""
-        yield Proposal(task, kept.campaign, f"look for slow paths{less}")
+        yield Proposal(task, kept.campaign, f"survey{less}")
 
 
 def whole_survey(state: State) -> Campaign:
@@ -281,7 +281,7 @@ SURVEY = StepKind(SurveyTask, apply_survey, summary_survey, required=True)
 
 
 # A question of the survey stays where the slow path is taken out that has its remedy.
-_REMEDIES = frozenset({None, *(remedy.name for remedy in ADVICE)})
+_REMEDIES = frozenset({None, *(remedy.name for remedy in REMEDIES)})
 
 
 def survey_campaign(shipped: Campaign, gpus: int) -> Campaign:

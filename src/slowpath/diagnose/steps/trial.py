@@ -89,7 +89,7 @@ def _seen_again(finding: Finding, outcome: TrialOutcome) -> Finding:
     if gap is None or outcome.pairs < FEWEST_PAIRS or gap.again != "open" or finding.status == "proven":
         return finding
     excess_s = None if finding.excess_s is None else min(finding.excess_s, max(0.0, gap.excess_s))
-    doubt = f"{outcome.pairs} pairs of a trial did not show the gap again"
+    doubt = f"{outcome.pairs} pairs of a trial show no gap"
     return msgspec.structs.replace(without_cause(finding, doubt, "missing"), excess_s=excess_s)
 
 
@@ -144,7 +144,7 @@ def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | Non
         return sides
     if cores < need * ranks:
         cores_needed = "a core for each rank" if need == 1 else f"{need} cores for each rank ({need - 1} spare)"
-        return f"it needs {cores_needed}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here"
+        return f"it needs {cores_needed}, and {ranks} ranks have {cores}"
     if need > 1 and sides.slow_under.bind == "core":  # its thread would share the core that its rank is bound to
         slow, fast = sides.slow_under, sides.fast_under
         there = None if fast is None else replace(fast, placement=_UNBOUND, bind="none")
@@ -268,7 +268,7 @@ def summary(task: TrialTask, before: StepConclusion, after: StepConclusion) -> s
     """`proven: huge pages, toggled alone, removes 98% of the gap`."""
     finding = after.finding(task.finding)
     if finding is None and before.finding(task.finding) is not None:
-        return "no slow path: the trial's own pairs show no gap"
+        return "no gap in the trial's pairs"
     remedy = next((remedy for remedy in finding.remedies if remedy.name == task.remedy), None) if finding else None
     if remedy is None:
         return "no outcome"

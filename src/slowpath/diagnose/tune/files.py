@@ -108,6 +108,5 @@ def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:
         if library is not None:
             return Path(os.path.realpath(library)).read_bytes()
     raise EnvironmentFailure(
-        f"{mpi.identity}: its library file, whose tables the tuning starts from, was not found; install it, or "
-        "tune another MPI with --mpi"
+        f"{mpi.identity}: its library file was not found; install it, or tune another MPI with --mpi"
     )

@@ -47,17 +47,18 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
         return [
             *shown,
             "",
-            f"{request.identity}: {count} cell{'s' * (count > 1)} faster alone, but none confirmed with all files: "
-            "the library's own choice stays everywhere; verify again with --resume and a longer --budget or none",
+            f"{request.identity}: {count} cell{'s' * (count > 1)} faster alone, none confirmed; repeat with "
+            f"--resume and "
+            "a longer --budget",
         ]
     if not tuned.picks:
         return [
             *shown,
             "",
-            f"{request.identity}: nothing is proven faster than the library's own choice; no file is needed",
+            f"{request.identity}: nothing is proven faster than the library's own choice",
         ]
     if not tuned.variables:
-        return [*shown, "", "tuning.json contains them for libslowpath-coll.so, which this engine lacks"]
+        return [*shown, "", "tuning.json needs libslowpath-coll.so, which this engine lacks"]
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
 
 
@@ -67,16 +68,10 @@ def crowded(load: float, cores: int, ranks: int) -> str | None:
     Args: load: average of the last minute before the tuning.  ranks: the most that are tuned for.
     """
     if ranks > cores:
-        return (
-            f"{ranks} ranks share {cores} processors: the scheduler determines their times, so the promises hold "
-            f"only for ranks that share processors; otherwise tune with {cores} ranks or fewer"
-        )
+        return f"{ranks} ranks share {cores} processors: tune with {cores} ranks, unless they always do"
     if load < _FREE_SHARE * cores:
         return None
-    return (
-        f"other programs used this machine (load {load:.1f}, {cores} processors): the promises hold for an equally "
-        "busy machine; tune again on a quiet one"
-    )
+    return f"other programs used this machine (load {load:.1f}, {cores} processors): tune again on a quiet one"
 
 
 def _covered(request: TuneRequest, tuned: Tuned) -> list[str]:
@@ -116,7 +111,7 @@ def _gains(request: TuneRequest, tuned: Tuned, promised: Sequence[Promise]) -> l
             geometric_mean([promise for promise in mine if promise.pick is not None]),
         )
         if mean is not None:
-            taken = "" if of_changed is None else f"; the {len(changed)} that take another way {_mean(of_changed)}"
+            taken = "" if of_changed is None else f"; {len(changed)} changed cells {_mean(of_changed)}"
             shown.append(f"  {view.name}: {_mean(mean)}{taken}")
     least = sorted(promise.times_faster for promise in changed if promise.times_faster is not None)
     if least:
@@ -129,12 +124,12 @@ def _gains(request: TuneRequest, tuned: Tuned, promised: Sequence[Promise]) -> l
     worst = max(tuned.factors, key=lambda factor: factor.ratio)
     shown.append(
         f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, of {len(tuned.factors)} "
-        f"(95 % intervals); {len(longer)} took over 2 % longer in these launches, the worst "
+        f"(95 % intervals); {len(longer)} over 2 % slower, most "
         f"{name_of(worst.cell)} {worst.view}: {_factor(worst)}"
     )
     if tuned.unverified:
         cells = ", ".join(f"{cell.collective} {format_bytes(cell.bytes)}" for cell in tuned.unverified)
-        shown.append(f"removed after the last verification, so the final files were not measured: {cells}")
+        shown.append(f"removed after the last verification: {cells}")
     return shown
 
 

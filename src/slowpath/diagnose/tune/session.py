@@ -134,6 +134,7 @@ MOST_PROOFS = 2  # of one choice: what is neither proven nor refuted by then kee
 MOST_VERIFICATIONS = 6  # runs; each file that does badly is measured twice before something of it goes
 WAYS_OF_TIMING = len({tuple(sorted(view.parameters.items())) for view in VIEWS})
 _LEAST_ROUNDS = 5  # of a step that the budget would make shorter, unless it ends the step before
+_SHORT = "{} left out; allow a longer --budget"
 LEAST_S = 5.0  # of a step that can't be left out, however little the budget leaves it
 
 
@@ -204,8 +205,7 @@ class Session:
             )
         return [
             *said,
-            f"all steps: about {duration(total_s)} with one verification; lengths between neighbours that choose "
-            "differently add to it",
+            f"all steps: about {duration(total_s)} with one verification",
         ]
 
     def first_campaign(self) -> Campaign:
@@ -237,17 +237,17 @@ class Session:
             if not more:
                 break
             cells = _cells(sum(map(len, more.values())))
-            self.tell(f"{ranks} ranks: {cells} between lengths that choose differently")
+            self.tell(f"{ranks} ranks: {cells} between lengths")
             finer = self._if_held(f"finer-{number}-{ranks}", choosing(self.request, bind, more), ranks)
             if finer is None:
-                self.tell(f"{cells} left out: the budget is too short")
+                self.tell(_SHORT.format(cells))
                 break
             results = finer
             ways, grid = {**ways, **trials(results, self.request, ranks)}, joined(grid, more)
             picked = picks(ways)
         if self.preload is None:  # nothing puts a mock-up in place
             picked = [pick for pick in picked if pick.kind == "algorithm"]
-        self.tell(f"{ranks} ranks: {_cells(len(picked))} have a way that seems 5 % faster; proving it now")
+        self.tell(f"{ranks} ranks: {_cells(len(picked))} to prove")
         return picked, grid
 
     def _proven(self, chosen: Sequence[Pick], measured: Measured) -> list[Pick]:
@@ -261,7 +261,7 @@ class Session:
                 if not open_:
                     break
                 if number > 1 and self._is_spent():
-                    self.tell(f"{_cells(len(open_))} left undecided: the budget is too short for a second proof")
+                    self.tell(_SHORT.format(_cells(len(open_))))
                     break
                 campaign = comparing(self.request, grid_of(open_), variables, self.bind(ranks), self.request.rounds)
                 runs.append(factors(self._measured(f"prove-{number}-{ranks}", campaign, ranks, variables), ranks))
@@ -286,10 +286,7 @@ class Session:
             if not kept:
                 return Tuned((), (), variables, (), measured)
             if number > 1 and self._is_spent():
-                self.tell(
-                    "the budget is too short for another verification: cells that the last one did not confirm are "
-                    "dropped"
-                )
+                self.tell(_SHORT.format("a second verification"))
                 break
             runs.append(self._verification(number, grids, variables))
             seen = with_picks(pooled(runs), kept)
@@ -297,7 +294,7 @@ class Session:
             if not gone:
                 return Tuned(tuple(seen), tuple(kept), variables, (), measured)
             if len(runs) > 1:
-                self.tell(f"{_cells(len(gone))} not confirmed: the library's own choice is kept there")
+                self.tell(f"{_cells(len(gone))} not confirmed")
                 kept, runs = [pick for pick in kept if pick not in gone], []
         kept = [pick for pick in kept if pick not in gone]
         variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
@@ -379,7 +376,7 @@ class Session:
             return self.prepared(campaign, ranks)
         if (prepared := self._fits(campaign, ranks, share_s)) is not None:
             return prepared
-        self.tell(f"this step may exceed the remaining budget of {duration(share_s)}: it is stopped then")
+        self.tell(_SHORT.format("part of this step"))
         return self.prepared(campaign, ranks, rounds=min(_LEAST_ROUNDS, campaign.rounds))
 
 

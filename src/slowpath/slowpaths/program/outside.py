@@ -105,7 +105,7 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         sites=sites,
         count=faults,
         text=text,
-        change="allocate the memory that is used there once, before the loop, and reuse it: numpy by out=",
+        change="allocate the memory that is used there once, before the loop, and reuse it",
         rows=rows,
         saved_s=saved_s,
         sooner=sooner,

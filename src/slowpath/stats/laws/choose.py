@@ -11,13 +11,11 @@ import numpy as np
 from slowpath.core.finding_results import LawPoint
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.fit import (
-    ALIKE,
     MARGIN,
     STANDARD_ERRORS,
     CentreCurve,
     CentreFit,
     Fit,
-    NotDetermined,
     chi_left,
     contains,
     curve,
@@ -57,10 +55,9 @@ class Choice:
 def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MINIMUM_EFFECT) -> Choice:
     """The law of a sweep among `laws`, or why there is none to name. Rules: docs/internals/statistics.md."""
     centre = curve(sweep)
-    fits, not_fitted = _fit_all(sweep, centre, laws)
+    fits = _fit_all(sweep, centre, laws)
     if not fits:
-        why = "no law can be fitted: " + "; ".join(f"{name}: {reason}" for name, reason in not_fitted.items())
-        return Choice(None, None, why, ())
+        return Choice(None, None, "too few points", ())
     sigma_ratio = centre.sigma_ratio
     first = _simplest(fits, sigma_ratio, minimum_effect)
     fits = [first, *(other for other in fits if other is not first)]
@@ -71,14 +68,9 @@ def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MIN
     return Choice(winner, runner_up, refused, tuple(fits))
 
 
-def _fit_all(sweep: Sweep, centre: CentreCurve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
-    fits, not_fitted = [], {}
-    for law in laws:
-        try:
-            fits.append(fit_on(law, sweep, centre))
-        except NotDetermined as error:
-            not_fitted[law.name] = error.why
-    return sorted(fits, key=lambda fit: fit.centre.criterion), not_fitted
+def _fit_all(sweep: Sweep, centre: CentreCurve, laws: Sequence[Law]) -> list[Fit]:
+    fits = (fit_on(law, sweep, centre) for law in laws)
+    return sorted((fit for fit in fits if fit is not None), key=lambda fit: fit.centre.criterion)
 
 
 def _simplest(fits: Sequence[Fit], sigma_ratio: Floats, minimum_effect: float) -> Fit:
@@ -99,6 +91,9 @@ def _supported(fit: Fit, minimum_effect: float) -> bool:
     return fit.span_ratio > minimum_effect and not all(excludes is False for excludes in known)
 
 
+_ALIKE = "'{}' and '{}' fit about equally well; measure other points, or more launches"
+
+
 def _objection(first: Fit, others: Sequence[Fit], sigma_ratio: Floats) -> str | None:
     """Another law, or another shape of this one, that the points can't tell from the first."""
     for other in others:
@@ -106,18 +101,10 @@ def _objection(first: Fit, others: Sequence[Fit], sigma_ratio: Floats) -> str | 
             continue
         if contains(other.centre, first.centre, sigma_ratio) or contains(first.centre, other.centre, sigma_ratio):
             continue
-        return _apart(first.name, other.name, distance(first.centre, other.centre, sigma_ratio))
+        return _ALIKE.format(first.name, other.name)
     for shape in first.alternatives:
-        names = f"{first.name} ({first.shape})", f"{first.name} ({shape.variant.label})"
-        return _apart(*names, distance(first.centre, shape, sigma_ratio))
+        return _ALIKE.format(f"{first.name} ({first.shape})", f"{first.name} ({shape.variant.label})")
     return None
-
-
-def _apart(first: str, second: str, chi2: float) -> str:
-    """One line: what can't be distinguished, why and what to do."""
-    if chi2 < ALIKE:
-        return f"'{first}' and '{second}' are the same curve on these points; vary another quantity"
-    return f"'{first}' and '{second}' fit about equally well at this noise; measure other points, or more launches"
 
 
 def _unexplained(first: Fit, centre: CentreCurve) -> float | None:
@@ -141,9 +128,8 @@ def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | No
         left = f"{100 * unexplained:.0f} %"
     worst = int(np.argmax(np.abs(np.log1p(np.maximum(first.residual_ratio, -0.999999)))))
     return (
-        f"no law describes these points: '{first.name}', the best, leaves {left} of their variation unexplained, most "
-        f"at {sweep.describe(worst)} ({100 * first.residual_ratio[worst]:+.0f} %); look at what differs there, or "
-        "sweep one quantity at a time"
+        f"'{first.name}', the best law, leaves {left} of the variation unexplained, most at {sweep.describe(worst)} "
+        f"({100 * first.residual_ratio[worst]:+.0f} %)"
     )
 
 

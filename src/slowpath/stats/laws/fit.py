@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from slowpath.core.errors import SlowpathError
 from slowpath.stats.estimate import SIGNED_RANK_LAUNCHES, T_LAUNCHES, Floats, estimate_of
 from slowpath.stats.laws.law import Bracket, Coefficient, Column, Covariates, Law, Sweep, Variant
 
@@ -318,14 +317,6 @@ def contains(large: CentreFit, small: CentreFit, sigma_ratio: Floats) -> bool:
     return small.parameters < large.parameters and chi_left(small.fitted_s, large.matrix, large, noise) < ALIKE
 
 
-class NotDetermined(SlowpathError):
-    """The points of the sweep can't determine the law. why: without its name."""
-
-    def __init__(self, law: str, why: str) -> None:
-        super().__init__(f"law '{law}': {why}")
-        self.why = why
-
-
 @dataclass(frozen=True)
 class Fit:
     """fitted_s, residual_ratio: shape (points,); residual_ratio = centre / fitted - 1. centre: the fit that laws are
@@ -358,23 +349,22 @@ class Fit:
         return float(self.centre.fitted_s.max() / max(self.centre.fitted_s.min(), 1e-300)) - 1.0
 
 
-def fit_on(law: Law, sweep: Sweep, centre: CentreCurve, level: float = 0.95) -> Fit:
-    """Return the law's fit to this sweep.
+def fit_on(law: Law, sweep: Sweep, centre: CentreCurve, level: float = 0.95) -> Fit | None:
+    """Return the law's fit to this sweep; None: the sweep lacks what the law is about, or has too few points for it.
 
     Args:   centre: of the sweep (`curve`).
-    Raises: NotDetermined: the sweep lacks what the law is about, or has too few points for it.
     """
-    if (why := law.needs(sweep.covariates) or law.too_few(sweep.covariates)) is not None:
-        raise NotDetermined(law.name, why)
+    if law.lacks(sweep.covariates) or law.has_too_few(sweep.covariates):
+        return None
     fits = fit_centres(law, sweep.covariates, centre.centre_s, centre.sigma_ratio)
     if not fits:
-        raise NotDetermined(law.name, f"{sweep.points} points can't determine it; measure more points")
+        return None
     best = fits[0]
     close = [other for other in fits[1:] if other.evidence - best.evidence < MARGIN]
     brackets, others = _widened(best, close)
     terms = coefficients(sweep, centre, best.variant, level)
     if not terms:
-        raise NotDetermined(law.name, "no launch measured enough of the points; repeat the missing ones")
+        return None
     fitted = design(best.variant, sweep.covariates) @ np.array([term.value for term in terms])
     return Fit(
         law=law,

@@ -21,7 +21,7 @@ from slowpath.stats.laws.law import (
     Law,
     Variant,
     intercept,
-    missing,
+    is_missing,
     per_byte_of,
     per_page,
     single,
@@ -36,7 +36,7 @@ MESSAGE = "message_bytes"
 BY_BYTE = Law(
     name="bytes",
     formula="t = a + b message_bytes",
-    needs=lambda covariates: missing(covariates, MESSAGE),
+    lacks=lambda covariates: is_missing(covariates, MESSAGE),
     variants=lambda covariates: [Variant("bytes", single("transfer", BYTE, lambda c: c[MESSAGE]))],
     along=(MESSAGE,),
     fewest=4,
@@ -47,7 +47,7 @@ BY_BYTE = Law(
 CONSTANT = Law(
     name="constant",
     formula="t = a",
-    needs=lambda covariates: None,
+    lacks=lambda covariates: False,
     variants=lambda covariates: [Variant("constant", lambda c: [intercept(c)])],
 )
 
@@ -75,7 +75,7 @@ def _variant(name: str, text: str) -> Variant:
 ALLOCATION = Law(
     name="allocation",
     formula="t = a + b allocation_bytes",
-    needs=lambda covariates: missing(covariates, *SIDES),
+    lacks=lambda covariates: is_missing(covariates, *SIDES),
     variants=lambda covariates: [_variant(name, text) for name, text in sides(covariates).items()],
     along=tuple(SIDES),
     fewest=4,
@@ -95,7 +95,7 @@ LARGEST = 2**26  # of a page: alignment above it is an accident of the length
 CLASSES = 3
 ASKED = "buffer_bytes"
 Rest = Literal["free", "paged", "by length"]  # what the best aligned class costs: a constant, by page, one a length
-_SAID = {"free": ", the last free", "paged": "", "by length": ", the last as each length has it"}
+_SAID = {"free": ", the last free", "paged": "", "by length": ", the last by length"}
 
 
 def alignment(values: Floats) -> Floats:
@@ -162,16 +162,14 @@ def _granules_variants(covariates: Covariates) -> Sequence[Variant]:
     return granules
 
 
-def _needs(covariates: Covariates) -> str | None:
-    if (why := missing(covariates, *SIDES)) is not None:
-        return why
-    return None if _granules_variants(covariates) else "every allocation has the same alignment"
+def _lacks(covariates: Covariates) -> bool:
+    return is_missing(covariates, *SIDES) or not _granules_variants(covariates)
 
 
 GRANULES = Law(
     name="granules",
     formula="t = a + sum over page sizes g of b_g pages_g(allocation) [+ c message_bytes]",
-    needs=_needs,
+    lacks=_lacks,
     variants=_granules_variants,
     along=tuple(SIDES),
 )
@@ -297,21 +295,17 @@ def _between(lengths: Floats, splits: Sequence[int]) -> Variant:
     return switched([(float(lengths[s - 1]), float(lengths[s])) for s in splits])
 
 
-def _segments_needs(covariates: Covariates) -> str | None:
-    if (why := missing(covariates, MESSAGE)) is not None:
-        return why
+def _segments_lacks(covariates: Covariates) -> bool:
+    if is_missing(covariates, MESSAGE):
+        return True
     lengths = covariates[MESSAGE]
-    if np.unique(lengths).size != lengths.size:
-        return "several points have the same message_bytes; take one sweep of lengths at a time"
-    if lengths.size < 2 * FEWEST_SIZES:
-        return f"{lengths.size} lengths; a switch needs {FEWEST_SIZES} on each side"
-    return f"{lengths.size} lengths; sweep at most {MOST_SIZES}" if lengths.size > MOST_SIZES else None
+    return np.unique(lengths).size != lengths.size or not 2 * FEWEST_SIZES <= lengths.size <= MOST_SIZES
 
 
 SEGMENTS = Law(
     name="segments",
     formula="t = a_j + b_j message_bytes in stretch j",
-    needs=_segments_needs,
+    lacks=_segments_lacks,
     variants=lambda covariates: [],
     shape_matters=False,
     placed=variants,

@@ -39,18 +39,17 @@ class Sweep:
     cells: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.launch_s.ndim != 2 or 0 in self.launch_s.shape:
-            raise UsageError(
-                f"a sweep needs times of shape (launches, points), not {self.launch_s.shape}; measure first"
-            )
         measured = np.isfinite(self.launch_s)
-        if not measured.any(axis=0).all():
-            raise UsageError("a sweep holds a point that no launch measured; leave that point out")
-        if not (self.launch_s[measured] > 0).all():
-            raise UsageError("a sweep has a time that is not above 0 s; leave out values below the clock's step")
-        for name, values in {**self.covariates, "samples": self.samples}.items():
+        if (
+            self.launch_s.ndim != 2
+            or not self.launch_s.size
+            or not measured.any(axis=0).all()
+            or not (self.launch_s[measured] > 0).all()
+        ):
+            raise UsageError("a sweep needs a time above 0 s at each point; measure it, or leave the point out")
+        for values in (*self.covariates.values(), self.samples):
             if values.shape != (self.points,) or not np.isfinite(values).all():
-                raise UsageError(f"a sweep of {self.points} points needs as many finite values of '{name}'")
+                raise ValueError("a sweep needs a finite value at each point")
 
     @property
     def launches(self) -> int:
@@ -282,7 +281,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Law:
-    """name: short, unique.  formula: for people.  needs: why it can't be fitted to these covariates, or None.
+    """name: short, unique.  formula: for people.  lacks: whether it can't be fitted to these covariates.
     variants: its shapes on this sweep.
     shape_matters: which variant holds is part of the claim, so two that can't be distinguished are refused; else
     (places of a switch) what fits as well widens the bracket.  placed: in place of variants, where these are too many
@@ -293,20 +292,17 @@ class Law:
 
     name: str
     formula: str
-    needs: Callable[[Covariates], str | None]
+    lacks: Callable[[Covariates], bool]
     variants: Callable[[Covariates], Sequence[Variant]]
     shape_matters: bool = True
     placed: Callable[[Covariates, Floats, Floats], Sequence[Variant]] | None = None
     along: tuple[str, ...] = ()
     fewest: int = 0
 
-    def too_few(self, covariates: Covariates) -> str | None:
-        """Return None when enough values were swept, else how many the law needs."""
+    def has_too_few(self, covariates: Covariates) -> bool:
+        """Return whether fewer values were swept than the law needs."""
         there = max((int(np.unique(covariates[name]).size) for name in self.along if name in covariates), default=0)
-        if not self.along or there >= self.fewest:
-            return None
-        points = "lengths" if self.along[0].endswith("_bytes") else "values"
-        return f"too few points: needs {self.fewest} {points}, has {there}"
+        return bool(self.along) and there < self.fewest
 
     def shapes(self, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> Sequence[Variant]:
         """The variants to try on these times, shape (points,): all of them, or those that a search has left."""
@@ -325,14 +321,9 @@ def varies(covariates: Covariates, name: str) -> bool:
     return name in covariates and bool(np.ptp(covariates[name]) > 0)
 
 
-def missing(covariates: Covariates, *names: str) -> str | None:
-    """Return None when one of the covariates varies, else the reason why the law can't be fitted."""
-    if any(varies(covariates, name) for name in names):
-        return None
-    known = [name for name in names if name in covariates]
-    if known:
-        return f"{known[0]} is the same at every point"
-    return f"the sweep does not say {' or '.join(names)}"
+def is_missing(covariates: Covariates, *names: str) -> bool:
+    """Return whether none of the covariates varies."""
+    return not any(varies(covariates, name) for name in names)
 
 
 def single(name: str, per: Per, value: Callable[[Covariates], Floats]) -> Columns:

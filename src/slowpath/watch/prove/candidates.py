@@ -122,12 +122,7 @@ def why_not(need: Need) -> str | None:
         )
     if need == "huge pages by madvise":
         mode = _chosen(_THP)
-        reasons = {
-            "always": "all memory may have huge pages already",
-            "never": "they are switched off",
-            None: "no such file",
-        }
-        return None if mode == "madvise" else f"{_THP} is '{mode}': {reasons.get(mode, 'it is not known')}"
+        return None if mode == "madvise" else f"{_THP} is '{mode}', not 'madvise'"
     if need == "reserved huge pages":
         try:
             held = int(_RESERVED.read_text())
@@ -155,18 +150,19 @@ def _joined(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[st
 
 def _bound(argv: Sequence[str], bind: str, launcher: str) -> tuple[tuple[str, ...], Mapping[str, str]] | str:
     """The command with another binding, and variables; or why the launcher can't be asked for it."""
+    refusal = f"{launcher or 'the command'} can't bind ranks to a {bind}"
     try:
         row = launcher_named(launcher)
     except UsageError:
-        return "the command has no launcher in front that could bind ranks"
+        return refusal
     if bind not in row.bind:
-        return f"{launcher} can't be asked to bind ranks to a {bind}"
+        return refusal
     tokens = row.bind[bind]
     if tokens and any(word.partition("=")[0] == tokens[0].partition("=")[0] for word in argv):
         return f"the command binds ranks itself with {tokens[0].partition('=')[0]}; change it there"
     variables = row.bind_variables.get(bind, {})
     if not tokens and not variables:
-        return f"{launcher} can't be asked to bind ranks"
+        return refusal
     return (argv[0], *tokens, *argv[1:]), variables
 
 
@@ -187,8 +183,9 @@ def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[Prog
         return [find_program_remedy(name) for name in dict.fromkeys(names)]
     suggested = suggested_by(findings)
     if not suggested:
-        state = "has no finding yet" if not findings else "has findings, but no remedy that works without code changes"
-        raise UsageError(f"this watch {state}; name one with --remedy, or your own with --try NAME=VALUE")
+        raise UsageError(
+            "no finding of this watch has a remedy without code changes; name one with --remedy, or --try NAME=VALUE"
+        )
     return suggested
 
 

@@ -151,19 +151,20 @@ def concluded(proof: Proof) -> Proof:
     )
 
 
+_OPEN = RunVerdict("undecided", "the runs do not exclude chance")
+
+
 def _judged(proof: Proof, effect: ProofEffect | None, control: ProofEffect | None) -> RunVerdict:
     if proof.witness.state == "ignored":
-        return RunVerdict("ignored", f"the setting has no effect to prove: {proof.witness.text}")
+        return RunVerdict("ignored", proof.witness.text)
     failed = next((run for run in proof.runs if run.failed is not None), None)
     if failed is not None:
         side = "with the remedy" if failed.side == "remedy" else "as it is"
-        return RunVerdict("failed", f"run {failed.number}, {side}: {failed.failed}; a failing run is not a fast one")
+        return RunVerdict("failed", f"run {failed.number}, {side}: {failed.failed}")
     if (differing := _differing(proof.runs)) is not None:
         return RunVerdict("output differs", differing)
     if effect is None or effect.interval is None:
-        blocks = effect.blocks if effect else 0
-        words = "1 block is" if blocks == 1 else f"{blocks} blocks are"
-        return RunVerdict("undecided", f"{words} too few for any interval")
+        return _OPEN
     return _of_times(proof, effect, control)
 
 
@@ -171,24 +172,19 @@ def _of_times(proof: Proof, effect: ProofEffect, control: ProofEffect | None) ->
     assert effect.interval is not None
     least, (low, high) = proof.minimum_effect, effect.interval
     if 1 - least < low and high < 1 + least:
-        return RunVerdict("no effect", f"the interval lies inside 1 -+ {least:.3g}")
+        return RunVerdict("no effect", f"the effect is smaller than {least:.3g}")
     if low <= 1.0 <= high:
-        return RunVerdict("undecided", "the interval contains 1 and is too wide to exclude an effect")
+        return _OPEN
     if control is None or control.interval is None:
-        return RunVerdict("undecided", "the control has too few pairs")
+        return _OPEN
     if not (control.interval[0] <= 1.0 <= control.interval[1] or _is_beyond(effect, control, least)):
         words = f"{control.ratio:.4f} [{control.interval[0]:.4f}, {control.interval[1]:.4f}]"
-        return RunVerdict(
-            "control moved", f"a variable that nothing reads changed the run as well: {words}; nothing is proven"
-        )
-    if abs(effect.ratio - 1) < least:
-        return RunVerdict("undecided", f"there is a difference, and it is below {least:.3g}")
-    if control.interval[0] <= effect.ratio <= control.interval[1]:
-        return RunVerdict("undecided", "the control's interval contains the effect, so the remedy may do nothing")
-    still = "contains 1" if control.interval[0] <= 1.0 <= control.interval[1] else f"is within {least:.3g} of 1"
-    if effect.ratio > 1:
-        return RunVerdict("slower", f"the interval lies above 1, and the control's {still}")
-    return RunVerdict("proven", f"the interval lies below 1; the control's {still} and does not contain the effect")
+        return RunVerdict("control moved", f"a variable that nothing reads changed the run as well: {words}")
+    if abs(effect.ratio - 1) < least or control.interval[0] <= effect.ratio <= control.interval[1]:
+        return _OPEN
+    return RunVerdict(
+        "slower" if effect.ratio > 1 else "proven", "the interval excludes 1, and the control's excludes the effect"
+    )
 
 
 def _is_beyond(effect: ProofEffect, control: ProofEffect, least: float) -> bool:
@@ -210,7 +206,7 @@ def _differing(runs: Sequence[ProofRun]) -> str | None:
         return "the program's output differs between unchanged runs; name the lines that change with --ignore"
     other = next((run for run in runs if run.side == "remedy" and run.output_sha256 not in (*usual, None)), None)
     if usual and other is not None:
-        return f"run {other.number}, with the remedy, has different output; nothing is proven"
+        return f"run {other.number}, with the remedy, has different output"
     return None
 
 
@@ -224,4 +220,4 @@ def by_faults(runs: Sequence[ProofRun]) -> ProofWitness | None:
     words = f"page faults of a run: {before:,.0f} as it is, {after:,.0f} with the remedy"
     if max(with_it) < min(usual) and after < 0.99 * before:
         return ProofWitness(state="taken", text=words)
-    return ProofWitness(state="ignored", text=f"{words}: no fewer, so the program's memory did not change")
+    return ProofWitness(state="ignored", text=words)

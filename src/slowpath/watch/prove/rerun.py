@@ -123,7 +123,7 @@ def _shorten(path: Path) -> None:
 
 _PREFIXES = {"openmpi": "OMPI_MCA_"}
 _AFFINITY = "grep Cpus_allowed_list /proc/self/status"
-NOTHING_SHOWS = "nothing but time shows whether it acts"
+NOTHING_SHOWS = ProofWitness(state="not known", text="only its runs show whether it acts")
 
 
 def before_runs(
@@ -134,21 +134,19 @@ def before_runs(
         return _read_back(candidate, mpi, environ, ask)
     if candidate.witness == "affinity":
         return _affinity(candidate, command, environ, ask)
-    if candidate.witness in ("faults", "pad report"):
-        return ProofWitness(state="not known", text="its runs will show whether it acts")
-    return ProofWitness(state="not known", text=NOTHING_SHOWS)
+    return NOTHING_SHOWS
 
 
 def _read_back(candidate: Candidate, mpi: ProgramMpi, environ: Mapping[str, str], ask: Ask) -> ProofWitness:
     """What the library reads for each variable, as it is and under the remedy."""
     names = [*candidate.variables, *candidate.unset]
     if mpi.path is None or mpi.name is None:
-        return ProofWitness(state="not known", text=f"the program's MPI library is not known; {NOTHING_SHOWS}")
+        return NOTHING_SHOWS
     bare = {name: name.removeprefix(_PREFIXES.get(mpi.name, "\0")) for name in names}
     usual = read_control_variables(mpi.path, list(bare.values()), environ, ask)
     with_it = read_control_variables(mpi.path, list(bare.values()), candidate.environ(environ), ask)
     if usual is None or with_it is None:
-        return ProofWitness(state="not known", text=f"{mpi.path.name} can't be asked by MPI_T; {NOTHING_SHOWS}")
+        return NOTHING_SHOWS
     lines = [_one(name, bare[name], candidate, usual, with_it, mpi.name) for name in names]
     ignored = [text for state, text in lines if state == "ignored"]
     taken = [text for state, text in lines if state == "taken"]
@@ -156,7 +154,7 @@ def _read_back(candidate: Candidate, mpi: ProgramMpi, environ: Mapping[str, str]
         return ProofWitness(state="ignored", text="; ".join(ignored))
     if len(taken) == len(lines) and lines:
         return ProofWitness(state="taken", text="; ".join(taken))
-    return ProofWitness(state="not known", text="; ".join(text for state, text in lines if state == "not known"))
+    return NOTHING_SHOWS
 
 
 def _one(
@@ -168,12 +166,10 @@ def _one(
     known = dict.fromkeys(with_it.names, 0)
     if raw is None:
         reason = why_ignored(OwnSetting(name, given), library, known, {})
-        return ("ignored", f"{name}: {reason}") if reason else ("not known", f"{name}: {NOTHING_SHOWS}")
+        return ("ignored", f"{name}: {reason}") if reason else ("not known", NOTHING_SHOWS.text)
     if raw != before:
         shown = f" as {number}" if given is not None and whole_number(given) == number else ""
         return "taken", f"MPI_T reads {bare}{shown} back"
-    if given is not None and whole_number(given) == number:
-        return "ignored", f"{name}: the library has that value already"
     return "ignored", f"{name}: MPI_T reads the same value as without it"
 
 
@@ -181,9 +177,7 @@ def _affinity(candidate: Candidate, command: Sequence[str], environ: Mapping[str
     """Processors that the ranks may use, by the same launcher lines with another program behind them."""
     end = program_at(command, environ)
     if end is None:
-        return ProofWitness(
-            state="not known", text=f"the command does not contain the watched program; {NOTHING_SHOWS}"
-        )
+        return NOTHING_SHOWS
     added = len(candidate.argv) - len(command)
     usual = ask([*command[:end], "sh", "-c", _AFFINITY], environ)
     with_it = ask([*candidate.argv[: end + added], "sh", "-c", _AFFINITY], candidate.environ(environ))
@@ -191,7 +185,7 @@ def _affinity(candidate: Candidate, command: Sequence[str], environ: Mapping[str
         return ProofWitness(state="ignored", text="the launcher refuses it for these ranks")
     before, after = _masks(usual), _masks(with_it)
     if not before or not after:
-        return ProofWitness(state="not known", text=f"the ranks' processors can't be read; {NOTHING_SHOWS}")
+        return NOTHING_SHOWS
     words = f"processors of ranks: {' | '.join(before)} as it is, {' | '.join(after)} with the remedy"
     return ProofWitness(state="ignored" if before == after else "taken", text=words)
 

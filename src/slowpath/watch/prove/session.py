@@ -150,10 +150,10 @@ class ProofSession:
         least = smallest_decidable(sd, blocks, self._proof.level, self._proof.minimum_effect)
         if not any(run.phase == "proof" for run in self._proof.runs):  # a proof that goes on has stated it
             self._proof = msgspec.structs.replace(self._proof, smallest_decidable=least)
-        decidable = "none can be decided" if least is None else f"one of {least:.1%} or more can be decided"
+        decidable = "no effect" if least is None else f"effects of {least:.1%} or more"
         left = duration(max(0.0, budget.left_s))
         self._tell(
-            f"unchanged: {run_s:.3g} s a run, spread {sd:.1%}; {left} allow {blocks} blocks of 3 runs: {decidable}"
+            f"unchanged: {run_s:.3g} s a run, spread {sd:.1%}; {blocks} blocks of 3 runs in {left} decide {decidable}"
         )
 
     def _block(self, phase: Phase, block: int) -> None:
@@ -186,7 +186,7 @@ class ProofSession:
             self._conclude()
             files = self._folder / RUNS / f"{number:04d}"
             raise EnvironmentFailure(
-                f"the unchanged, unwatched program fails: {done.failed} ({files}); a proof needs a repeatable command"
+                f"the unchanged, unwatched program fails: {done.failed} ({files}); prove a command that can be repeated"
             )
 
     def _arm(self, side: Side) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -388,10 +388,9 @@ def prove_all(asked: ProofRequest, candidates: Sequence[Candidate], tell: Tell) 
 
     Raises: Interrupted: the user asked to stop.  EnvironmentFailure: the program fails as it is.
     """
-    usual_s, count = asked.info.wall_s, len(candidates)
-    about = f", about {duration(usual_s)} a run (watched)" if usual_s else ""
+    count = len(candidates)
     named = candidates[0].key if count == 1 else f"{count} remedies"
-    tell(f"{named}: reruns in blocks of 3{about}; at most {duration(asked.budget_s)} in total (--budget)")
+    tell(f"{named}: reruns in blocks of 3, at most {duration(asked.budget_s)} in total (--budget)")
     whole = Budget(asked.budget_s)
     proofs = []
     for number, candidate in enumerate(candidates):

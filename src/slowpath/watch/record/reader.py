@@ -149,7 +149,7 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
     profile_ok = profile["call"] < bounds["calls"]
     for kind, kept in (("events", events_ok), ("profile rows", profile_ok)):
         if not kept.all():
-            file.notes.append(f"{path.name}: {int((~kept).sum())} of {kept.size} {kind} are damaged and left out")
+            file.leave_out(int((~kept).sum()), kind)
     events, profile = events[events_ok], profile[profile_ok]
     _hold_indices(events, bounds)
     _hold_indices(profile, bounds)
@@ -192,6 +192,10 @@ class _RecordFile:
     lost: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     notes: list[str] = field(default_factory=list)
 
+    def leave_out(self, count: int, kind: str) -> None:
+        """Note what can't be read."""
+        self.notes.append(f"{self.path.name}: {count} {kind} are damaged or cut off, and left out")
+
     def bytes_at(self, offset: int, length: int) -> bytes:
         """Up to `length` bytes; fewer where the file became shorter."""
         return os.pread(self.descriptor, length, offset) if length > 0 else b""
@@ -204,12 +208,12 @@ class _RecordFile:
         element_bytes, offset = int(row["element_bytes"]), int(row["offset"])
         used, capacity = int(row["used"]), int(row["capacity"])
         if element_bytes < section.element.itemsize or offset < known.header_bytes or element_bytes > 2**16:
-            self.notes.append(f"{self.path.name}: a section of {section.name} is damaged and left out")
+            self.leave_out(used, section.name)
             return
         room = max(self.size - offset, 0) // element_bytes
         count = min(used, capacity, room, max(self.size - self.taken_bytes, 0) // element_bytes)
         if count < used:
-            self.notes.append(f"{self.path.name}: {used - count} of {used} {section.name} are cut off")
+            self.leave_out(used - count, section.name)
         raw = self.bytes_at(offset, count * element_bytes)
         whole = len(raw) // element_bytes
         self.taken_bytes += whole * element_bytes
@@ -221,10 +225,8 @@ class _RecordFile:
 
 def _header(file: _RecordFile, known: WatchLayout) -> np.void:
     raw = file.bytes_at(0, known.header.itemsize)
-    if not raw.startswith(known.magic):
-        raise RecordError(f"{file.path}: is not a record of a watched rank; remove it from the folder")
-    if len(raw) < known.header.itemsize:
-        raise RecordError(f"{file.path}: ends within its header; the disk was full, or the copy was cut off")
+    if not raw.startswith(known.magic) or len(raw) < known.header.itemsize:
+        raise RecordError(f"{file.path}: is not a whole record of a watched rank; remove it from the folder")
     header: np.void = np.frombuffer(raw, known.header)[0].copy()
     if int(header["version"]) > known.version:
         raise RecordError(

@@ -270,7 +270,7 @@ class Object:
             raise RecordError(f"{path}: is neither a program nor a library: {error}") from error
         if not self._loads:
             self._file.close()
-            raise RecordError(f"{path}: is neither a program nor a library, so no symbols are loaded")
+            raise RecordError(f"{path}: is neither a program nor a library: no segment to load")
         self._debug = self._separate_debug()
         self._symbols: tuple[NDArray[Any], bytes] | None = None
 

@@ -98,8 +98,7 @@ def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]
         f"Slowpath watch: {headline}",
         f"Watch of {program.program}",
         headline,
-        f"Slowpath {results.slowpath}. One file, no network: everything shown is in it or in the folder {folder} of "
-        "the watch.",
+        f"Slowpath {results.slowpath}",
         [section for section in sections if section],
         warnings=_warnings(results),
         place=_place(program),
@@ -170,16 +169,12 @@ def _warnings(results: WatchResults) -> list[str]:
 
 _STATUS = {
     "priced": ("info", "priced, not tried"),
-    "estimated": ("info", "estimated from the program's own calls"),
+    "estimated": ("info", "estimated"),
     "proven": ("faster", "proven on the program itself"),
     "no effect": ("same", "tried on the program: no effect"),
     "undecided": ("undecided", "tried on the program: undecided"),
 }
 _ID = re.compile(r"[^A-Za-z0-9_.-]+")
-_FINDINGS_LEAD = (
-    "Prices come from cells measured on this machine, not from fixed thresholds. Waiting for other ranks is "
-    "taken off before a message is priced."
-)
 
 
 def _findings_section(results: WatchResults, folder: str) -> Section | None:
@@ -187,9 +182,9 @@ def _findings_section(results: WatchResults, folder: str) -> Section | None:
     proven = sum(finding.status == "proven" for finding in findings)
     title = fmt.plural(len(findings), "slow path") + (f", {proven} proven" if proven else "")
     if len(findings) > _MOST_FINDINGS:
-        title += f"; the {_MOST_FINDINGS} that save most (all are in results.json)"
+        title += f", {_MOST_FINDINGS} of them here"
     cards = [_card(number, finding, results, folder) for number, finding in enumerate(findings[:_MOST_FINDINGS])]
-    return Section("findings", title, "Findings", cards, _FINDINGS_LEAD) if cards else None
+    return Section("findings", title, "Findings", cards) if cards else None
 
 
 def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str) -> Card:
@@ -206,10 +201,9 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
     side += [Copied(finding.change, "The lines to change:")] if finding.change and not is_estimated else []
     if finding.prove is not None:
         command = f"slowpath prove {shlex.quote(folder)} {finding.prove}"
-        side.append(Copied(command, "Prove it on the program itself, without the watch:"))
+        side.append(Copied(command, "Prove it:"))
     others = [f"{place} called by {callers}" if callers else place for place, callers in sites[3:]]
     more: list[Block] = [Items(others)] if others else []
-    why = finding.saved_reason if finding.saved_s is None else None
     return Card(
         f"finding-{number}-{_ID.sub('-', finding.id)}",
         finding.rule,
@@ -219,7 +213,6 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
         saved.text,
         saved.ends or "",
         _STATUS[finding.status],
-        blocks=[Text(f"Of the run itself: {why}", "sub")] if why else [],
         side=side,
         opens="Other places" if is_estimated else "Places and other remedies",
         more=[*more, *([] if is_estimated else remedies(finding.remedies))],
@@ -230,7 +223,7 @@ def _advice(finding: WatchFinding, first: RemedyResult | None) -> str:
     """What to change: as the program's own calls say it, else the first remedy."""
     if finding.status == "estimated" and finding.change:
         return finding.change  # begins with a file, whose name is as it is
-    return advice(first, finding.status == "proven") if first else f"{finding.title}; no remedy is known"
+    return advice(first, finding.status == "proven") if first else finding.title
 
 
 def _site(site: CallSite) -> tuple[str, str]:
@@ -242,16 +235,13 @@ def _site(site: CallSite) -> tuple[str, str]:
 _MOST_PROOFS = 12  # on the page, the latest; each has its proof.json
 _SIDES = (("as it is", "slow", "as it is"), ("control", "fast", "control"), ("remedy", "remedy", "with the remedy"))
 _MARKS = {"proven": "faster", "slower": "slower", "no effect": "same"}
-_PROOFS_LEAD = (
-    "Unwatched reruns in blocks: as it is, as it is with a variable that nothing reads (the control), and with the "
-    "remedy. A dot is a run, the line the median."
-)
+_PROOFS_LEAD = "The control is a variable that nothing reads."
 
 
 def _proofs_section(proofs: Sequence[tuple[str, Proof]]) -> Section | None:
     """Return the proofs, the latest first."""
     cards = [_proof_card(name, proof) for name, proof in list(reversed(proofs))[:_MOST_PROOFS]]
-    return Section("proofs", "Proofs on the program itself", "Proofs", cards, _PROOFS_LEAD) if cards else None
+    return Section("proofs", "Proofs on the program", "Proofs", cards, _PROOFS_LEAD) if cards else None
 
 
 def _proof_card(name: str, proof: Proof) -> Card:
@@ -279,17 +269,14 @@ _MOST_BARS = 24  # rows of the picture
 # Of a rank's time, in the order of a bar: words, style, accounts; the last one has the rest.
 _PARTS: tuple[tuple[str, str, tuple[AccountName, ...]], ...] = (
     ("computing, or outside MPI", "computing", ("computing", "outside MPI")),
-    ("asleep, page faults, system calls", "s3", ("asleep", "page faults", "system calls")),
+    ("asleep, faults, system calls", "s3", ("asleep", "page faults", "system calls")),
     ("no processor", "s5", ("no processor",)),
     ("waiting for other ranks", "s4", WAITS),
-    ("moving bytes, call overhead", "s1", ("moving bytes", "call overhead")),
+    ("moving bytes, overhead", "s1", ("moving bytes", "call overhead")),
     ("slow transfer, or waiting", "s2", ("slow transfer", "wait or slow transfer", "unexpected copy")),
     ("the rest", "other faint", ()),
 )
-_TIME_LEAD = (
-    "Each rank's whole time, from MPI_Init to MPI_Finalize. A rank waits where another one was not there yet: it "
-    "computed longer, slept, or had no core. A rank that is late waits least itself."
-)
+_TIME_LEAD = "A rank that is late waits least itself."
 
 
 def _time_section(results: WatchResults) -> Section | None:
@@ -306,7 +293,7 @@ def _time_section(results: WatchResults) -> Section | None:
         ]
         for account in results.accounts
     ]
-    blocks: list[Block] = [_rank_bars(results), Table("The whole time by name", head, rows)]
+    blocks: list[Block] = [_rank_bars(results), Table("All names", head, rows)]
     return Section("time", "Where the time goes", "Time", blocks, _TIME_LEAD)
 
 
@@ -316,8 +303,8 @@ def _rank_bars(results: WatchResults) -> Rows:
     if len(every) > _MOST_BARS:  # those that wait least, which others wait for, and those that wait most
         waits, half = _waits(results), _MOST_BARS // 2
         order = sorted(every, key=lambda bar: waits[bar[0]])
-        which = f"of {words.count(len(every))} ranks, the {half} that wait least and the {half} that wait most"
-        which, every = f"{which}; results.json has all", [*order[:half], *order[-half:]]
+        which = f"the {half} ranks of {len(every):,} that wait least, and the {half} that wait most"
+        every = [*order[:half], *order[-half:]]
     rows = []
     for i, rank in every:
         at, marks = 0.0, []
@@ -399,19 +386,15 @@ def _timeline_section(results: WatchResults) -> Section | None:
     key += [("hatch", "not kept")] if lost_share else []
     key += [("bar s2", "line: the critical path")] if most else []
     end_s = max(stretch.end_s for stretch in results.slices)
-    caption = f"{fmt.percent(lost_share, 0)} of the time slices were not kept." if lost_share else ""
+    caption = f"{fmt.percent(lost_share, 0)} not kept" if lost_share else ""
     height = next((pixels for most, pixels in _HEIGHTS if len(rows) <= most), _HEIGHTS[-1][1])
     axis = Axis("time since the first MPI_Init", log=False, ends=(0.0, end_s or 1e-9))
     figure = Rows("", caption, axis, rows, key=key, narrow=True, height=height)
-    lead = (
-        f"A row for each rank: {_shown_ranks(results, len(rows))}. The height of a colour is its share of the stretch."
-    )
-    lead += " Hatched: no events of this stretch were kept." if lost_share else ""
+    lead = f"A row for each rank: {_shown_ranks(results, len(rows))}."
     if table := _path_table(results):
-        lead += " The critical path goes back from the last return: to the rank for which a call waited, else over the "
-        lead += "calls and the computing before it. Only what lies on it makes the run longer."
+        lead += " Only what lies on the critical path makes the run longer."
     blocks: list[Block] = [figure, *([table] if table else [])]
-    return Section("timeline", "What each rank did when", "Time line", blocks, lead, folded=True)
+    return Section("timeline", "Ranks over time", "Time line", blocks, lead, folded=True)
 
 
 _SHOWN_PARTS = 5
@@ -487,7 +470,7 @@ def _messages_section(results: WatchResults) -> Section | None:
         for known in classes[:_MOST_CLASSES]
     ]
     head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Buffer", "Place"]
-    summary = "The classes with the most time; classes.csv has all" if len(classes) > _MOST_CLASSES else "The classes"
+    summary = f"{len(rows)} of {len(classes)} classes"
     return Section("messages", "Messages", "Messages", [Table("", head, rows, summary)], folded=True)
 
 
@@ -514,7 +497,7 @@ def _calls_section(results: WatchResults) -> Section:
         for call in results.calls
     ]
     more = rows[_CALLS_SHOWN:]
-    blocks: list[Block] = [Table("", head, rows[:_CALLS_SHOWN]) if rows else Text("No call was recorded.", "lead")]
+    blocks: list[Block] = [Table("", head, rows[:_CALLS_SHOWN]) if rows else Text("No calls", "lead")]
     blocks += [Table("", head, more, f"The other {len(more)} calls")] if more else []
     return Section("calls", "Calls", "Calls", blocks, folded=True)
 
@@ -524,23 +507,23 @@ def _coverage_section(results: WatchResults) -> Section:
     blocks: list[Block] = [Facts(_coverage(results.coverage))]
     blocks += [Items(results.coverage.notes)] if results.coverage.notes else []
     blocks.append(Copied(f"slowpath watch -- {shlex.join(results.program.command)}", "Watch it once more:"))
-    return Section("coverage", "What was seen, and what was not", "Coverage", blocks, folded=True)
+    return Section("coverage", "Coverage", "Coverage", blocks, folded=True)
 
 
 def _coverage(seen: Coverage) -> list[tuple[str, str]]:
     unseen = listed(seen.unseen[:20]) + (f" and {len(seen.unseen) - 20} more" if len(seen.unseen) > 20 else "")
-    matched = "no sends or receives were recorded"
+    matched = "no messages recorded"
     clocks = "not joined: error not known"
     if seen.clock_error_s is not None:
         clocks = f"joined, error {fmt.time(seen.clock_error_s)}" if seen.clock_error_s else "one host, one clock"
-    kept = f"{fmt.percent(seen.kept_share)} of the time in MPI is in events that were kept; counts include all events"
+    kept = f"{fmt.percent(seen.kept_share)} of the time in MPI"
     return [
-        ("kinds of calls", f"{seen.wrapped} of {seen.imported} that the program imports are watched"),
+        ("kinds of calls", f"{seen.wrapped} of {seen.imported} watched"),
         ("not seen", unseen or "nothing that the program imports"),
         ("calls", words.count(seen.calls)),
         ("messages", f"{words.count(seen.messages)}, {words.count(seen.recorded_messages)} with an event of their own"),
         ("matched", fmt.percent(seen.matched_share) if seen.matched_share is not None else matched),
         ("kept", kept),
         ("clocks", clocks),
-        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank for watching, estimated as calls times the cost of a call"),
+        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank, estimated"),
     ]

@@ -98,14 +98,14 @@ def handed_on(
         end = _end_of_options(command, environ)
         for at in range(1, end):
             if (mended := _preloading(changed, at, library)) is not None:
-                notes.append(f"{changed[at]}: {library} is preloaded behind it")
                 changed[at] = mended
+                notes.append(_changed(mended))
     if launcher in _OPEN_MPI:
         unsaid = [name for name in names if not any(word == name or word.startswith(f"{name}=") for word in changed)]
         changed[1:1] = [word for name in unsaid for word in ("-x", name)]
     elif launcher in _HYDRA and any(word in _HYDRA_HOLDS_BACK for word in command):
         changed[1:1] = [word for name in names for word in ("-genv", name, everything[name])]
-        notes.append("the command passes only some variables to ranks: -genv is added for those of Slowpath")
+        notes.append(_changed("-genv"))
     elif launcher == "srun":
         notes += _exported(changed, names, everything, environ)
     return WatchedCommand(tuple(changed), everything, tuple(notes))
@@ -141,12 +141,16 @@ def _exported(
         if given.split(",")[0].upper() == "ALL":
             return []
         command[at] = prefix + _longer(given, names)
-        return [f"srun {word} would keep {PRELOAD} from ranks: started with {_EXPORT}={_longer(given, names)}"]
+        return [_changed(f"{_EXPORT}={_longer(given, names)}")]
     given = environ.get(_SLURM_EXPORT, "ALL")
     if given.split(",")[0].upper() == "ALL":
         return []
     variables[_SLURM_EXPORT] = _longer(given, names)
-    return [f"{_SLURM_EXPORT}={given} would keep {PRELOAD} from ranks: set to {variables[_SLURM_EXPORT]}"]
+    return [_changed(f"{_SLURM_EXPORT}={variables[_SLURM_EXPORT]}")]
+
+
+def _changed(added: str) -> str:
+    return f"the command is started with {added}, so that ranks get {PRELOAD}"
 
 
 def _longer(given: str, names: Sequence[str]) -> str:
@@ -299,12 +303,15 @@ class CommandEnd:
         return self.code if self.code is not None else BY_SIGNAL + (self.signal or 0)
 
 
+_NO_PROGRAM = "{}: no such program, or its interpreter is missing; write the command after --"
+
+
 def require_program(command: Sequence[str], environ: Mapping[str, str]) -> None:
     """Raises: NotFound, NotStarted: the command can't be started."""
     if shutil.which(command[0], path=environ.get("PATH")) is None:
         if os.path.isfile(command[0]):
             raise NotStarted(f"{command[0]}: is not an executable program; write the command after --")
-        raise NotFound(f"{command[0]}: no such program; after -- write the command as you would start it")
+        raise NotFound(_NO_PROGRAM.format(command[0]))
 
 
 def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> CommandEnd:
@@ -354,5 +361,5 @@ def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[signal.
         return start_users(command, environ, mask)
     except OSError as error:
         if error.errno == errno.ENOENT:
-            raise NotFound(f"{command[0]}: no such program, or its interpreter is missing") from error
+            raise NotFound(_NO_PROGRAM.format(command[0])) from error
         raise NotStarted(f"{command[0]} can't be started: {error.strerror or error}") from error

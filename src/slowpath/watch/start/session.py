@@ -37,7 +37,6 @@ from slowpath.watch.start.environment import (
     WatchedCommand,
     is_launcher,
     launcher_in,
-    needs_sanitizer_option,
     program_name,
     programs_in,
     remember,
@@ -78,14 +77,10 @@ def headers(folder: Path) -> list[RecordHeader]:
     return records
 
 
-def starts_that_failed(folder: Path) -> tuple[int, int]:
-    """Processes that called MPI_Init and left no record: how many, and of how many it returned an error.
-
-    In the others it never returned: the library ended them there.
-    """
+def starts_that_failed(folder: Path) -> int:
+    """Processes that called MPI_Init and left no record."""
     ranks = inside(folder, RANKS_FOLDER)
-    notes = [path for path in ranks.glob("*.begun") if path.is_file() and not path.is_symlink()]
-    return len(notes), sum(path.stat().st_size > 0 for path in notes)
+    return sum(path.is_file() and not path.is_symlink() for path in ranks.glob("*.begun"))
 
 
 def missing_ranks(headers: list[RecordHeader]) -> str | None:
@@ -103,15 +98,15 @@ def missing_ranks(headers: list[RecordHeader]) -> str | None:
     )
 
 
+_FULL = "{}: the disk is full; free space or choose another folder with -o, and watch again"
+
+
 def without_room(headers: list[RecordHeader]) -> str | None:
     """One line where the disk was full; None: it was not."""
     count = sum(header.state == NO_ROOM for header in headers)
     if not count:
         return None
-    return (
-        f"{count} of {len(headers)} records lack calls because the disk is full (a rank takes up to 8 MiB); free "
-        "space or choose another folder with -o, and watch again"
-    )
+    return _FULL.format(f"{count} of {len(headers)} records")
 
 
 _INTERPRETER, _ELF_HEADER_BYTES = 3, 64  # p_type PT_INTERP; of an ELF file of 64 bits
@@ -153,7 +148,7 @@ def why_no_record(
     programs: Sequence[Path],
     library: Path,
     room: str | None = None,
-    failed: tuple[int, int] = (0, 0),
+    failed: int = 0,
     exit_code: int | None = None,
     launcher: WatchLauncher | None = None,
 ) -> str:
@@ -165,11 +160,9 @@ def why_no_record(
     """
     if room is not None:
         return room
-    count, returned = failed
-    if count:
-        how = f"returned an error in {returned} of" if returned else "did not return in"
-        why = _misfit(programs, launcher) or "the program's own messages tell why"
-        return f"MPI_Init {how} {count} process{'es' * (count > 1)}; {why}"
+    if failed:
+        why = _misfit(programs, launcher) or "see the program's own messages"
+        return f"MPI_Init failed in {failed} process{'es' * (failed > 1)}; {why}"
     wanted = program_header(library)
     elf = [(path, header) for path in programs if (header := program_header(path)) is not None]
     for path, program in elf:
@@ -177,23 +170,14 @@ def why_no_record(
             return reason
     named = [path for path, _ in elf]
     if named and not any(_may_call_mpi(path) for path in named):
-        return (
-            f"{named[-1]} is not linked with an MPI library, so it never called MPI_Init; watch the command that "
-            "starts the ranks"
-        )
+        return f"{named[-1]} is not linked with an MPI library; watch the command that starts the ranks"
     if exit_code:
         who = named[-1].name if named else "the command"
-        hint = ""
-        if not any(needs_sanitizer_option(path) for path in named):  # else the option was set
-            hint = "; a program with AddressSanitizer that a script starts needs ASAN_OPTIONS=verify_asan_link_order=0"
-        return (
-            f"{who} ended with exit code {exit_code}, and no process called MPI_Init with the library preloaded; "
-            f"see its own messages{hint}"
-        )
-    cause = f"{named[-1]} never called MPI_Init" if named else "the command started no program that called MPI_Init"
+        return f"{who} ended with exit code {exit_code} before MPI_Init; see its own messages"
     return (
-        f"{cause}, or its launcher does not pass LD_PRELOAD and SLOWPATH_WATCH to ranks: set them in the job script "
-        "(slowpath watch --print-environment prints them), then run: slowpath watch --from FOLDER"
+        f"{named[-1] if named else 'the command'} called no MPI_Init, or its launcher passes no LD_PRELOAD to "
+        f"ranks: put "
+        "what slowpath watch --print-environment prints into the job script, then run: slowpath watch --from FOLDER"
     )
 
 
@@ -290,14 +274,14 @@ def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInf
 
     Raises: UsageError: it is not empty.  EnvironmentFailure: the disk refuses.
     """
-    folder, taken = prepared.folder, f"{prepared.folder}: is not empty; choose a new folder for the watch"
+    folder, taken = prepared.folder, f"{prepared.folder}: is not an empty folder; choose a new one for the watch"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise UsageError(taken)
         (folder / RANKS_FOLDER).mkdir()
     except FileExistsError as error:
-        raise UsageError(f"{folder}: is a file, not a folder; name another one") from error
+        raise UsageError(taken) from error
     except OSError as error:
         raise cannot("make the folder", folder, error) from error
     kept, hidden = recorded_variables(environ)
@@ -357,7 +341,7 @@ def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]
         programs = programs_in(info.command, environ)
         failed = starts_that_failed(folder)
         reason = why_no_record(programs, Path(info.library), _room(folder), failed, info.exit_code, info.launcher)
-        return False, [_with_place(f"no rank left a record: {reason}", info, failed[0])]
+        return False, [_with_place(f"no rank left a record: {reason}", info, failed)]
     return True, [line for line in (missing_ranks(records), without_room(records)) if line]
 
 
@@ -382,7 +366,7 @@ def _room(folder: Path) -> str | None:
     """Why nothing could be written there; None: it could."""
     free = os.statvfs(folder)
     if free.f_bavail * free.f_frsize < 64 * 1024 or (free.f_files and not free.f_favail):
-        return f"the disk of {folder} is full; free space or choose another folder with -o, and watch again"
+        return _FULL.format(folder)
     return None
 
 
