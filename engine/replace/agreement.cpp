@@ -25,36 +25,10 @@ Function profiled_as(const char* name) {
 
 // Open MPI's handles are data of its library, which programs without MPI lack: they get this library, too.
 #ifdef OMPI_MAJOR_VERSION
-MPI_Comm world() {
-    return static_cast<MPI_Comm>(data_of_library("ompi_mpi_comm_world"));
-}
-MPI_Datatype int_type() {
-    return static_cast<MPI_Datatype>(data_of_library("ompi_mpi_int"));
-}
-MPI_Op minimum() {
-    return static_cast<MPI_Op>(data_of_library("ompi_mpi_op_min"));
-}
+#define SLOWPATH_HANDLE(Type, data, constant) static_cast<Type>(data_of_library(data))
 #else
-MPI_Comm world() {
-    return MPI_COMM_WORLD;
-}
-MPI_Datatype int_type() {
-    return MPI_INT;
-}
-MPI_Op minimum() {
-    return MPI_MIN;
-}
+#define SLOWPATH_HANDLE(Type, data, constant) constant
 #endif
-
-/// Handles of Open MPI are addresses, those of MPICH and its kin numbers: this library is compiled for one of
-/// both.
-bool has_our_handles() {
-#ifdef OMPI_MAJOR_VERSION
-    return data_of_library("ompi_mpi_comm_world") != nullptr;
-#else
-    return data_of_library("ompi_mpi_comm_world") == nullptr;
-#endif
-}
 
 std::time_t now_s() {
     timespec now{};
@@ -86,7 +60,7 @@ bool finish(MPI_Request& request, int rank, bool speaks) {
 
 bool agree(const char* problem, bool has_table) {
     const Neighbours here = neighbours();
-    if (!has_our_handles()) {
+    if (!has_library_our_interface()) {
         if (here.is_first && has_table && problem != nullptr)
             std::fprintf(stderr, "slowpath-coll: %s; nothing is replaced\n", problem);
         return false;
@@ -98,15 +72,17 @@ bool agree(const char* problem, bool has_table) {
                          here.without);
         return false;
     }
+    const MPI_Comm world = SLOWPATH_HANDLE(MPI_Comm, "ompi_mpi_comm_world", MPI_COMM_WORLD);
     int rank = 0;
-    SLOWPATH_PROFILED(MPI_Comm_rank)(world(), &rank);
+    SLOWPATH_PROFILED(MPI_Comm_rank)(world, &rank);
     // The lowest rank that can't; -1 where a rank has a table; -1 where rank 0 has.
     const std::array<int, 3> mine{problem == nullptr ? INT_MAX : rank, has_table ? -1 : 0,
                                   has_table && rank == 0 ? -1 : 0};
     std::array<int, 3> least{};
     MPI_Request request{};
-    if (SLOWPATH_PROFILED(MPI_Iallreduce)(mine.data(), least.data(), 3, int_type(), minimum(), world(),
-                                          &request) != MPI_SUCCESS ||
+    if (SLOWPATH_PROFILED(MPI_Iallreduce)(
+            mine.data(), least.data(), 3, SLOWPATH_HANDLE(MPI_Datatype, "ompi_mpi_int", MPI_INT),
+            SLOWPATH_HANDLE(MPI_Op, "ompi_mpi_op_min", MPI_MIN), world, &request) != MPI_SUCCESS ||
         !finish(request, rank, here.is_first))
         return false;
     const bool is_asked_for = least[1] == -1;

@@ -3,10 +3,12 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 namespace slowpath::replace {
 
@@ -53,6 +55,19 @@ void* in_library(const char* name) {
 void* data_of_library(const char* name) {
     void* const first = dlsym(RTLD_DEFAULT, name);
     return first != nullptr ? first : in_library(name);
+}
+
+bool has_library_our_interface() {
+#ifdef OMPI_MAJOR_VERSION
+    return data_of_library("ompi_mpi_comm_world") != nullptr;
+#else
+    Search search{"PMPI_Init", nullptr};
+    dl_iterate_phdr(search_object, &search);
+    Dl_info about;
+    const bool is_known = search.found != nullptr && dladdr(search.found, &about) != 0;
+    const bool is_abi = is_known && std::strstr(about.dli_fname, "/libmpi_abi.") != nullptr;
+    return is_abi == std::is_pointer_v<MPI_Comm> && data_of_library("ompi_mpi_comm_world") == nullptr;
+#endif
 }
 
 }  // namespace slowpath::replace

@@ -135,12 +135,15 @@ const Parts* open_parts(std::array<char, 4352>& problem) {
     const char* const slash = std::strrchr(here.dli_fname, '/');
     const int folder = slash == nullptr ? 0 : static_cast<int>(slash - here.dli_fname) + 1;
     std::snprintf(path, sizeof path, "%.*slibslowpath-coll-parts.so", folder, here.dli_fname);
-    void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
+    // Not opened for another MPI, whose library would come along and be looked at in place of the program's.
+    const bool is_ours = slowpath::replace::has_library_our_interface();
+    void* const library = is_ours ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (is_ours && library == nullptr) {
         std::snprintf(problem.data(), problem.size(), "%s", dlerror());
         return nullptr;
     }
-    const auto get = reinterpret_cast<decltype(&slowpath_coll_parts)>(dlsym(library, "slowpath_coll_parts"));
+    void* const entry = is_ours ? dlsym(library, "slowpath_coll_parts") : nullptr;
+    const auto get = reinterpret_cast<decltype(&slowpath_coll_parts)>(entry);
     const Parts* const found = get == nullptr ? nullptr : get();
     // Bound to another MPI than the program's: compiled for that one.
     // A library preloaded before this one may define the profiling names, too, as libslowpath-watch.so does.
@@ -215,22 +218,22 @@ SLOWPATH_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* 
     return code;
 }
 
-SLOWPATH_EXPORT void mpi_init_(MPI_Fint* error) {
+SLOWPATH_EXPORT void mpi_init_(int* error) {
     original_as<decltype(&mpi_init_)>("mpi_init_")(error);
     begin_of_fortran();
 }
 
-SLOWPATH_EXPORT void mpi_init_thread_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* error) {
+SLOWPATH_EXPORT void mpi_init_thread_(int* required, int* provided, int* error) {
     original_as<decltype(&mpi_init_thread_)>("mpi_init_thread_")(required, provided, error);
     begin_of_fortran();
 }
 
-SLOWPATH_EXPORT void mpi_init_f08_(MPI_Fint* error) {
+SLOWPATH_EXPORT void mpi_init_f08_(int* error) {
     original_as<decltype(&mpi_init_f08_)>("mpi_init_f08_")(error);
     begin_of_fortran();
 }
 
-SLOWPATH_EXPORT void mpi_init_thread_f08_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* error) {
+SLOWPATH_EXPORT void mpi_init_thread_f08_(int* required, int* provided, int* error) {
     original_as<decltype(&mpi_init_thread_f08_)>("mpi_init_thread_f08_")(required, provided, error);
     begin_of_fortran();
 }
@@ -240,12 +243,12 @@ SLOWPATH_EXPORT int MPI_Finalize() {
     return original_as<decltype(&MPI_Finalize)>("MPI_Finalize")();
 }
 
-SLOWPATH_EXPORT void mpi_finalize_(MPI_Fint* error) {
+SLOWPATH_EXPORT void mpi_finalize_(int* error) {
     end();
     original_as<decltype(&mpi_finalize_)>("mpi_finalize_")(error);
 }
 
-SLOWPATH_EXPORT void mpi_finalize_f08_(MPI_Fint* error) {
+SLOWPATH_EXPORT void mpi_finalize_f08_(int* error) {
     end();
     original_as<decltype(&mpi_finalize_f08_)>("mpi_finalize_f08_")(error);
 }
