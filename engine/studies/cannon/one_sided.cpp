@@ -2,6 +2,7 @@
 // Variants with windows, shared memory included.
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <optional>
