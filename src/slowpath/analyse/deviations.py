@@ -649,7 +649,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     kept.sort(key=_rank)
     best = kept[0]
     covered = best.explained
-    hits = [table.judged[int(n)] for n in np.flatnonzero(covered)]
+    deviations = [table.judged[int(n)] for n in np.flatnonzero(covered)]
     form, _ = table.cost(covered)
     conditions = tuple(_tightened(table, condition, best) for condition in best.conditions)
     rivals = tuple(
@@ -660,11 +660,11 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     return (
         Shared(
             conditions=conditions,
-            slow=tuple(hits),
+            slow=tuple(deviations),
             among=len(_cells(table, best.where & (covered | best.against))),
             others=0,
             total=len({time.item.cell for time in table.judged}),
-            cost=_cost(hits, form),
+            cost=_cost(deviations, form),
             rivals=rivals[:3],
             calls=_inseparable(table, left, best),
         ),

@@ -68,7 +68,7 @@ class Calls:
     @property
     def own_s(self) -> Floats:
         """T_own of the slowest rank, shape (calls,)."""
-        own_s: Floats = self.duration_ns.max(axis=0) * NS
+        own_s: Floats = self.duration_ns.max(axis=0).astype(np.float64) * NS
         return own_s
 
     @property
@@ -76,16 +76,16 @@ class Calls:
         """T_span: last exit - first entry, shape (calls,)."""
         if isinstance(self.entry_ns, Absent):
             return self.entry_ns
-        span_s: Floats = ((self.entry_ns + self.duration_ns).max(axis=0) - self.entry_ns.min(axis=0)) * NS
-        return span_s
+        span_ns: NDArray[np.int64] = (self.entry_ns + self.duration_ns).max(axis=0) - self.entry_ns.min(axis=0)
+        return span_ns.astype(np.float64) * NS
 
     @property
     def work_s(self) -> Floats | Absent:
         """T_work: last exit - last entry, shape (calls,)."""
         if isinstance(self.entry_ns, Absent):
             return self.entry_ns
-        work_s: Floats = ((self.entry_ns + self.duration_ns).max(axis=0) - self.entry_ns.max(axis=0)) * NS
-        return work_s
+        work_ns: NDArray[np.int64] = (self.entry_ns + self.duration_ns).max(axis=0) - self.entry_ns.max(axis=0)
+        return work_ns.astype(np.float64) * NS
 
     @property
     def clean(self) -> NDArray[np.bool_] | None:

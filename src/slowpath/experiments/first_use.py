@@ -48,7 +48,7 @@ class Spans:
     @property
     def longest_s(self) -> Floats:
         """Of each use the time of the rank that took longest, shape (uses,)."""
-        longest_s: Floats = self.duration_ns.max(axis=0) * (NS / self.batch)
+        longest_s: Floats = self.duration_ns.max(axis=0).astype(np.float64) * (NS / self.batch)
         return longest_s
 
     @property
@@ -58,10 +58,8 @@ class Spans:
         """
         if self.begin_ns is None:
             return self.longest_s
-        together_s: Floats = ((self.begin_ns + self.duration_ns).max(axis=0) - self.begin_ns.max(axis=0)) * (
-            NS / self.batch
-        )
-        return together_s
+        together_ns: NDArray[np.int64] = (self.begin_ns + self.duration_ns).max(axis=0) - self.begin_ns.max(axis=0)
+        return together_ns.astype(np.float64) * (NS / self.batch)
 
 
 def spans(blocks: Sequence[SampleBlock], job: LaunchContext, phase: str, part: int) -> Spans | Absent:

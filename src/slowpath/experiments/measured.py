@@ -392,7 +392,7 @@ def longest(blocks: Sequence[SampleBlock], ranks: Sequence[int], part: int) -> d
             durations = [block.duration_ns for block in others if block is not None]
             if len(durations) != len(others) or len({len(values) for values in durations}) > 1:
                 return _NO_MATCH
-            slowest.append(np.max(durations, axis=0) * (NS / series.batch))
+            slowest.append(np.max(durations, axis=0).astype(np.float64) * (NS / series.batch))
         batch = max(block.batch for block in of_ranks[0].values())
         phases[phase] = MetricSamples(np.concatenate(slowest), batch)
     return phases or NO_SAMPLES

@@ -577,7 +577,7 @@ class _Places:
     def of(cls, events: Events, world: World) -> _Places:
         """Of all events and profiles."""
         calls, sites = max(len(world.calls), 1), len(world.sites) + 1
-        lanes = int(max([events.lane.max(initial=0), *(record.lanes.size for record in world.records)])) + 1
+        lanes = max([int(events.lane.max(initial=0)), *(record.lanes.size for record in world.records)]) + 1
 
         def key(record: int | Ints, lane: Ints, call: Ints, site: Ints) -> Ints:
             key: Ints = ((record * np.int64(lanes) + lane) * calls + call) * sites + site + 1

@@ -388,10 +388,10 @@ def _stretch(edges: Floats, times: Floats) -> Ints:
 def _line(bounds: _Bounds) -> _ClockLine | None:
     both = np.isfinite(bounds.low_s) & np.isfinite(bounds.high_s)
     if not both.any():
-        low, high = bounds.low_s.max(), bounds.high_s.min()
-        if not np.isfinite(low + high):
+        most_s, least_s = float(bounds.low_s.max()), float(bounds.high_s.min())
+        if not np.isfinite(most_s + least_s):
             return None
-        return _ClockLine(float(low + high) / 2, 0.0, abs(float(high - low)) / 2)
+        return _ClockLine((most_s + least_s) / 2, 0.0, abs(least_s - most_s) / 2)
     at, low, high = bounds.at_s[both], bounds.low_s[both], bounds.high_s[both]
     middle, width = (low + high) / 2, np.maximum(np.abs(high - low) / 2, 1e-9)
     offset, drift = _fitted(at, middle, 1.0 / width**2)

@@ -171,7 +171,7 @@ def _shortest_rendezvous(waited: Ints, proven: Ints, longest: int) -> float:
     """
     share = max(_stalled_share(waited, proven, least, longest) for least in (0, longest // 2))
     candidates = np.sort(waited[waited > longest])
-    doublings = np.log2(np.append(candidates, max(LONGEST_EAGER, 2 * candidates.max(initial=longest))) / longest)
+    doublings = np.log2(np.append(candidates, max(LONGEST_EAGER, 2 * int(candidates.max(initial=longest)))) / longest)
     chances = np.diff(doublings, prepend=0.0) * share ** np.arange(doublings.size)  # of a switch below each of them
     above = np.cumsum(chances[::-1])[::-1][1:]  # of a switch above each candidate, which then only seems to have waited
     enough = np.flatnonzero(np.cumsum(chances)[:-1] >= RENDEZVOUS_ODDS * above)

@@ -79,7 +79,7 @@ class Runs:
     def spent_s(self, rank: int, part: int) -> Floats:
         """One rank's time in a part, shape (repetitions,), seconds; 0 where the rank has no interval of it."""
         spent = self.duration_ns.get((rank, part))
-        seconds: Floats = np.zeros(self.count) if spent is None else spent.sum(axis=1) * NS
+        seconds: Floats = np.zeros(self.count) if spent is None else spent.sum(axis=1).astype(np.float64) * NS
         return seconds
 
     def mean_s(self, part: int) -> Floats | None:
