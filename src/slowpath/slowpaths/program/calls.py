@@ -424,9 +424,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             f"(by {looked:,} samples of 64 B)",
             change="send it once, and again only when it has changed"
             if is_again
-            else "send only what is used and has changed: count it first (MPI_Alltoallv, MPI_Allgatherv), or give each "
-            "rank's own values and not a table with zeros for those of others",
-            basis="that share of the calls' own time; low: half",
+            else "send only what is used and has changed: count it first (MPI_Alltoallv, MPI_Allgatherv)",
             rows=rows,
             saved_s=saved_s[:, None] * [1.0, 0.5, 1.0],
         )
