@@ -65,6 +65,5 @@ def test_a_tuning_ends_with_its_budget_and_says_what_it_left_out(
     took_s = time.monotonic() - begun_s
     assert done.returncode == 0, done.stderr
     assert took_s < MARGIN * (BUDGET_S + command_s)
-    left_out = ("exceed the remaining budget", "the budget is too short", "left undecided: the budget")
-    assert any(said in done.stderr for said in left_out), done.stderr
+    assert "left out; allow a longer --budget" in done.stderr
     assert (blankless / "tune" / "tuned.txt").read_text() == done.stdout
