@@ -68,8 +68,8 @@ from slowpath.watch.what_if import (
 # Of mpi4py 4, commimpl.pxi and msgpickle.pxi: `allreduce` of an object is a reduction by messages and a broadcast, each
 # of a length and then of the pickled bytes. The methods with a capital letter are one MPI call on a buffer.
 _OF_OBJECTS: Final = re.compile(
-    r"mpi4py\.MPI\.(?:Comm|Intracomm|Intercomm)\."
-    r"(allreduce|reduce|bcast|i?[sb]?send|i?recv|sendrecv|(?:all)?gather|scatter|alltoall)"
+    r"mpi4py\.MPI\.(?:Comm|Intracomm|Intercomm|Topocomm)\."
+    r"(allreduce|reduce|bcast|i?[sb]?send|i?recv|sendrecv|gather|scatter|(?:neighbor_)?all(?:gather|toall))"
 )
 
 

@@ -425,6 +425,14 @@ def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int
     assert list(outside.see(sent_by(method, size))) == []
 
 
+@pytest.mark.parametrize(("name", "times"), [("MPI_File_write_shared", 500), ("MPI_File_read_at", 500)])
+def test_calls_at_a_shared_file_pointer_are_named(name: str, times: int) -> None:
+    counted = np.array([[0, 0, rank, times] for rank in (0, 1)])
+    calls = dataclasses.replace(sent_by("", 8), names=(name,), counted=counted, counted_s=np.array([0.2, 0.3]))
+    named = [seen for seen in cost_of_calls.see(calls) if "pointer" in seen.name]
+    assert [seen.more_s for seen in named] == [pytest.approx((0.15, 0.075, 0.225))] * name.endswith("_shared")
+
+
 @pytest.mark.parametrize(
     ("zero", "same", "change"),
     [(0, 990, "send it once"), (600, 0, "send only what"), (1000, 0, None), (300, 100, None)],

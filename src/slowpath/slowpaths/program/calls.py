@@ -394,39 +394,34 @@ def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )
 
 
-LEAST_PIECES = 256  # of a place's messages, that were compared
+LEAST_PIECES, LEAST_BYTES = 256, 1024  # of a place, that were compared; of a message that is looked into
 NEEDLESS, AGAIN = 0.5, 0.9  # of them, zero or as before; as before alone
-LEAST_BYTES = 1024  # of a message that is looked into
 
 
 def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places whose messages are zeros, or what the ones before them were."""
     for place in np.unique(calls.contents[:, 1]).tolist():
         looked, zero, same = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
-        given = np.isin(calls.call, calls.contents[calls.contents[:, 1] == place, 0]) & (calls.bytes >= LEAST_BYTES)
-        rows, share = np.flatnonzero(given & (calls.site == place)), (zero + same) / looked
+        rows, share = np.flatnonzero((calls.site == place) & (calls.bytes >= LEAST_BYTES)), (zero + same) / looked
         # Of memory that is only zeros nothing was ever written.
         if place == NONE or looked < LEAST_PIECES or share < NEEDLESS or zero == looked or not rows.size:
             continue
-        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
-        is_again, name = same >= AGAIN * looked, calls.name_of(rows)
-        held = f"{same / looked:.0%} as in the message before" + f" and {zero / looked:.0%} zeros" * (zero > 0)
+        total, is_again, size = calls.stood_for(rows), same >= AGAIN * looked, round(float(calls.bytes[rows].mean()))
+        name = f"{calls.name_of(rows)} of {format_bytes(size)}"
         message = np.flatnonzero(np.isin(calls.messages.sent, rows))
         part = np.full(rows.size, share)
         if message.size:  # its receive takes less, too
             rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
-        saved_s = part * usual(calls.own_s[rows], calls.call[rows])
         yield SeenPattern(
             name="the same message again" if is_again else "messages of zeros and what was sent before",
             sites=(place,),
             count=total,
-            text=f"{total:,} {name} of {size} in {{place}}: of what this gives to MPI, {held} "
-            f"(by {looked:,} samples of 64 B)",
+            text=f"{total:,} {name} in {{place}} give {same / looked:.0%} as before, and {zero / looked:.0%} zeros",
             change="send it once, and again only when it has changed"
             if is_again
             else "send only what is used and has changed: count it first (MPI_Alltoallv, MPI_Allgatherv)",
             rows=rows,
-            saved_s=saved_s[:, None] * [1.0, 0.5, 1.0],
+            saved_s=(part * usual(calls.own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0],
         )
 
 
@@ -506,27 +501,31 @@ LOCAL = {
     "MPI_Group_translate_ranks": "translate all ranks in one call, and keep them",
     "MPI_Get_count": "ask only where the length is not known",
 }  # fmt: skip
-LEAST_LOCAL = 10_000  # calls of a rank at one place
+LEAST_LOCAL, LEAST_SHARED = 10_000, 100  # calls of a rank at one place
+SHARED = {f"MPI_File_{move}_shared": f"call MPI_File_{move}_at, each rank at its own place, or MPI_File_{move}_ordered"
+          for move in ("write", "read")}  # fmt: skip
 
 
 def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Calls that send nothing, at one place again and again."""
+    """Calls that are only counted, again and again: they send nothing, or wait for the shared pointer of a file."""
     table = calls.counted
-    for name, advice in LOCAL.items():
+    for name, advice in (LOCAL | SHARED).items():
+        is_shared = name in SHARED
         of_name = np.flatnonzero(calls.name_is(name)[table[:, 0]]) if len(table) else np.zeros(0, dtype=np.int64)
         for place in np.unique(table[of_name, 1]).tolist():
             here = of_name[table[of_name, 1] == place]
             total, each = int(table[here, 3].sum()), np.bincount(table[here, 2], weights=table[here, 3])
-            took_s = float(np.bincount(table[here, 2], weights=calls.counted_s[here]).max())
-            if each.max() < LEAST_LOCAL:
+            took_s = (0.5 if is_shared else 1.0) * np.bincount(table[here, 2], weights=calls.counted_s[here]).max()
+            if each.max() < (LEAST_SHARED if is_shared else LEAST_LOCAL):
                 continue
             yield SeenPattern(
-                name="a local call in a loop",
+                name="the shared pointer of a file" if is_shared else "a local call in a loop",
                 sites=(place,),
                 count=total,
-                text=f"{name} is called {total:,} times in {{place}}, and sends nothing",
+                text=f"{name} is called {total:,} times in {{place}}"
+                + (", and ranks get their places in the file one by one" if is_shared else ", and sends nothing"),
                 change=f"{name}: {advice}",
-                more_s=(took_s, took_s / 2, 1.5 * took_s),
+                more_s=(float(took_s), float(took_s) / 2, 1.5 * float(took_s)),
                 outside=True,
             )
 

@@ -240,8 +240,9 @@ def _shares(time_s: Floats, faults: Floats, weight: Floats) -> Floats:
     return shares
 
 
-_GIVE: Final = ("send", "ssend", "bsend", "isend", "issend", "ibsend", "sendrecv", "gather", "allgather", "alltoall")
-_TAKE: Final = ("recv", "irecv", "sendrecv", "scatter", "allgather", "alltoall")
+_ALL: Final = ("allgather", "alltoall", "neighbor_allgather", "neighbor_alltoall")
+_GIVE: Final = ("send", "ssend", "bsend", "isend", "issend", "ibsend", "sendrecv", "gather", *_ALL)
+_TAKE: Final = ("recv", "irecv", "sendrecv", "scatter", *_ALL)
 _ROOT_GIVES: Final = ("bcast", "scatter")
 _ROOT_TAKES: Final = ("gather",)
 _PICKLED: Final = tuple(dict.fromkeys((*_GIVE, *_TAKE, *_ROOT_GIVES)))
