@@ -134,15 +134,13 @@ class TimeLeft:
             weights[kind] = weights.get(kind, 0.0) + self._shares[number]
         return sum(weight * self._expected_s(kind) for kind, weight in weights.items())
 
-    def longest_s(self, launch: Launch) -> float:
-        """Seconds that a launch takes that is as slow as the slowest of its kind."""
-        return self._shares.get(launch.launch, 1.0) * max(
-            self._measured.get(kind_of(launch)) or [self._expected_s(kind_of(launch))]
-        )
+    def expected_s(self, launch: Launch) -> float:
+        """Seconds that a launch will take: the median of its kind, as a disturbed one says little of the next."""
+        return self._shares.get(launch.launch, 1.0) * self._expected_s(kind_of(launch))
 
     def _expected_s(self, kind: Kind) -> float:
         if kind in self._measured:
-            return sum(self._measured[kind]) / len(self._measured[kind])
+            return median(self._measured[kind])
         start_s, cells_s = self._parts_s[kind]
         known = {k: times for k, times in self._measured.items() if k in self._parts_s}
         pace = pace_of([LaunchTime(*self._parts_s[k], median(times)) for k, times in known.items()])

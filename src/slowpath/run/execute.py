@@ -470,16 +470,16 @@ class Execution:
     def _ends_before(self, tasks: Sequence[Task], spent_s: float) -> str | None:
         """Return the status with which the budget ends the run before these launches; None: they are begun.
 
-        A round, and a launch, is not begun where launches as long as the longest of their kind would not end in time.
+        A round, and a launch, is not begun that would not end in time by the launches of its kind so far.
         """
-        budget_s, number, longest_s = self._limits.budget_s, tasks[0].planned.round, self._time_left.longest_s
+        budget_s, number, expected_s = self._limits.budget_s, tasks[0].planned.round, self._time_left.expected_s
         begun, self._round = self._round, number
         if budget_s is None:
             return None
         left = self._schedule.launches_left()
-        round_s = sum(longest_s(launch) for launch in left if launch.round == number)
+        round_s = sum(expected_s(launch) for launch in left if launch.round == number)
         is_new = self._limits.whole_rounds and self._launches > 0 and number > max(begun, LEAST_ROUNDS)
-        next_s = max(longest_s(task.planned) for task in tasks) if self._launches else 0.0
+        next_s = max(expected_s(task.planned) for task in tasks) if self._launches else 0.0
         if is_new and spent_s + round_s >= budget_s:
             status, self._rounds = "complete", number - 1
             words = f"{self._rounds} of {self._plan.rounds} rounds fit in {budget_s:g} s"
@@ -491,7 +491,7 @@ class Execution:
                 self._rounds = max(done, default=1)
             self._notes.append(
                 f"the budget of {budget_s:g} s ended the run with {len(left)} launches not started: "
-                f"the next one takes up to {next_s:.3g} s, and {max(0.0, budget_s - spent_s):.3g} s were left"
+                f"the next one takes about {next_s:.3g} s, and {max(0.0, budget_s - spent_s):.3g} s were left"
             )
         else:
             return None
