@@ -289,6 +289,11 @@ class Shared:
         return all(time.reference.source == THIS_KIND for time in self.slow)
 
     @property
+    def low_ratio(self) -> float:
+        """Median over its cells: the low end of the interval over the most that healthy runs showed."""
+        return statistics.median(time.item.interval[0] / time.reference.high for time in self.slow)
+
+    @property
     def cells(self) -> frozenset[int]:
         """Their numbers."""
         return frozenset(time.item.cell for time in self.slow)
@@ -412,7 +417,7 @@ def _interval_of(slow: Sequence[Judged], units: Sequence[float], each: Sequence[
 MOST_FINDINGS = 4
 _MOST_CALLS = 4  # in a sentence
 MANY = 8  # cells that no chance makes slow together
-_BEYOND_KINDS = 3.0  # times what healthy runs on other kinds of machine showed at most, scaled to this one
+FEW, BY_FAR = 3, 3.0  # cells that no chance makes slow by far together: times what healthy runs showed at most
 
 
 def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callable[[Shared], bool]) -> list[Finding]:
@@ -451,9 +456,8 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
     worst = max(group.slow, key=lambda time: time.item.interval[0] / time.reference.high)
     about = group.subject
     cells = [number for number in dict.fromkeys(time.item.cell for time in group.slow) if number in survey_cells]
-    low = statistics.median(time.item.interval[0] / time.reference.high for time in group.slow)
     high = statistics.median(time.item.interval[1] / time.reference.low for time in group.slow)
-    is_beyond_kinds = group.is_of_this_kind or low >= _BEYOND_KINDS
+    is_beyond_kinds = group.is_of_this_kind or group.low_ratio >= BY_FAR
     seen = Leg(state="shown", text="outside of healthy runs", evidence=[group.text])
     missing = Leg(state="missing", text="cause not known", evidence=[])
     untried = Leg(state="missing", text="no remedy known", evidence=[], untried=True)
@@ -470,7 +474,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
         status="observed",
         affects_default=True,
         ratio=group.ratio,
-        interval=(low, high),
+        interval=(group.low_ratio, high),
         excess_s=statistics.median(time.extra_s for time in group.slow),
         metric=worst.item.metric,
         phase=worst.item.phase,

@@ -33,6 +33,7 @@ OTHER_KIND_MARGIN = 4.0
 FEWEST_RUNS = 3  # that make a range; fewer say what is usual, not how it varies
 FEWEST_LAUNCHES = 3
 LEAST_EXTRA_S = 50e-9  # two readings of the clock: no cell is slow by less
+LEAST_FIRST_S = 20e-6  # happens once in a process: that a symbol is bound and a page read takes 5 us
 _HEALTHY_SHARE = 0.3  # of a class that is taken to be healthy where the machine is not known
 _SHORT_BYTES = 16384
 _MOST_OFF = 2.0  # by which a class may differ from all cells before it counts as slow itself
@@ -130,7 +131,8 @@ class Judged:
     def side(self) -> Literal["slower", "within"]:
         """Slower: the whole interval lies beyond the limit, over launches enough to have one."""
         low = self.item.interval[0]
-        is_beyond = low > self.limit and low - self.reference.high > LEAST_EXTRA_S
+        least_s = LEAST_FIRST_S if self.item.phase == "first" else LEAST_EXTRA_S
+        is_beyond = low > self.limit and low - self.reference.high > least_s
         return "slower" if is_beyond and self.item.launches >= FEWEST_LAUNCHES else "within"
 
 

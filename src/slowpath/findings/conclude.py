@@ -313,14 +313,14 @@ class Tally:
         """What could not be decided; None: nothing was left open."""
         parts = [self._slow_launches] if self._slow_launches else []
         untried = f"{_counted(len(self.candidates), 'untried change')} that may help ({_codes(self.candidates)})"
+        if self.suspicions:
+            first = self.suspicions[0].text.rstrip(".")
+            parts.append(f"{_counted(len(self.suspicions), 'possible fault')} ({_codes(self.suspicions)}): {first}")
         if self.undecided:
             parts.append(f"{self._hidden}; {self._needed}")
         if self.run.is_check and self.unnamed:
             first = self.unnamed[0].text.rstrip(".")
             parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
-        if self.suspicions:
-            first = self.suspicions[0].text.rstrip(".")
-            parts.append(f"{_counted(len(self.suspicions), 'possible fault')} ({_codes(self.suspicions)}): {first}")
         if self.run.is_check and self.candidates:
             parts.append(untried)
         return f"Undecided: {'; '.join(parts)}." if parts else None

@@ -29,6 +29,10 @@ def above_10000(parameters: Mapping[str, str]) -> float:
     return 2e-9 * length if length > 10000 else 0.0
 
 
+def somewhat_above_10000(parameters: Mapping[str, str]) -> float:
+    return above_10000(parameters) / 8
+
+
 def panel(ping_pong: Mapping[str, str], extra_s: Extra, seed: int, lengths: list[int] = LENGTHS) -> Results:
     draw = np.random.default_rng(seed)
     cells = []
@@ -52,10 +56,10 @@ def again(made: Results) -> MeasuredStep:
 
 
 def test_a_cost_is_a_suspicion_until_it_was_measured_again(ping_pong: dict[str, str]) -> None:
-    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, somewhat_above_10000, 10))
     (suspected,) = outside(measured, known)
     assert suspected.needs_cause
-    (sure,) = outside([*measured, again(panel(ping_pong, above_10000, 11))], known)
+    (sure,) = outside([*measured, again(panel(ping_pong, somewhat_above_10000, 11))], known)
     assert not sure.needs_cause
     assert "longer for each byte" in sure.text
 
@@ -69,8 +73,13 @@ def test_against_other_kinds_of_machine_a_fault_is_slower_by_far(
     (by_far,) = outside(measured, others)
     assert not by_far.needs_cause
     assert by_far.interval is not None
-    monkeypatch.setattr(deviations, "_BEYOND_KINDS", 1.01 * by_far.interval[0])
+    monkeypatch.setattr(deviations, "BY_FAR", 1.01 * by_far.interval[0])
     assert outside(measured, others)[0].needs_cause
+
+
+def test_three_cells_that_are_slow_by_far_are_a_fault_at_once(ping_pong: dict[str, str]) -> None:
+    (sure,) = outside(surveyed(panel(ping_pong, above_10000, 10)), healthy(ping_pong))
+    assert not sure.needs_cause
 
 
 def test_a_disturbance_is_not_slow_when_measured_again(ping_pong: dict[str, str]) -> None:
@@ -79,7 +88,7 @@ def test_a_disturbance_is_not_slow_when_measured_again(ping_pong: dict[str, str]
 
 
 def test_what_was_not_measured_again_is_no_fault_though_something_else_was(ping_pong: dict[str, str]) -> None:
-    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
+    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, somewhat_above_10000, 10))
     (only,) = outside([*measured, again(panel(ping_pong, none, 13, lengths=[8, 64]))], known)
     assert only.needs_cause
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from slowpath.analyse.deviations import (
+    BY_FAR,
+    FEW,
     GRANULES,
     MANY,
     MOST_FINDINGS,
@@ -24,6 +26,7 @@ from slowpath.analyse.deviations import (
     shared,
 )
 from slowpath.analyse.reference import (
+    MEDIAN,
     HealthyRuns,
     Item,
     Judged,
@@ -156,7 +159,12 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
         if len(group.cells) >= MANY:
             return True
-        if loaded or not any(time.item.key in again for time in group.slow):
+        if loaded:
+            return False
+        by_far = group.low_ratio >= BY_FAR and all(time.item.kind == MEDIAN for time in group.slow)
+        if by_far and FEW <= len(group.cells) == group.among:
+            return True
+        if not any(time.item.key in again for time in group.slow):
             return False  # there was no time to measure it again, or it came up behind what was a disturbance
         # One of 6,000 times lay outside in 3 of 9 healthy runs; a call's cost shows in more than one.
         return len({(time.item.cell, time.item.phase, time.item.traits.get("idle_s")) for time in group.slow}) > 1
