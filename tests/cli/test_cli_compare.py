@@ -74,7 +74,11 @@ def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path
         (["compare", "base", "old.json"], 4, "use the slowpath that wrote it"),
         (["compare", "base", "bad.json"], 4, "cannot be read"),
         (["gate", "equal"], 2, "--baseline"),
-        (["gate", "equal", "--baseline", "base", "--accept", "hardware,luck"], 2, "'luck': is none of hardware, mpi"),
+        (
+            ["gate", "equal", "--baseline", "base", "--accept", "hardware,luck"],
+            2,
+            "unknown kind to --accept: 'luck'; choose from: hardware, mpi",
+        ),
         (["gate", "equal", "--baseline", "base", "--format", "pdf"], 2, "json"),
         (["gate", "equal", "--baseline", "base", "--junit", "no/x"], 4, "cannot write"),
     ],

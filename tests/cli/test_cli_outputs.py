@@ -142,7 +142,7 @@ def test_results_that_can_not_be_written_are_one_line(start: Start, shell: str, 
 def test_a_full_disk_is_one_line_wherever_it_strikes(start: Start) -> None:
     code, _, said = ended(start("toy", "full"))
     assert code == 4
-    assert said == "slowpath: error: the system refused: No space left on device; make room or name another place\n"
+    assert said == "slowpath: error: the system refused: No space left on device; free space, or name another place\n"
 
 
 def test_characters_that_the_encoding_lacks_are_escaped(start: Start) -> None:

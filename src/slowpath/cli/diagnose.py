@@ -230,5 +230,5 @@ def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, 
         begun = time.monotonic()  # of a second one: the first also loads what no launch has used yet
         transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
         return count, time.monotonic() - begun
-    tell(f"GPU memory is left out: {proof.reason}; see slowpath doctor --gpu")
+    tell(f"GPU memory is left out: {built.identity}: {proof.reason}; see slowpath doctor --gpu")
     return 0, None

@@ -155,7 +155,7 @@ def single_copy(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     loss = _WITHOUT_COPY.get(job.library or "", "long messages are slow or fail")
     instead = f", or {off}=0" if off else ""
     if place.user_namespaces > 1 and place.apart_errno != 0:
-        tried = f" ({errno_name(place.apart_errno)})" if place.apart_errno is not None else " by Linux (not tried here)"
+        tried = f" ({errno_name(place.apart_errno)})" if place.apart_errno is not None else " (not tried here)"
         return PlaceFault(
             check="single copy",
             text=_refused(f"the border of {place.user_namespaces} user namespaces{tried}", loss),

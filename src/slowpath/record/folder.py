@@ -208,9 +208,9 @@ def _json(info: RunInfo | LaunchInfo) -> bytes:
 
 def read_run(run: Path) -> RunInfo:
     """run.json of a run folder.  Raises: RecordError if it is missing, damaged or of another version."""
-    if not run.is_dir():
-        raise unreadable(run, "no such folder", "name a run folder")
     path = run / "run.json"
+    if not path.exists():
+        raise unreadable(run, "no run.json", "name a run folder")
     content = read_bytes(path, FILE_BYTES["run.json"], within=run)
     require_schema(content, path, RUN_SCHEMA)
     return decoded(content, RunInfo, path)

@@ -77,7 +77,7 @@ def test_run_and_launches_are_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, "is missing"),
+        (None, "no run.json"),
         (b"", "cannot be read"),
         (b"{}", "cannot be read"),
         (b'{"schema": 1}', "cannot be read"),

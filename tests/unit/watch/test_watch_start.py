@@ -279,7 +279,7 @@ def in_deleted_folder(tmp_path: Path, *words: str) -> subprocess.CompletedProces
 )
 def test_deleted_working_folder(words: tuple[str, ...], tmp_path: Path) -> None:
     done = in_deleted_folder(tmp_path, *words)
-    line = "slowpath: error: the working folder was deleted or is unreadable; cd to another one\n"
+    line = "slowpath: error: the working folder is gone; cd to another one\n"
     assert (done.returncode, done.stdout, done.stderr) == (4, "", line)
 
 
