@@ -395,31 +395,31 @@ def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 
 LEAST_PIECES, LEAST_BYTES = 256, 1024  # of a place, that were compared; of a message that is looked into
-NEEDLESS, AGAIN = 0.5, 0.9  # of them, zero or as before; as before alone
+ZEROS, AGAIN = 0.6, 0.9  # of them: zero; as before: of what converges, most is
 
 
 def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Places whose messages are zeros, or what the ones before them were."""
+    """Places whose messages are mostly zeros, or what the ones before them were."""
     for place in np.unique(calls.contents[:, 1]).tolist():
         looked, zero, same = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
-        rows, share = np.flatnonzero((calls.site == place) & (calls.bytes >= LEAST_BYTES)), (zero + same) / looked
-        # Of memory that is only zeros nothing was ever written.
-        if place == NONE or looked < LEAST_PIECES or share < NEEDLESS or zero == looked or not rows.size:
+        rows, is_again = np.flatnonzero((calls.site == place) & (calls.bytes >= LEAST_BYTES)), same >= AGAIN * looked
+        fits = is_again or ZEROS * looked <= zero < looked  # where all are zeros, nobody wrote anything
+        if place == NONE or looked < LEAST_PIECES or not fits or not rows.size:
             continue
-        total, is_again, size = calls.stood_for(rows), same >= AGAIN * looked, round(float(calls.bytes[rows].mean()))
-        name = f"{calls.name_of(rows)} of {format_bytes(size)}"
+        share, size = (same if is_again else zero) / looked, round(float(calls.bytes[rows].mean()))
+        total, name = calls.stood_for(rows), f"{calls.name_of(rows)} of {format_bytes(size)}"
         message = np.flatnonzero(np.isin(calls.messages.sent, rows))
         part = np.full(rows.size, share)
         if message.size:  # its receive takes less, too
             rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
         yield SeenPattern(
-            name="the same message again" if is_again else "messages of zeros and what was sent before",
+            name="the same message again" if is_again else "messages of zeros",
             sites=(place,),
             count=total,
-            text=f"{total:,} {name} in {{place}} give {same / looked:.0%} as before, and {zero / looked:.0%} zeros",
+            text=f"of {total:,} {name} in {{place}} {share:.0%} is {'the same as before' if is_again else 'zeros'}",
             change="send it once, and again only when it has changed"
             if is_again
-            else "send only what is used and has changed: count it first (MPI_Alltoallv, MPI_Allgatherv)",
+            else "send only what is used: count it first (MPI_Alltoallv, MPI_Allgatherv)",
             rows=rows,
             saved_s=(part * usual(calls.own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0],
         )
