@@ -24,15 +24,6 @@ constinit std::atomic<bool> is_noted{false};
     next_writev = reinterpret_cast<Copy*>(next_definition("process_vm_writev"));
 }
 
-/// The first refusal at once: a library may end the program because of it.
-void note_refused(int error) {
-    const bool is_refused = error == EPERM || error == EACCES || error == ENOSYS;
-    if (!is_refused || !has_file() || is_noted.exchange(true, std::memory_order_relaxed)) return;
-    char line[32];
-    snprintf(line, sizeof line, "%d", error);
-    write_text("copy_refused", line);
-}
-
 ssize_t copy(Copy* original, pid_t pid, const iovec* here, unsigned long here_count, const iovec* there,
              unsigned long there_count, unsigned long flags) {
     if (original == nullptr) {
@@ -40,9 +31,13 @@ ssize_t copy(Copy* original, pid_t pid, const iovec* here, unsigned long here_co
         return -1;
     }
     const ssize_t moved = original(pid, here, here_count, there, there_count, flags);
-    if (moved < 0) {
-        const int error = errno;
-        note_refused(error);
+    const int error = moved < 0 ? errno : 0;
+    // The first refusal at once: a library may end the program because of it.
+    if ((error == EPERM || error == EACCES || error == ENOSYS) && has_file() &&
+        !is_noted.exchange(true, std::memory_order_relaxed)) {
+        char line[32];
+        snprintf(line, sizeof line, "%d", error);
+        write_text("copy_refused", line);
         errno = error;
     }
     return moved;

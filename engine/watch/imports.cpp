@@ -192,10 +192,6 @@ std::size_t number_of(const char* name) {
     return call_count;
 }
 
-bool is_named_as_mpi(const char* name) {
-    return std::strncmp(name + (name[0] == 'P' ? 1 : 0), "MPI_", 4) == 0;
-}
-
 /// An object that defines MPI itself: a layer that opens an MPI underneath must get that one's functions.
 bool defines_mpi(const void* address) {
     Dl_info about, of_init;
@@ -256,7 +252,8 @@ extern "C" [[gnu::visibility("default")]] void* dlsym(void* __restrict handle,
     using namespace slowpath::watch;
     if (is_for_gpu(handle, name, __builtin_return_address(0)))
         return find_for_gpu(handle, name, __builtin_return_address(0));
-    if (!is_named_as_mpi(name) || handle == RTLD_NEXT) return real_dlsym()(handle, name);
+    const char* const bare = name + (name[0] == 'P' ? 1 : 0);
+    if (std::strncmp(bare, "MPI_", 4) != 0 || handle == RTLD_NEXT) return real_dlsym()(handle, name);
     return find(handle, name, __builtin_return_address(0));
 }
 

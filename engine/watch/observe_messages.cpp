@@ -24,17 +24,10 @@ struct Message {
 };
 constinit Table<Message, 64, 65536> messages{};
 
-std::int32_t wanted_rank(std::int32_t rank) {
-    return rank == library().any_source ? any_rank : rank;
-}
-
-std::int32_t wanted_tag(std::int32_t tag) {
-    return tag == library().any_tag ? any_tag : tag;
-}
-
 Stream wanted_stream(const Seen& seen, std::uint16_t communicator) {
-    return {communicator, wanted_rank(seen.integer(Role::source)),
-            wanted_tag(seen.integer(Role::receive_tag)), true, seen.plan.lasting == Lasting::partitioned};
+    const std::int32_t rank = seen.integer(Role::source), tag = seen.integer(Role::receive_tag);
+    return {communicator, rank == library().any_source ? any_rank : rank,
+            tag == library().any_tag ? any_tag : tag, true, seen.plan.lasting == Lasting::partitioned};
 }
 
 std::uint64_t partitions_of(const Seen& seen) {
@@ -471,7 +464,11 @@ void observe_cancel(const Seen& seen) {
     const SpinGuard guard(shared_state, is_multiple);
     count_event(seen, event_of(seen), {}, Timed::yes);
     if (seen.scratch == nullptr) return;
-    if (Pending* const pending = Completion(seen).find(0)) pending->event.kind |= layout::cancelled;
+    Pending* const pending = Completion(seen).find(0);
+    if (pending == nullptr) return;
+    pending->event.kind |= layout::cancelled;
+    if (pending->stream.is_receive && pending->is_numbered && take_back(pending->stream, pending->order))
+        pending->is_numbered = false;
 }
 
 void observe_free_request(const Seen& seen) {

@@ -89,6 +89,13 @@ std::uint32_t number_receive(const Stream& stream, std::uint32_t order) {
     return is_late || is_open_before(stream, order) ? layout::not_known : number;
 }
 
+bool take_back(const Stream& stream, std::uint32_t order) {
+    Counter* counter = counters.put(key_of(stream));
+    if (counter == nullptr || counter->next == 0 || counter->highest_order != order) return false;
+    --counter->next;
+    return true;
+}
+
 bool is_certain(const Stream& wanted) {
     return !is_any(wanted) && (wanted.is_partitioned || !is_open_before(wanted, last_order + 1));
 }

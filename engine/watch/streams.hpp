@@ -45,6 +45,10 @@ struct StreamCounter {
 /// @return False: it is not counted, and has to be numbered by the functions above.
 bool count_message(const Stream& stream, StreamCounter& known);
 
+/// The last receive of a stream is cancelled: its number goes to the next one.
+/// @return False: others follow it.
+bool take_back(const Stream& stream, std::uint32_t order);
+
 /// A receive for any source or tag has got its message, or never will.
 void settle_receive(std::uint32_t order);
 

@@ -108,9 +108,10 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
 ) -> None:
     """mpi4py makes messages and broadcasts of comm.allreduce(number): no MPI_Allreduce is there to be seen."""
     program = (sys.executable, str(IN_PYTHON), "small-reductions")
+    mpi = min(ranks.mpi.prefix.glob("lib*/libmpi.so.*"), key=lambda path: len(path.name))  # not the first it finds
     for twin in ("faulty", "clean"):
         words = (*program, twin, "30", "100")
-        watch = watched_run(ranks, watch_library, words, tmp_path / twin, 2, of_mpi4py(ranks.mpi))
+        watch = watched_run(ranks, watch_library, words, tmp_path / twin, 2, {"MPI4PY_LIBMPI": str(mpi)})
         calls = calls_of(watch)
         of_objects = [pattern for _, pattern in seen_in(calls) if pattern.name == "reductions of objects in a row"]
         assert len(of_objects) == (twin == "faulty")
@@ -152,11 +153,6 @@ def seen(
         for place in pattern.sites[:1]
         if "is late" not in pattern.name  # a machine that others use makes ranks late
     }
-
-
-def of_mpi4py(mpi: Mpi) -> dict[str, str]:
-    """The variable by which mpi4py opens this MPI, and not the first that it finds."""
-    return {"MPI4PY_LIBMPI": str(min(mpi.prefix.glob("lib*/libmpi.so.*"), key=lambda path: len(path.name)))}
 
 
 def watched_run(
@@ -344,3 +340,31 @@ def watched_truth(ranks: Ranks, watch_library: Path, program: Path, watch: Path)
     done = ranks.start(*words, ranks=TRUE_RANKS, of_ranks={**preloaded, "SLOWPATH_WATCH": str(watch / "ranks")})
     assert done.returncode == 0, done.stderr
     return scores(watch / "table", attributed(read_job(watch)))
+
+
+CANCELLED = """#include <mpi.h>
+int main(int argc, char** argv) {
+    char bytes[99];
+    int rank = MPI_Init(&argc, &argv);
+    MPI_Request request;
+    for (int i = MPI_Comm_rank(MPI_COMM_WORLD, &rank); i < 99; i++, MPI_Barrier(MPI_COMM_WORLD)) {
+        if (!rank && !MPI_Irecv(bytes, 99, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &request) && !MPI_Cancel(&request))
+            i % 2 ? MPI_Wait(&request, MPI_STATUS_IGNORE) : MPI_Request_free(&request);
+        MPI_Barrier(MPI_COMM_WORLD);
+        rank ? MPI_Send(bytes, i, MPI_BYTE, 0, 5, MPI_COMM_WORLD)
+             : MPI_Recv(bytes, 99, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    return MPI_Finalize();
+}
+"""
+
+
+def test_a_cancelled_receive_leaves_its_message_to_the_next(ranks: Ranks, watch_library: Path, tmp_path: Path) -> None:
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "cancelled.c").write_text(CANCELLED)
+    wrapper = ranks.mpi.mpicxx.with_name("mpicc") if ranks.mpi.mpicxx else pytest.skip("no compiler wrapper")
+    subprocess.run([wrapper, "cancelled.c", "-o", "cancelled"], env=ranks.environ(), check=True, cwd=tmp_path)
+    preloaded = {"LD_PRELOAD": str(watch_library), "SLOWPATH_WATCH": str(tmp_path / "ranks")}
+    assert ranks.start(str(tmp_path / "cancelled"), ranks=2, of_ranks=preloaded).returncode == 0
+    run = attributed(read_job(tmp_path))
+    assert (run.matched.send.size, run.contradictions) == (99, 0)

@@ -15,7 +15,7 @@ from slowpath.analyse.cells import per_operation
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolve
-from slowpath.record.events import LaunchEvents, WitnessedCalls, read_events
+from slowpath.record.events import LaunchEvents, read_events
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
 from slowpath.run.prepare import witness_variables
 
@@ -49,12 +49,7 @@ def bytes_per_op(events: LaunchEvents, cell: int, names: tuple[str, ...]) -> flo
     """Of the steady state, over both ranks."""
     steady = [event for event in events.calls(cell) if event.phase == "steady"]
     assert {event.rank for event in steady} == {0, 1}, "ranks that store no times count, too"
-    return sum(_bytes([event], names) for event in steady)
-
-
-def _bytes(events: list[WitnessedCalls], names: tuple[str, ...]) -> float:
-    counted = per_operation(events)
-    return float(sum(counted[name].bytes_per_op for name in names))
+    return float(sum(per_operation([event])[name].bytes_per_op for event in steady for name in names))
 
 
 def test_one_copy_moves_the_message_and_no_more(mpi: Mpi, start: Start) -> None:

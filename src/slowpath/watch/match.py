@@ -87,6 +87,8 @@ def matched(events: Events) -> Matched:
     """All recorded messages, and which of them are one."""
     sends, receives = _side(events, EventKind.SEND), _side(events, EventKind.RECEIVE)
     columns_s = _stream(events, sends, is_send=True)
+    again = ~_once(hashed(_stream(events, receives, is_send=False)))
+    receives = receives.take(~(again & events.has(EventKind.POST)[receives.reported]))  # without the cancelled
     columns_r = _stream(events, receives, is_send=False)
     key_s, key_r = hashed(columns_s), hashed(columns_r)
     numbered_s = events.sequence[sends.reported] != NOT_NUMBERED
@@ -98,9 +100,7 @@ def matched(events: Events) -> Matched:
     at[at == order.size] = 0
     hit = np.zeros(candidates.size, dtype=bool) if not order.size else key_s[order[at]] == key_r[candidates]
     send, receive = order[at[hit]], candidates[hit]
-    same = np.ones(send.size, dtype=bool)
-    for of_send, of_receive in zip(columns_s, columns_r, strict=True):
-        same &= of_send[send] == of_receive[receive]
+    same = np.logical_and.reduce([a[send] == b[receive] for a, b in zip(columns_s, columns_r, strict=True)])
     repeated = int((~once_s & numbered_s).sum() + (~once_r & numbered_r).sum())
     return Matched(sends, receives, send[same], receive[same], repeated)
 

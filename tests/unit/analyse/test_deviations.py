@@ -48,15 +48,12 @@ def _traits() -> list[dict[str, str]]:
     ]
 
 
-def _usual_s(traits: dict[str, str]) -> float:
-    return (3 if traits["phase"] == "first" else 1) * (1e-6 + 0.2e-9 * int(traits.get("message_bytes", "0")))
-
-
 def _measured(draw: random.Random, extra_s=lambda traits: 0.0, speed: float = 1.0) -> list[Item]:
     """One run, with noise of some percent."""
     measured = []
     for number, traits in enumerate(_traits()):
-        value = (speed * _usual_s(traits) + extra_s(traits)) * draw.uniform(0.97, 1.03)
+        usual_s = (3 if traits["phase"] == "first" else 1) * (1e-6 + 0.2e-9 * int(traits.get("message_bytes", "0")))
+        value = (speed * usual_s + extra_s(traits)) * draw.uniform(0.97, 1.03)
         key = (" ".join(f"{k}={v}" for k, v in sorted(traits.items())), "call_s", traits["phase"])
         interval = (0.97 * value, 1.03 * value)
         measured.append(Item(key, number // 2, "call_s", traits["phase"], value, interval, 5, traits))

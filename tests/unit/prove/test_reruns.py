@@ -167,7 +167,6 @@ def test_stdin_is_the_file_of_the_watch(tmp_path: Path) -> None:
     assert run(tmp_path, "import sys; assert sys.stdin.read() == ''").failed is None
 
 
-SCREENED = ("./app",)
 STARTED = Started(None, None, Compared(), 600.0)
 
 

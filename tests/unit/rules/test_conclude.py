@@ -181,10 +181,6 @@ def contrast_of_headline(name: str, ratio: float | None, verdict: str | None, **
     return a_contrast(name, ratio, **{"verdict": verdict, "where": "1 MiB", **changes})
 
 
-def line_of_headline(*contrasts: ContrastResult) -> Line:
-    return conclude(contrasts, []).verdict.lines[0]
-
-
 def huge_pages(**changes: Any) -> Finding:
     tried = a_remedy("huge pages", phrase="huge pages", **changes)
     return a_finding(
