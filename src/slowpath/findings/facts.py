@@ -141,7 +141,7 @@ def buffer_words(cell: CellResult) -> str:
 INSTEAD = "instead: "  # begins the name of an environment in which the library makes one choice otherwise
 WITHOUT_USER = "without your settings"  # the environment that lacks all of the user's own
 
-LAW_RATIO = 1.1  # least of a law: of many, some fit noise, to 1.08 in 4 of 60 clean runs (docs/results/plants.md)
+LAW_RATIO = 1.1  # least of a law: of many, some fit noise, to 1.08 in 4 of 60 clean runs
 
 CLEAR_RATIO = 1.25  # from here on a difference is called a slow path also where no law or rule says more about it
 
