@@ -468,10 +468,7 @@ class Execution:
         return ", ".join([planned.mpi, *words] if planned.mpi and self._plan.several_mpis else words)
 
     def _ends_before(self, tasks: Sequence[Task], spent_s: float) -> str | None:
-        """Return the status with which the budget ends the run before these launches; None: they are begun.
-
-        A round, and a launch, is not begun that would not end in time by the launches of its kind so far.
-        """
+        """Return the status that ends a run whose budget lacks the time for these launches; None: they are begun."""
         budget_s, number, expected_s = self._limits.budget_s, tasks[0].planned.round, self._time_left.expected_s
         begun, self._round = self._round, number
         if budget_s is None:
@@ -483,14 +480,16 @@ class Execution:
         if is_new and spent_s + round_s >= budget_s:
             status, self._rounds = "complete", number - 1
             words = f"{self._rounds} of {self._plan.rounds} rounds fit in {budget_s:g} s"
-            self._notes.append(f"warning: only {words}; {too_few(round_s)}" if number <= FEWEST_ROUNDS else words)
+            self._notes.append(
+                f"warning: only {words}; {too_few(spent_s / self._rounds)}" if number <= FEWEST_ROUNDS else words
+            )
         elif spent_s + next_s >= budget_s:
             status = "partial"
             if self._limits.whole_rounds:
                 done = [launch.round for launch in self._plan.launches if launch.launch not in self._todo]
                 self._rounds = max(done, default=1)
             self._notes.append(
-                f"the budget of {budget_s:g} s ended the run with {len(left)} launches not started: "
+                f"the budget of {budget_s:.4g} s ended the run with {len(left)} launches not started: "
                 f"the next one takes about {next_s:.3g} s, and {max(0.0, budget_s - spent_s):.3g} s were left"
             )
         else:

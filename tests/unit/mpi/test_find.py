@@ -228,7 +228,7 @@ def test_another_mpi_is_not_measured_in_place_of_one_without_headers(
     on_path(monkeypatch, bare, whole)
     taken = find_mpi(None)
     assert taken.prefix == bare
-    with pytest.raises(EnvironmentFailure, match=r"no mpi\.h .* install it: apt-get .*libopenmpi-dev .*--mpi"):
+    with pytest.raises(EnvironmentFailure, match=r"no mpi\.h; install it: apt-get .*libopenmpi-dev .*--mpi"):
         require_headers(taken)
     assert registry.engine().status == "missing"
     assert find_mpi(str(whole)).lacks is None
