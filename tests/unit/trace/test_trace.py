@@ -79,7 +79,7 @@ def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
         read_trace(run, cell=9)
     with pytest.raises(UsageError, match="no ended launch 4"):
         read_trace(run, launch=4)
-    with pytest.raises(RecordError, match="no run.json"):
+    with pytest.raises(RecordError, match=r"no run\.json"):
         read_trace(run / "elsewhere")
 
 
