@@ -104,7 +104,7 @@ def test_run_report_and_results(slowpath: Slowpath, env: dict[str, str], campaig
 
     again = slowpath("run", str(campaign), "--out", "r", env=env)
     assert again.returncode == 4
-    assert "not empty" in again.stderr
+    assert "is taken" in again.stderr
 
 
 def test_dry_run_starts_nothing(
