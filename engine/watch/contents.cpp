@@ -57,9 +57,9 @@ bool is_due(const Lane& lane) {
 }  // namespace
 
 void look_into(Lane& lane, layout::Profile& row, const void* address, std::uint64_t bytes) {
-    // One thread's; memory of a GPU is left alone.
+    // Of one thread; memory of a GPU is left alone.
     const unsigned memory = row.buffer_class & 15U;
-    if (is_multiple || lane.number != 0 || memory == kind::device || memory == kind::managed) return;
+    if (lane.number != 0 || memory == kind::device || memory == kind::managed) return;
     Look& look = looks[static_cast<std::size_t>(&row - &lane.profile[0]) % std::size(looks)];
     const bool is_compared = look.row == &row && look.bytes == bytes;
     if (!is_compared) {

@@ -394,12 +394,14 @@ def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )
 
 
-LEAST_PIECES, LEAST_BYTES = 256, 1024  # of a place, that were compared; of a message that is looked into
-ZEROS, AGAIN = 0.6, 0.9  # of them: zero; as before: of what converges, most is
+# Pieces of a place that were compared, bytes of such messages, and shares that are zero, or as before.
+LEAST_PIECES, LEAST_BYTES, ZEROS, AGAIN = 256, 1024, 0.6, 0.9
 
 
 def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places whose messages are mostly zeros, or what the ones before them were."""
+    ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
+    own_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
     for place in np.unique(calls.contents[:, 1]).tolist():
         looked, zero, same = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
         rows, is_again = np.flatnonzero((calls.site == place) & (calls.bytes >= LEAST_BYTES)), same >= AGAIN * looked
@@ -408,8 +410,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             continue
         share, size = (same if is_again else zero) / looked, round(float(calls.bytes[rows].mean()))
         total, name = calls.stood_for(rows), f"{calls.name_of(rows)} of {format_bytes(size)}"
-        message = np.flatnonzero(np.isin(calls.messages.sent, rows))
-        part = np.full(rows.size, share)
+        message, part = np.flatnonzero(np.isin(calls.messages.sent, rows)), np.full(rows.size, share)
         if message.size:  # its receive takes less, too
             rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
         yield SeenPattern(
@@ -417,11 +418,9 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             sites=(place,),
             count=total,
             text=f"of {total:,} {name} in {{place}} {share:.0%} is {'the same as before' if is_again else 'zeros'}",
-            change="send it once, and again only when it has changed"
-            if is_again
-            else "send only what is used: count it first (MPI_Alltoallv, MPI_Allgatherv)",
+            change=("send only what is used: count it", "send it once, and again only when it has changed")[is_again],
             rows=rows,
-            saved_s=(part * usual(calls.own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0],
+            saved_s=(part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0],
         )
 
 
