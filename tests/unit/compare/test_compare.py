@@ -243,7 +243,7 @@ def test_runs_that_can_not_be_compared(tmp_path: Path) -> None:
         compare(a, planted.run_of(rng, "b", 2), 0.03, metrics=["nope"])
     with pytest.raises(RecordError, match="does not exist"):
         read_source(tmp_path / "nowhere")
-    with pytest.raises(RecordError, match="no run.json"):
+    with pytest.raises(RecordError, match=r"no run\.json"):
         read_source(tmp_path)
 
 
