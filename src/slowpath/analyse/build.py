@@ -14,7 +14,7 @@ import msgspec
 
 from slowpath.analyse.cells import cell_entry, tells_processor_time_apart
 from slowpath.analyse.contrasts import build_contrasts, node_pairs, offers, pair_lines
-from slowpath.analyse.deviations import MANY, findings_outside, with_outside
+from slowpath.analyse.deviations import findings_outside, with_outside
 from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.panel import panel_rows, without_reference
 from slowpath.analyse.reference import items, judged
@@ -674,7 +674,7 @@ def build_results(run: Path) -> Results:
     seen = findings(results, ROLES)
     if about.campaign in CHECKS and not info.imported:
         panel = judged(results, load_references())
-        seen = with_outside(seen, findings_outside(results, panel, lambda group: len(group.cells) >= MANY))
+        seen = with_outside(seen, findings_outside(results, panel, lambda group: group.is_of_many))
         no_reference = without_reference(items(results.cells), panel)
         results = msgspec.structs.replace(results, panel=panel_rows(panel), no_reference=no_reference)
     by_number = {cell.cell: cell for cell in cells}

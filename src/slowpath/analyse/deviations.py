@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from slowpath.analyse.reference import MEAN, THIS_KIND, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
-from slowpath.core.units import format_bytes, format_time, listed, whole_number
+from slowpath.core.units import format_bytes, format_ratio, format_time, listed, whole_number
 from slowpath.slowpaths.sp078_deviations import SLOW_PATH as DEVIATIONS
 
 Interval = tuple[float, float]
@@ -289,6 +289,11 @@ class Shared:
         return all(time.reference.source == THIS_KIND for time in self.slow)
 
     @property
+    def is_of_many(self) -> bool:
+        """Whether more cells show it than chance makes slow together, and most such cells do."""
+        return len(self.cells) >= MANY and 2 * len(self.cells) >= self.among
+
+    @property
     def low_ratio(self) -> float:
         """Median over its cells: the low end of the interval over the most that healthy runs showed."""
         return statistics.median(time.item.interval[0] / time.reference.high for time in self.slow)
@@ -331,9 +336,9 @@ class Shared:
         takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
         if self.cost.form == "in proportion":
             value, low, high = (1 + number for number in (self.cost.coefficient_s, *self.cost.interval))
-            longer = f"{value:.3g}x [{low:.3g}, {high:.3g}] as long as {baseline}"
+            longer = f"{format_ratio(value)}x [{format_ratio(low)}, {format_ratio(high)}] as long as {baseline}"
         else:
-            longer = f"{self.cost.words} than {baseline} ({self.ratio:.3g}x)"
+            longer = f"{self.cost.words} than {baseline} ({format_ratio(self.ratio)}x)"
         return f"{self.subject} {takes} {longer}: {counted}"
 
     @property

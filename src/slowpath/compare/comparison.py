@@ -317,7 +317,13 @@ def _coverage(
 
 def _asked(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> list[tuple[str, str]]:
     names = dict.fromkeys(name for cell in pair for name in chosen_metrics([cell], metrics))
-    return [(name, phase) for name in names for phase in phases]
+    return [(name, phase) for name in names for phase in _phases(pair, name, phases)]
+
+
+def _phases(pair: CellPair, metric: str, phases: Sequence[str]) -> Sequence[str]:
+    """The phases that are asked for; of what happens once in a launch, such as MPI_Init, the first."""
+    once = all(metric in cell.metrics and {*cell.metrics[metric].phases} == {"first"} for cell in pair)
+    return ("first",) if once else phases
 
 
 def _has(cell: CellResult, metric: str, phase: str) -> bool:
@@ -375,7 +381,7 @@ def _series(pair: CellPair, metrics: Collection[str], phases: Sequence[str], by_
     parts = experiment_named(pair.b.experiment).compared if by_parts and not metrics else ()
     for metric in chosen_metrics(pair, metrics or parts):
         in_a, in_b = (cell.metrics[metric] for cell in pair)
-        for phase in phases:
+        for phase in _phases(pair, metric, phases):
             if phase not in in_a.phases or phase not in in_b.phases or _why_no_pair(pair, metric, phase):
                 continue
             a, b = in_a.phases[phase].launch_values, in_b.phases[phase].launch_values

@@ -13,6 +13,7 @@ from slowpath.analyse.reference import identity
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, NodePair, NodePairs, Results
+from slowpath.core.units import format_ratio
 from slowpath.experiments.coll import COLL
 from slowpath.report import format as fmt
 from slowpath.report.cards import anchor
@@ -428,5 +429,5 @@ def pairs_matrix(pairs: NodePairs) -> Matrix:
 
 def _square(pair: NodePair) -> Square:
     shade = 0.0 if pair.ratio is None else min(1.0, max(0.0, math.log(pair.ratio) / math.log(_FULL)))
-    words = f"{pair.ratio:.3g}×" if pair.ratio is not None else fmt.time(pair.value_s)
+    words = f"{format_ratio(pair.ratio)}×" if pair.ratio is not None else fmt.time(pair.value_s)
     return Square(0.75 * shade, words, pair.verdict == "slower")

@@ -172,7 +172,7 @@ def tick_words(value: float, unit: str) -> str:
     if unit == "%":
         return f"{100 * value:.6g} %"
     if unit == "×":
-        return f"{value:.3g}×"
+        return f"{value:.3g}×" if value < 1000 else f"{value:.0f}×"
     if unit == "wall":
         return fmt.duration(value) if value else "0"
     if unit == "":

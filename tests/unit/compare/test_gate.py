@@ -252,6 +252,10 @@ def test_references_are_added_listed_loaded_and_removed(
     for _ in range(2):  # the same run is kept once
         assert exit_code(["reference", "add", *map(str, files)]) == 0
     assert capfd.readouterr().out.splitlines()[0] == f"{tmp_path}/own/references/r0@n1.json.xz"
+    slow = run_at("r0", 1.0, started=None).results
+    files[0].write_bytes(json_bytes(replace(slow, verdict=replace(slow.verdict, faults=1))))
+    assert exit_code(["reference", "add", str(files[0])]) == 0
+    assert "has faults" in capfd.readouterr().err
     (tmp_path / "own/references/broken.json.xz").write_text("{")
     assert exit_code(["reference", "list"]) == 0
     listed = capfd.readouterr()

@@ -17,7 +17,6 @@ from slowpath.analyse.deviations import (
     BY_FAR,
     FEW,
     GRANULES,
-    MANY,
     MOST_FINDINGS,
     Shared,
     calls_of,
@@ -157,10 +156,8 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
         if 2 * len(group.cells) < group.among:
             return False  # what most such cells do not show is no law of theirs
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
-        if len(group.cells) >= MANY:
-            return True
-        if loaded:
-            return False
+        if loaded or group.is_of_many:
+            return group.is_of_many
         by_far = group.low_ratio >= BY_FAR and all(time.item.kind == MEDIAN for time in group.slow)
         if by_far and FEW <= len(group.cells) == group.among:
             return True
