@@ -90,11 +90,13 @@ def run_command(
 
     CAMPAIGN is the name of a shipped campaign (default: checkup) or a TOML file. --resume keeps finished launches.
     """
+    from slowpath.analyse.build import CHECKS
     from slowpath.cli.options import exit_code_of, show
     from slowpath.record.folder import require_free
     from slowpath.report.write import rebuild
+    from slowpath.run.machine import others_now
     from slowpath.run.measure import create, measure_prepared, resume
-    from slowpath.run.prepare import command_lines, prepare
+    from slowpath.run.prepare import command_lines, inherited_processors, prepare
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
     from slowpath.run.schedule import RunLimits
@@ -125,7 +127,8 @@ def run_command(
         for line in command_lines(prepared.commands, prepared.expected, out or Path("RUN")):
             click.echo(line)
         return 0
-    run = create(prepared, out, ["slowpath", *sys.argv[1:]])
+    others = others_now(inherited_processors()) if prepared.plan.campaign in CHECKS else None
+    run = create(prepared, out, ["slowpath", *sys.argv[1:]], others)
     tell(f"run folder: {run}")
     measure_prepared(run, prepared, limits, choose(quiet))
     results = rebuild(run)

@@ -131,7 +131,7 @@ def test_what_the_slower_cells_share_is_one_sentence() -> None:
     comparison = compare(run("a", 1), run("b", 2, 1.5), 0.03)
     (sentence,) = comparison.shared
     assert "of at least 64 KiB" in sentence
-    assert "longer than in A (1.5x)" in sentence
+    assert "longer than in A (1.50x)" in sentence
     assert "in all 7 such cells, and in none of 13 others" in sentence
     assert sentence.split("(")[0].split()[0] in render_comparison_brief(comparison)
 
