@@ -61,6 +61,7 @@ _SYNCHRONISATIONS = {
     "pscw": ("MPI_Win_start", "MPI_Win_complete", "MPI_Win_post", "MPI_Win_wait"),
     "lock": ("MPI_Win_lock", "MPI_Win_unlock"),
 }
+_BY_SYSTEM = ("MPI_File", "MPI_Init", "MPI_Session", "MPI_Finalize")
 _EAGER_BYTES = 65536  # beyond, a send is taken to wait for its receive
 _MADE_BY = {
     "duplicate": "MPI_Comm_dup",
@@ -265,6 +266,10 @@ class Cost:
         return f"{format_time(self.coefficient_s)} [{ends}] longer{each}"
 
 
+def _is_of_system(item: Item) -> bool:
+    return item.traits.get("pattern") == "init" or any(call.startswith(_BY_SYSTEM) for call in calls_of(item))
+
+
 @dataclass(frozen=True)
 class Shared:
     """A group of deviating times and what they share.
@@ -285,8 +290,14 @@ class Shared:
 
     @property
     def is_of_this_kind(self) -> bool:
-        """Whether healthy runs on this kind of machine say so: another kind may simply be slower at some calls."""
+        """Whether healthy runs on this kind of machine say so."""
         return all(time.reference.source == THIS_KIND for time in self.slow)
+
+    @property
+    def may_be_machine(self) -> bool:
+        """Whether other kinds of machine say so, of what the system decides: files, starting, first uses."""
+        decided = (time.item.phase == "first" or _is_of_system(time.item) for time in self.slow)
+        return not self.is_of_this_kind and any(decided)
 
     @property
     def is_of_many(self) -> bool:
@@ -323,7 +334,7 @@ class Shared:
     @property
     def text(self) -> str:
         """One sentence with number, unit and condition."""
-        return self.compared_with("in healthy runs")
+        return self.compared_with("in healthy runs" + " of other machines" * (not self.is_of_this_kind))
 
     def compared_with(self, baseline: str) -> str:
         """The sentence, where the references are others than healthy runs, as `in A`."""
@@ -462,7 +473,6 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
     about = group.subject
     cells = [number for number in dict.fromkeys(time.item.cell for time in group.slow) if number in survey_cells]
     high = statistics.median(time.item.interval[1] / time.reference.low for time in group.slow)
-    is_beyond_kinds = group.is_of_this_kind or group.low_ratio >= BY_FAR
     seen = Leg(state="shown", text="outside of healthy runs", evidence=[group.text])
     missing = Leg(state="missing", text="cause not known", evidence=[])
     untried = Leg(state="missing", text="no remedy known", evidence=[], untried=True)
@@ -496,7 +506,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
         remedies=[],
         next=[],
         kind="fault",
-        needs_cause=not (is_sure and is_beyond_kinds),
+        needs_cause=group.may_be_machine or not is_sure,
     )
 
 

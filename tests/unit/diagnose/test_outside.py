@@ -2,13 +2,14 @@
 """What lies outside of healthy runs is measured again, with lengths between, before it is called a fault."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 from made_results import cell, results, step
 
-from slowpath.analyse import deviations
+from slowpath.analyse.deviations import shared
 from slowpath.analyse.reference import HealthyRuns, defaults_of, healthy_run, joined
 from slowpath.core.cell_results import CellResult, SampleNumbers
 from slowpath.core.results import Results
@@ -64,17 +65,17 @@ def test_a_cost_is_a_suspicion_until_it_was_measured_again(ping_pong: dict[str, 
     assert "longer for each byte" in sure.text
 
 
-def test_against_other_kinds_of_machine_a_fault_is_slower_by_far(
-    ping_pong: dict[str, str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("phase", "is_sure"), [("steady", True), ("first", False)])
+def test_against_other_kinds_of_machine_first_uses_are_no_fault(
+    ping_pong: dict[str, str], phase: str, is_sure: bool
 ) -> None:
     here = healthy(ping_pong)
     others = msgspec.structs.replace(here, runs=[msgspec.structs.replace(run, machine="other") for run in here.runs])
-    measured = [*surveyed(panel(ping_pong, above_10000, 10)), again(panel(ping_pong, above_10000, 11))]
-    (by_far,) = outside(measured, others)
-    assert not by_far.needs_cause
-    assert by_far.interval is not None
-    monkeypatch.setattr(deviations, "BY_FAR", 1.01 * by_far.interval[0])
-    assert outside(measured, others)[0].needs_cause
+    panel_of = of_panel(surveyed(panel(ping_pong, above_10000, 10)), others)
+    renamed = [replace(time, item=replace(time.item, phase=phase)) for time in panel_of]
+    (group,) = shared(renamed)
+    assert "longer for each byte than in healthy runs of other machines" in group.text
+    assert group.may_be_machine is not is_sure
 
 
 def test_three_cells_that_are_slow_by_far_are_a_fault_at_once(ping_pong: dict[str, str]) -> None:
