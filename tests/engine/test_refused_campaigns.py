@@ -77,11 +77,11 @@ def test_a_refused_cell_is_one_line(plan_of: PlanOf, experiment: str, lines: str
         (
             'posted = "after"',
             "one_way_s",
-            "key metric: cell 'memory host' does not measure 'one_way_s', but",
+            "unknown metric of cell 'memory host': 'one_way_s'; choose from: receive_s",
         ),
         ('synchronise = "inside"', "send_barrier_s", None),
-        ('synchronise = "inside"', "send_s", "but send_barrier_s; choose one, or narrow where"),
-        ("", "send_barrier_s", "but one_way_s, send_s, receive_s"),
+        ('synchronise = "inside"', "send_s", "did you mean 'send_barrier_s'?"),
+        ("", "send_barrier_s", "did you mean 'send_s'?"),
     ],
 )
 def test_a_contrast_is_of_a_metric_that_its_cells_yield(

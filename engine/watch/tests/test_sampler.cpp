@@ -54,7 +54,7 @@ TEST(Sampler, SeesWhatAThreadDoesBetweenItsCalls) {
     const Record record = record_of([] {
         begin_record();
         usleep(400'000);
-        compute(400 * ms);
+        compute(1500 * ms);  // the thread that samples gives way to others
         const int nowhere = open("/dev/null", O_WRONLY);
         const std::vector<char> text(1 << 20);
         if (write(nowhere, text.data(), text.size()) < 0) std::_Exit(1);

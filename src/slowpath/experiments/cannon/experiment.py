@@ -108,8 +108,8 @@ def cannon_recorded_bytes(parameters: Parameters, ranks: int) -> int:
 MEANINGS = {
     "dgemm": "the local multiplications of a rank, mean over ranks",
     "issue": "starting communication that something else completes, mean over ranks",
-    "test": "tests for the end of communication, mean over ranks",
-    "wait": "blocked in communication, mean over ranks",
+    "test": "asking whether communication is over, between pieces of the multiplication, mean over ranks",
+    "wait": "blocked until communication is over, mean over ranks",
     "copy": "copying between shared memory and a rank's own, mean over ranks",
     "synchronise": "fences, epochs, barriers and flags, mean over ranks",
     "skew": "moving the initial alignment, mean over ranks",
@@ -231,10 +231,10 @@ def _line(level: Level, text: str) -> Line:
 
 
 _METRICS = (
-    Metric("multiply_s", "s", "lower", "one multiplication, first start to last end"),
+    Metric("multiply_s", "s", "lower", "one multiplication: from the first rank's start to the last rank's end"),
     *(Metric(f"{part}_s", "s", "lower", meaning) for part, meaning in MEANINGS.items()),
     EXPOSED,
-    Metric("exposed_ratio", "1", "lower", "share of the ranks' time outside the local multiplication"),
+    Metric("exposed_ratio", "1", "lower", "the part of all ranks' time that is no local multiplication"),
 )
 
 
