@@ -9,13 +9,14 @@ message of 1 ms.
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Literal
+from functools import cache, wraps
+from typing import Literal, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
@@ -219,8 +220,8 @@ class Condition:
 
 _WORDS: Mapping[tuple[str, str], str] = {
     ("source", "any"): "from any source",
-    ("phase", "first"): "first used",
-    ("phase", "steady"): "used before",
+    ("phase", "first"): "at the first use",
+    ("phase", "steady"): "after the first use",
     ("placement", "unbound"): "of unbound ranks",
     ("experiment", "p2p"): "of messages",
     ("experiment", "first_use"): "timed one by one",
@@ -515,12 +516,6 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
 # The search.
 
 
-def _median(values: NDArray[np.float64]) -> float:
-    """As numpy's, which takes ten times as long for a few values."""
-    ordered = np.sort(values)
-    return float(ordered[ordered.size // 2] + ordered[~(ordered.size // 2)]) / 2
-
-
 class _Table:
     """All times as arrays, shape (times,). slow: which deviate. holds: condition -> which fulfil it."""
 
@@ -546,10 +541,10 @@ class _Table:
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.
-            by_length = np.array([_median(each[lengths == length]) for length in np.unique(lengths)])
-            centre = _median(by_length)
+            by_length = np.array([statistics.median(each[lengths == length].tolist()) for length in np.unique(lengths)])
+            centre = statistics.median(by_length.tolist())
             spread = float(np.mean(np.abs(np.log(np.maximum(by_length, 1e-15) / centre))))
-            known.append((spread + ahead, form, _median(each)))
+            known.append((spread + ahead, form, statistics.median(each.tolist())))
         return min(known)[1:]
 
     def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask]:
@@ -591,21 +586,31 @@ def _of_one(item: Item) -> Iterator[Condition]:
         yield Condition(name, "is", item.traits[name])
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def last_answer(function: Callable[P, T]) -> Callable[P, T]:
+    """Keep the answer to the same objects, which never change: between two steps a diagnosis asks many times."""
+    kept: list[tuple[tuple[object, ...], T]] = []
+
+    @wraps(function)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> T:
+        asked = (*args, *kwargs.values())
+        if not kept or len(asked) != len(kept[0][0]) or not all(map(operator.is_, asked, kept[0][0])):
+            kept[:] = [(asked, function(*args, **kwargs))]
+        return kept[0][1]
+
+    return answer
+
+
+@last_answer
 def shared(judged: Sequence[Judged]) -> list[Shared]:
     """Groups of deviating times, the one that explains most first.
 
     A group that costs the same as an earlier one and holds a call of it is a part of that one: one condition of at most
-    _MOST_CONDITIONS parts may be too few for a cost that shows in unlike cells. The last answer is kept.
+    _MOST_CONDITIONS parts may be too few for a cost that shows in unlike cells.
     """
-    if not _kept or _kept[0][0] is not judged:
-        _kept[:] = [(judged, _groups(judged))]
-    return _kept[0][1]
-
-
-_kept: list[tuple[Sequence[Judged], list[Shared]]] = []
-
-
-def _groups(judged: Sequence[Judged]) -> list[Shared]:
     table, groups = _Table(judged), list[Shared]()
     left = table.slow.copy()
     while left.any() and len(groups) < MOST_GROUPS:

@@ -205,7 +205,8 @@ def compare(
         kind="comparison",
         a=RunNote(str(a.path), a.run.campaign, a.run.started),
         b=RunNote(str(b.path), b.run.campaign, b.run.started),
-        caution=f"Not interleaved: A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at another'}.",
+        caution=f"Not interleaved: A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at another'}; "
+        "intervals leave out what drifted between them.",
         minimum_effect=minimum_effect,
         differences=[
             RunDifference(fact, facts[0].get((kind, fact)), facts[1].get((kind, fact)))

@@ -171,13 +171,17 @@ def _lengths(line: Line) -> Floats:
 
 
 def _reference(line: Line, slow: int) -> int:
-    """The fastest point with an allocation of about the same length; where it is not clearly faster, that of all."""
+    """The fastest point with an allocation of about the same length; where it is not clearly faster, that of all.
+
+    An odd length is held against padded ones, which the remedy makes of it: between two GPUs another odd one is faster.
+    """
     lengths = _lengths(line)
     near = [i for i in range(line.sweep.points) if 0.5 * lengths[slow] <= lengths[i] <= 2 * lengths[slow]]
-    fast = min(near, key=lambda i: line.centre_s[i])
+    padded = [i for i in near if lengths[i] % HUGE_PAGE_BYTES == 0] if lengths[slow] % HUGE_PAGE_BYTES else []
+    fast = min(padded or near, key=lambda i: line.centre_s[i])
     picked = line.picked_ratio(slow, fast)
     clear = picked.beyond if picked.interval else picked.value > 1 + line.minimum_effect
-    return fast if clear else line.fastest
+    return fast if clear or (padded and line.fastest in near) else line.fastest
 
 
 def _between(facts: Facts, line: Line, slow: int, fast: int) -> tuple[Ratio, str | None, CellResult]:

@@ -109,3 +109,11 @@ def test_single_copy_loses_at_128_mib_and_wins_at_1_mib(results: Runs) -> None:
             results["pinned-host"], "single copy", "no single copy", message_bytes=str(size), memory="pinned_host"
         )
         assert (pair.interval[1] < 0.9) if faster else (pair.interval[0] > 1.1)
+
+
+def test_padding_is_promised_what_padded_lengths_take(results: Runs) -> None:
+    run = results["overalloc-devices"]
+    # Between the GPUs 64 KiB more are 1.6 times as fast as 1 B more, which no padding to 2 MiB gives.
+    assert find(run, "padding, by devices", "64 KiB", device="0:1").verdict == "faster"
+    (advised,) = (finding for finding in run.findings if finding.rule == "SP001")
+    assert "within one GPU" in advised.where

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from slowpath.analyse.deviations import (
     Shared,
     calls_of,
     findings_outside,
+    last_answer,
     not_traits,
     shared,
 )
@@ -67,18 +67,13 @@ def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Jud
 
     What a later step measured again takes the place of what the panel showed; lengths between those of the panel are
     held against references between theirs. A group of which most of what was measured again is not slow any more is
-    taken to have been a disturbance. It is asked for many times between two steps, and made once.
+    taken to have been a disturbance.
     """
-    asked = (*measured, healthy)
-    if not _kept or len(asked) != len(_kept[0][0]) or not all(map(operator.is_, asked, _kept[0][0])):
-        _kept[:] = [(asked, _panel(measured, healthy))]
-    return _kept[0][1]
+    return _panel(healthy, *measured)
 
 
-_kept: list[tuple[tuple[object, ...], list[Judged]]] = []  # the last panel and what it was made of
-
-
-def _panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Judged]:
+@last_answer
+def _panel(healthy: HealthyRuns, *measured: MeasuredStep) -> list[Judged]:
     if not measured or not isinstance(survey_of(measured).step.task, SurveyTask):
         return []
     panel = judged(survey_of(measured).results, healthy)
