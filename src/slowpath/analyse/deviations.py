@@ -303,6 +303,13 @@ class Shared:
         return not self.is_of_this_kind and (not self.is_of_many or any(decided))
 
     @property
+    def is_noise(self) -> bool:
+        """Whether it is one first use against other kinds of machine: a healthy machine shows one now and then."""
+        return (
+            len(self.cells) == 1 and not self.is_of_this_kind and all(time.item.phase == "first" for time in self.slow)
+        )
+
+    @property
     def is_of_many(self) -> bool:
         """Whether more cells show it than chance makes slow together, and most such cells do."""
         return len(self.cells) >= MANY and 2 * len(self.cells) >= self.among
@@ -449,6 +456,7 @@ def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callabl
     return [
         _finding(group, mpi, numbers, is_sure(group))
         for group in sorted(shared(panel)[:MOST_FINDINGS], key=lambda group: group.clearness, reverse=True)
+        if not group.is_noise
     ]
 
 

@@ -82,6 +82,8 @@ def test_against_other_kinds_of_machine_many_cells_are_a_fault_but_no_first_uses
     (group,) = shared(renamed)
     assert "longer for each byte than in healthy runs of other machines" in group.text
     assert group.may_be_machine is not is_sure
+    assert not group.is_noise
+    assert replace(group, slow=group.slow[:1]).is_noise is (phase == "first")
 
 
 def test_three_cells_that_are_slow_by_far_are_a_fault_at_once(ping_pong: dict[str, str]) -> None:
