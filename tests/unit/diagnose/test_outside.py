@@ -189,7 +189,8 @@ def calls(extra_s: Extra, seed: int, of: Sequence[Mapping[str, str]], stalling: 
         ratio = 6.0 if parameters["call"] == stalling else 1.0
         numbers = SampleNumbers(mean_ratio=ratio, far_share=0.125, period=8 if ratio > 1 else None)
         (metric,) = with_numbers(made, numbers).metrics.values()
-        cells.append(msgspec.structs.replace(made, metrics={"call_s": metric}))
+        name = "call_s" if parameters["idle_s"] == "0" else "call_idle_s"
+        cells.append(msgspec.structs.replace(made, metrics={name: metric}))
     return results(cells)
 
 
@@ -223,6 +224,20 @@ def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_po
     from_any = calls(lambda p: 9e-6 if p["source"] == "any" else 0.0, 42, both)
     (wildcard,) = outside([*measured, again(from_any)], known)
     assert wildcard.text.startswith("MPI_Recv from any source takes ")
+
+
+def test_a_cost_after_a_pause_shows_after_more_pauses_and_longer_ones(ping_pong: dict[str, str]) -> None:
+    of = [{"call": call, "idle_s": "0.0021"} for call in CALLS]
+    known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "type_size" else 0.0, 50, of))
+    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
+    tables = [cell.parameters for cell in next(propose_outside(state)).campaign.cells]
+    pauses = {(table["idle_s"], table.get("pauses")) for table in tables}
+    assert pauses == {("0.0021", None), ("0.0021", 6), (0.0042, 6)}
+
+    longer = [of[2], {**of[2], "pauses": "6"}, {**of[2], "idle_s": "0.0042", "pauses": "6"}]
+    (sure,) = outside([*measured, again(calls(lambda p: 9e-6, 51, longer))], known)
+    assert sure.text.startswith("MPI_Type_size takes 8.97 us")
+    assert not sure.needs_cause
 
 
 def test_another_call_is_not_held_against_the_reference_of_one_that_is_slow(ping_pong: dict[str, str]) -> None:

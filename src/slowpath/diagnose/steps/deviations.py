@@ -54,6 +54,7 @@ _STEP = 8  # bytes: lengths are multiples of it
 _FAR = 2.0  # times its reference, that a cell takes with which others are compared that have none
 _PART = 1 / 3  # of its cost, that one of them has to have
 _USES, _SERIES_S = 200, 0.05
+_PAUSES = 6
 _WHAT = frozenset(("pattern", "call", "collective", "operation", "message_bytes"))  # a cell is about
 _CLOSE = 1.03  # a limit is known where the two lie so close
 _LATER = 1_000_000  # numbers of cells of later steps, apart from the survey's
@@ -213,9 +214,13 @@ def _chosen(group: Shared) -> list[int]:
 
 
 def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]:
-    """The clearest cell with one parameter at a time as it is by default, and a call in a longer series."""
+    """The clearest cell with one parameter as by default, and in a longer series; one after a pause, with others."""
     clearest = max(group.slow, key=lambda time: time.item.interval[0] / time.limit)
     number, cell = clearest.item.cell, cells[clearest.item.cell]
+    if "idle_s" in clearest.item.traits and clearest.item.metric == "call_idle_s":
+        yield number, (("pauses", _PAUSES),)
+        yield number, (("idle_s", 2 * float(clearest.item.traits["idle_s"])), ("pauses", _PAUSES))
+        return
     uses = min(_USES, int(_SERIES_S / clearest.item.value))
     if cell.parameters.get("pattern") == "call" and uses >= 2 * int(cell.parameters["uses"]):
         yield number, (("uses", uses),)
