@@ -38,7 +38,7 @@ def load_references(environ: Mapping[str, str] = os.environ) -> HealthyRuns:
     """Return all healthy runs, those that come with Slowpath first. Files that can't be read are left out."""
     tables, _ = read_references(data_folder("references"))
     own, _ = read_references(references_folder(environ))
-    return joined([run for table in (*tables, *own) for run in _separate(table)])
+    return joined([run for table in (*tables, *own) for run in separate(table)])
 
 
 def read_references(folder: Path) -> tuple[list[HealthyRuns], list[str]]:
@@ -56,8 +56,7 @@ def read_references(folder: Path) -> tuple[list[HealthyRuns], list[str]]:
 def _read(path: Path) -> HealthyRuns:
     advice = "remove it and add its run again"
     try:
-        unpacker = lzma.LZMADecompressor()
-        content = unpacker.decompress(read_bytes(path), max_length=FILE_LIMIT_BYTES)
+        content = lzma.LZMADecompressor().decompress(read_bytes(path), max_length=FILE_LIMIT_BYTES)
     except lzma.LZMAError as error:
         raise RecordError(f"{path}: is damaged: {error}; {advice}") from error
     table = decoded(content, HealthyRuns, path, advice)
@@ -66,7 +65,8 @@ def _read(path: Path) -> HealthyRuns:
     return table
 
 
-def _separate(table: HealthyRuns) -> Iterator[tuple[HealthyRun, Mapping[Key, float]]]:
+def separate(table: HealthyRuns) -> Iterator[tuple[HealthyRun, Mapping[Key, float]]]:
+    """Return the runs of a table, each with its values."""
     for number, run in enumerate(table.runs):
         values: dict[Key, float] = {}
         for words, row in table.values.items():
