@@ -357,11 +357,6 @@ class ProgramCalls:
         """Name that most of these calls have."""
         return self.names[int(np.bincount(self.call[rows], weights=weights).argmax())]
 
-    @cached_property
-    def is_synchronous(self) -> Bools:
-        """Sends that end only when their receive has begun, whatever their length; shape (n,)."""
-        return self.named("MPI_Ssend", "MPI_Issend")
-
     @property
     def seconds_weight(self) -> Floats:
         """How many calls' time that of each stands for, shape (n,): by `weight`, but no kind of call has more time than
@@ -399,7 +394,7 @@ class SeenPattern:
     sooner: rows that would be entered sooner, since less is done before them; sooner_s: shape (sooner, 3), by how much.
     freed: shape (k, 2), calls, and calls for which they would no longer wait; it saves what a replay finds, and
     `least_share` of that at least.  waited_s: what they wait, seconds a rank.
-    at: where `change` is to be made, in words; empty: at the first site.
+    at: where `change` is to be made, in words; empty: at the first site.  before: outside MPI, before that.
     is_measured: by cells of this machine.  remedies, prove: of results.json; empty: a change of the code alone.
     """
 
@@ -419,6 +414,7 @@ class SeenPattern:
     waited_s: float = 0.0
     name: str = ""
     at: str = ""
+    before: bool = False
     is_measured: bool = False
     remedies: tuple[RemedyResult, ...] = ()
     prove: str | None = None

@@ -546,19 +546,21 @@ def _finding(
         prove=pattern.prove,
         change=None
         if pattern.prove
-        else change_in(pattern, [f"{at.file}:{at.line}" if at.line else "" for at in places]),
+        else change_in(pattern, [f"{at.file}:{at.line}" if at.line else place_words(at) for at in places]),
         status="priced" if pattern.is_measured else "estimated",
     )
 
 
 def change_in(pattern: SeenPattern, places: Sequence[str]) -> str:
-    """Return where and what to change, in words of the language.  Args: places: as file:line, the first one's first."""
-    head, change = (
-        "".join(f"{place}: " for place in (pattern.at, *places)[not pattern.at :][:1] if place),
-        pattern.change,
-    )
-    if pattern.name == MAPPED_AGAIN and "between" in pattern.text and all(places[:2]) and len(places) > 1:
-        head = f"Between {places[1]} and {places[0]}: "  # at neither of the two
+    """Return where and what to change, in words of the language.
+
+    Args: places: as file:line, else in words, the first one's first.
+    """
+    where, change = pattern.at or next(iter(places), ""), pattern.change
+    if pattern.before and where and not pattern.at:
+        is_apart = "{other}" in pattern.text and len(places) > 1 and places[0] != places[1]
+        where = f"Between {places[1]} and {where}" if is_apart else f"Before {where}"
+    head = f"{where}: " if where and where not in change else ""
     if pattern.name == MAPPED_AGAIN and _FORTRAN.search(head):
         change = f"{change} ({OF_SECTIONS})"
     return f"{head}{change}"

@@ -19,7 +19,6 @@ from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_interval, format_ratio, listed, seconds
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES
 from slowpath.watch.accounts import WAITS
-from slowpath.watch.findings import place_words
 from slowpath.watch.proof import Proof, proof_lines
 from slowpath.watch.results import (
     Account,
@@ -31,6 +30,7 @@ from slowpath.watch.results import (
 
 MOST_CHANGES: Final = 3
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
+OVERLAP: Final = 1.1  # times what all changes save together, from which their sum misleads
 MOST_UNSEEN: Final = 4
 LEAST_COLLECTIVES: Final = 0.1  # of the run
 LEAST_UNMEASURED: Final = 0.1  # of the run, in messages of which it is not known what they take on this machine
@@ -69,6 +69,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
     return (
         *heads,
         *_numbered([*(fault.action for fault in wrong), *(change.text for change in changes)]),
+        *_together(results, changes),
         *accounts,
         *((f"{results.outside}.",) if results.outside else ()),
         *((undecided,) if undecided else ()),
@@ -80,6 +81,15 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
 
 def _numbered(actions: Sequence[str]) -> list[str]:
     return [f"{number}. {action}" for number, action in enumerate(actions[:MOST_CHANGES], 1)]
+
+
+def _together(results: WatchResults, changes: Sequence[_Change]) -> list[str]:
+    """What all changes save, where that is less than their sum."""
+    saves = [change.saved_s for change in changes if change.saved_s > 0]
+    saved_s, interval = results.saved_s, results.saved_interval
+    if len(saves) < 2 or saved_s is None or interval is None or sum(saves) < OVERLAP * saved_s:
+        return []
+    return [f"Together they save {amount(saved_s, interval)}: the savings overlap and do not add up."]
 
 
 def screen_lines(verdict: Sequence[str], report: str | None = None, width: int = 100) -> list[str]:
@@ -139,6 +149,13 @@ def own_cost_words(results: WatchResults) -> str:
 def _percent(share: float) -> str:
     """Never 100 % while something is missing."""
     return "100 %" if share == 1 else f"{min(100 * share, 99.9):.3g} %"
+
+
+def saved_by(finding: WatchFinding) -> tuple[float, Interval]:
+    """Return what its remedy saves of the run, else what it costs a rank, and the interval."""
+    if finding.saved_s is None:
+        return finding.seconds, finding.interval
+    return finding.saved_s, finding.saved_interval or finding.interval
 
 
 def amount(value_s: float, interval: Interval) -> str:
@@ -328,21 +345,15 @@ def _digits(value: float) -> str:
 def _changes(results: WatchResults, watch: str) -> list[_Change]:
     """Most saved first."""
     run_s = run_seconds(results)
-    changes = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
+    changes = [_of_finding(finding, watch) for finding in results.findings if finding.status != "no effect"]
     return sorted((change for change in changes if run_s > 0), key=lambda change: change.saved_s, reverse=True)
 
 
-def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Change:
-    name = finding.name
-    value, interval = finding.seconds, finding.interval
-    if finding.saved_s is not None:
-        value, interval = finding.saved_s, finding.saved_interval or interval
+def _of_finding(finding: WatchFinding, watch: str) -> _Change:
+    name, (value, interval) = finding.name, saved_by(finding)
     text = finding.change.splitlines()[0] if finding.change else finding.text
     if finding.prove is not None:
         text = f"{name}: slowpath prove {watch} {finding.prove}"
-    elif finding.sites and finding.change and (where := place_words(results.sites[finding.sites[0]])) not in text:
-        first = results.sites[finding.sites[0]]
-        text = text if first.file else f"{where}: {text}"
     how = _HOW.get(finding.status, finding.status)
     of = "" if finding.saved_s is not None else " a rank"
     saves = f"Saves {amount(value, interval)}{of} ({how})" if value > 0 else "Costs no time in this run"

@@ -572,7 +572,10 @@ def test_broadcasts_of_sections_use_new_memory_each_time(fresh: int, between_s: 
 def test_new_memory_is_placed_between_two_calls_in_words_of_the_language(place: str, is_told: bool) -> None:
     """In Fortran it may be that of sections with gaps."""
     mapped = SeenPattern(sites=(), count=1, text="in {place}", change="allocate once", name=outside.MAPPED_AGAIN)
-    between = dataclasses.replace(mapped, text="between MPI_Wait in {other} and MPI_Irecv in {place}")
+    between = dataclasses.replace(mapped, text="between MPI_Wait in {other} and MPI_Irecv in {place}", before=True)
+    same = dataclasses.replace(mapped, text="before MPI_Irecv in {place}", before=True)
+    assert change_in(same, [place]).startswith(f"Before {place}: allocate once")
+    assert change_in(dataclasses.replace(same, at="pack (x.c:1)"), [place]).startswith("pack (x.c:1): ")
     said, said_between = change_in(mapped, [place, "a.c:25"]), change_in(between, [place, "a.c:25"])
     assert said.startswith(f"{place}: allocate once")
     assert said_between.startswith(f"Between a.c:25 and {place}: allocate once")

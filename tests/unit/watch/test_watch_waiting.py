@@ -76,6 +76,7 @@ def test_what_a_late_rank_does_is_in_its_name(
     pattern = seen(dataclasses.replace(calls, activity=activity))
     assert pattern.name.startswith(f"rank 1 is late: it {words}")
     assert change in pattern.change
+    assert (pattern.before, "between" in pattern.text) == (True, "{other}" in pattern.text)
     value, low, high = (pattern.sooner_s.sum(axis=0) / pattern.sooner.size).tolist()
     assert 0 < low <= value <= high == pytest.approx(100e-6, rel=1e-3)
 

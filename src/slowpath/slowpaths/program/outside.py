@@ -99,13 +99,14 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     sooner_s, saved_s = (np.concatenate([np.zeros((0, 3)), *(each for _, each in part)]) for part in (outside, inside))
     without = [again.faults * np.array(again.each_s) for rank, again in ranks.items() if places[rank] is None]
     left = np.sum(without, axis=0) / calls.ranks if without else np.zeros(3)
-    sites, text = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
+    sites, text, is_before = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
     yield SeenPattern(
         name=MAPPED_AGAIN,
         sites=sites,
         count=faults,
         text=text,
         change="allocate the memory that is used there once, before the loop, and reuse it",
+        before=is_before,
         rows=rows,
         saved_s=saved_s,
         sooner=sooner,
@@ -122,18 +123,16 @@ def _repeated(rows: Ints) -> Ints:
     return rows[count[place.reshape(-1)] >= LEAST]
 
 
-def _buffers(new: Ints, faults: int) -> tuple[tuple[int, ...], str]:
+def _buffers(new: Ints, faults: int) -> tuple[tuple[int, ...], str, bool]:
     count = int(new[:, 2].sum())
     length = format_bytes(round(float((new[:, 2] * new[:, 3]).sum()) / count))
     known = new[new[:, 0] != NONE]
     sites = most(known[:, 0], (known[:, 2] * known[:, 3]).astype(float))
-    return sites, (
-        f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI, and the ranks had {faults:,} page "
-        "faults for memory that they had had before"
-    )
+    text = f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI"
+    return sites, f"{text}, and the ranks had {faults:,} page faults for memory that they had had before", False
 
 
-def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tuple[tuple[int, ...], str]:
+def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tuple[tuple[int, ...], str, bool]:
     by_kind: dict[tuple[int, int, bool], float] = {}
     for place in seen:
         key = (place.before, place.after, place.is_call)
@@ -146,7 +145,7 @@ def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tupl
         f"the ranks had {faults:,} page faults for memory that they had had before and given back, about "
         f"{part / faults:.0%} of them {where}"
     )
-    return (after, *((before,) if before not in (after, NONE) else ())), text
+    return (after, *((before,) if before not in (after, NONE) else ())), text, not is_call
 
 
 def _between(calls: ProgramCalls, rows: Ints, is_one_place: bool) -> str:
@@ -365,6 +364,7 @@ def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
             count=calls.stood_for(mine),
             text=f"{who} {where}: {asked}",
             change="read and write less often and in larger pieces, or in the background",
+            before=True,
             sooner=mine,
             sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
             outside=True,

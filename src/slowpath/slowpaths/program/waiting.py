@@ -234,24 +234,23 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     doing = _doing(calls, rank, rows, late_s)
     if is_crowded and (doing.words == _NO_CORE or _activity(calls, rank, rows) is None):
         return
-    at_most = np.minimum(to_others, 3.0 * float(np.median(to_others)))
-    is_usual = float(at_most.sum()) >= USUAL * float(to_others.sum())
+    is_usual = np.minimum(to_others, 3.0 * np.median(to_others)).sum() >= USUAL * to_others.sum()
     late_share = LATE_ON_BUSY if doing.words == _NO_CORE else OFTEN_LATE if is_usual else LATE
     if (doing.words == _NO_CORE and not is_usual) or late_s < late_share * calls.span_s:
         return  # late now and then, as any rank is, and those without a core are
     least = to_all if doing.moves else to_others * min(doing.part, 1.0)
     value = to_all if doing.moves else (least + to_others) / 2
-    before = rows - 1
     sites = most(calls.site[rows], to_others)
     here = calls.site[rows] == (sites[0] if sites else NONE)
     entered, left = (calls.name_of(each[here], to_others[here])
-                     for each in (rows, np.maximum(before, 0)))  # fmt: skip
-    came_from = most(calls.site[before[here]], to_others[here], 1)
-    between = f"between {left} in {{other}} and {entered} in {{place}}" if came_from and sites else f"before {entered}"
+                     for each in (rows, np.maximum(rows - 1, 0)))  # fmt: skip
+    came_from = most(calls.site[rows[here] - 1], to_others[here], 1)[: len(sites)]
+    between = f"before {entered} in {{place}}"
+    if came_from not in ((), sites[:1]):
+        between = f"between {left} in {{other}} and {entered} in {{place}}"
     waiting = np.unique(calls.rank[wait]).size
     who = "one other rank waits" if waiting == 1 else f"{waiting} other ranks wait"
-    count = calls.stood_for(rows)
-    longer = f"{format_time(late_s)} longer than the others in {count:,} times together"
+    longer = f"{format_time(late_s)} longer than the others in {(count := calls.stood_for(rows)):,} times together"
     if is_usual:
         longer = f"{format_time(float(np.median(to_others)))} longer than the others each time (median of {count:,})"
     yield SeenPattern(
@@ -260,6 +259,8 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
         count=count,
         text=f"{who} for rank {rank}, which {doing.words} {between}, {longer}",
         change=doing.change.format(rank=rank),
+        at=doing.at,
+        before=True,
         sooner=rows,
         sooner_s=np.stack([value, np.minimum(least, to_all), np.maximum(to_first, value)], axis=1),
         outside=True,
@@ -269,13 +270,14 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
 @dataclass(frozen=True)
 class _Doing:
     """What a rank does while others wait. part: of its time there, that a change takes at least.  moves: it is work,
-    which others can take over.
+    which others can take over.  at: where it computes; empty: not known.
     """
 
     words: str
     change: str
     part: float = 1.0
     moves: bool = False
+    at: str = ""
 
 
 _NO_CORE = "computes or has no core"
@@ -315,7 +317,8 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
             return _Doing(words, _FILES, in_system)
         if seen.queued_s >= OWN * late_s:
             return _Doing(_NO_CORE, _CORE, moves=True)
-        return _Doing(f"computes{_in_functions(calls, rank, rows)}", _GIVEN, moves=True)
+        at = _function(calls, rows)
+        return _Doing(f"computes in {at}" if at else "computes", _GIVEN, moves=True, at=at)
     share = _share(calls, rank)
     if share is None or share.ran_s is None or share.waited_s is None:
         return _Doing("is outside MPI", _GIVEN)
@@ -324,13 +327,13 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
     return _Doing(*((_NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
 
 
-def _in_functions(calls: ProgramCalls, rank: int, rows: Ints) -> str:
-    """` in pack (x.c:12)`, where most samples of it are; empty: there are too few."""
+def _function(calls: ProgramCalls, rows: Ints) -> str:
+    """`pack (x.c:12)`, where most samples before these calls are; empty: there are too few."""
     chosen = np.isin(calls.sampled.row, rows)
     longest = calls.sampled.longest(chosen)
     if chosen.sum() < LEAST or longest[0][1] < OWN * calls.sampled.seconds[chosen].sum():
         return ""
-    return f" in {longest[0][0].words}"
+    return longest[0][0].words
 
 
 def _activity(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
@@ -485,7 +488,7 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
         for each in (waits.outside * waits.spent_s, waits.spent_s)
     )
     both = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
-    needless = calls.is_synchronous[messages.sent[both]] & (messages.bytes[both] <= calls.eager_bytes)
+    needless = calls.named("MPI_Ssend", "MPI_Issend")[messages.sent[both]] & (messages.bytes[both] <= calls.eager_bytes)
     pair = messages.left[both] * len(calls) + messages.posted[both]
     exchanges = messages.arrived[both] * len(calls) + messages.sent[both]  # MPI_Sendrecv waits for the other's send
     of_receive = np.isin(rows * len(calls) + waits.other[rows], np.setdiff1d(pair, exchanges))
@@ -731,10 +734,7 @@ def _polls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places of MPI_Test and MPI_Iprobe whose calls find nothing, with sleeping or computing between them."""
     if calls.in_vain is None:
         return
-    vain = np.flatnonzero(calls.in_vain)
-    for site, here in calls.by_site(vain):
-        if site == NONE:
-            continue
+    for site, here in calls.by_site(np.flatnonzero(calls.in_vain & (calls.site != NONE))):
         call = int(np.bincount(calls.call[here]).argmax())
         yield from _sleeps(calls, here, call)
         yield from _too_often(calls, here, call, site)
