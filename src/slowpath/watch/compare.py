@@ -24,13 +24,13 @@ from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.findings import place_words
 from slowpath.watch.folder import is_watch, record_files
 from slowpath.watch.results import BEFORE_THE_RUN, AccountName, CallSite, WatchFinding, WatchResults, read_watch_results
-from slowpath.watch.verdict import amount, run_seconds
+from slowpath.watch.verdict import amount, run_seconds, saved_by
 
 MINIMUM_EFFECT: Final = 0.03
 FEWEST_RUNS: Final = 3  # on each side, for an interval
 LEAST_SHARE: Final = 0.005  # of the run before, from which a difference is worth a row
 GONE: Final = 0.5  # of what a finding cost before: what costs less after was changed
-BUSY_SHARE: Final = 0.1  # of the run before, without a processor: other work decides the difference
+BUSY_SHARE: Final = 0.05  # of a side's time, without a processor: load may be the difference
 MOST_ROWS: Final = 3  # of a kind, on a screen
 
 
@@ -82,6 +82,8 @@ class WatchComparison(Result, frozen=True, kw_only=True):
     ratio: Annotated[NotNegative, means("time of B over that of A")]
     interval: Annotated[Interval | None, means("of ratio, at 95 %; null: fewer than 3 runs on a side")]
     saved_s: Annotated[Number, means("time of A less that of B")]
+    saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %; null: as of interval")]
+    busy_shares: Annotated[tuple[NotNegative, NotNegative], means("of A's and B's time without a processor")]
     differences: Annotated[tuple[Text, ...], means("between A and B, beside the program's own code")]
     accounts: Annotated[tuple[AccountChange, ...], means("the largest difference first")]
     places: Annotated[tuple[PlaceChange, ...], means("the largest difference first")]
@@ -89,7 +91,11 @@ class WatchComparison(Result, frozen=True, kw_only=True):
     promised_s: Annotated[Number | None, means("by what was changed, together; null: nothing of it was changed")]
     promised_interval: Annotated[Interval | None, means("of promised_s")]
     kept_word: Annotated[
-        KeptWord, means("saved_s beside promised_interval; not decided: runs of one side differ as much as the sides")
+        KeptWord,
+        means(
+            "saved_s beside promised_interval; not decided: runs of one side differ as much as the sides, or the time "
+            "without a processor decides"
+        ),
     ]
     new: Annotated[tuple[Text, ...], means("findings of B that A has not")]
 
@@ -125,25 +131,34 @@ def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, Wat
     promised = _promised(before[0], after[0])
     made = [promise for promise in promised if promise.is_made]
     total_s, ends = _together(made, before[0])
+    interval = None if estimate is None else estimate.interval
+    busy_s = [statistics.median(map(_lacked_s, side)) for side in (before, after)]
+    words = {_kept_word(value_s, ends, interval) for value_s in (saved_s, saved_s - busy_s[0] + busy_s[1])}
     return WatchComparison(
         a=_side(a, medians[0]),
         b=_side(b, medians[1]),
         ratio=medians[1] / medians[0] if estimate is None else estimate.ratio,
-        interval=None if estimate is None else estimate.interval,
+        interval=interval,
         saved_s=saved_s,
+        saved_interval=interval and (medians[0] * (1 - interval[1]), medians[0] * (1 - interval[0])),
+        busy_shares=(busy_s[0] / medians[0], busy_s[1] / medians[1]),
         differences=_differences(before[0], after[0]),
         accounts=_accounts(before, after, LEAST_SHARE * medians[0]),
         places=_places(before, after, LEAST_SHARE * medians[0]),
         promised=tuple(promised),
         promised_s=total_s,
         promised_interval=ends,
-        kept_word=_kept_word(saved_s, ends, None if estimate is None else estimate.interval),
+        kept_word=words.pop() if len(words) == 1 else "not decided",
         new=tuple(
             f"{finding.name}{_at(_place(finding, after[0]))}"
             for finding in after[0].findings
-            if _saving(finding)[0] > 0 and _same(finding, after[0], before[0]) is None
+            if saved_by(finding)[0] > 0 and _same(finding, after[0], before[0]) is None
         ),
     )
+
+
+def _lacked_s(results: WatchResults) -> float:
+    return sum(account.seconds for account in results.accounts if account.name == "no processor")
 
 
 def _side(runs: Sequence[tuple[Path, WatchResults]], span_s: float) -> WatchSide:
@@ -211,12 +226,6 @@ def _by_place(results: WatchResults, words: dict[_Key, str]) -> dict[_Key, float
     return dict(seconds_of)
 
 
-def _saving(finding: WatchFinding) -> tuple[float, Interval]:
-    if finding.saved_s is None:
-        return finding.seconds, finding.interval
-    return finding.saved_s, finding.saved_interval or finding.interval
-
-
 def _site(finding: WatchFinding, results: WatchResults) -> CallSite | None:
     return results.sites[finding.sites[0]] if finding.sites else None
 
@@ -241,9 +250,9 @@ def _same(finding: WatchFinding, results: WatchResults, among: WatchResults) -> 
 def _promised(a: WatchResults, b: WatchResults) -> list[PromisedChange]:
     changes = []
     for finding in a.findings:
-        value_s, interval = _saving(finding)
+        value_s, interval = saved_by(finding)
         after = _same(finding, a, b)
-        is_made = after is None or _saving(after)[0] < GONE * value_s
+        is_made = after is None or saved_by(after)[0] < GONE * value_s
         if value_s > 0 and finding.status != "no effect" and finding.name != OTHERS:  # load is no change
             changes.append(
                 PromisedChange(
@@ -262,7 +271,7 @@ def _together(made: Sequence[PromisedChange], a: WatchResults) -> tuple[float | 
     """What the changes that were made promised: of all of them as the watch says, else added up."""
     if not made:
         return None, None
-    saving = [finding for finding in a.findings if _saving(finding)[0] > 0]
+    saving = [finding for finding in a.findings if saved_by(finding)[0] > 0]
     if len(made) == len(saving) and a.saved_s is not None and a.saved_interval is not None:
         return a.saved_s, a.saved_interval
     promises = zip(*((change.promised_s, *change.interval) for change in made), strict=True)
@@ -293,9 +302,11 @@ def comparison_lines(comparison: WatchComparison, full: bool = False) -> list[st
         sentences.append(f"Still there: {left.name}{_at(left.place)}, saves {amount(left.promised_s, left.interval)}.")
     sentences += [f"New: {words}." for words in comparison.new[:most]]
     sentences += [f"They differ in {words}." for words in comparison.differences]
-    lacked = {row.name: max(row.before_s, row.after_s) for row in comparison.accounts}.get("no processor", 0.0)
-    if lacked >= BUSY_SHARE * comparison.a.span_s:
-        sentences.insert(1, "Ranks lacked processors in these runs: repeat them on a quiet machine.")
+    if max(comparison.busy_shares) >= BUSY_SHARE:
+        shares = " and ".join(
+            f"{100 * share:.0f} % of {name}'s time" for share, name in zip(comparison.busy_shares, "AB", strict=True)
+        )
+        sentences.insert(1, f"Load may be the difference: ranks lacked a processor for {shares}. Use a quiet machine.")
     lines: list[str] = []
     for sentence in sentences:
         wrapped = cut(sentence, 100)
@@ -322,6 +333,10 @@ def _promise(comparison: WatchComparison) -> list[str]:
         return []
     names = "; ".join(f"{promise.name}{_at(promise.place)}" for promise in made[:MOST_ROWS])
     got = seconds(comparison.saved_s) if comparison.saved_s > 0 else "nothing"
+    if comparison.saved_s > 0 and comparison.saved_interval is not None:
+        got = amount(comparison.saved_s, comparison.saved_interval)
+    elif comparison.saved_s > 0:
+        got += " (no interval)"
     said = amount(comparison.promised_s, comparison.promised_interval)
     return [f"Promised {said} by {names}. Obtained {got}: {comparison.kept_word}."]
 

@@ -87,6 +87,26 @@ def test_several_runs_have_an_interval() -> None:
     assert compared(side(*noisy), side(*after)).kept_word == "not decided"
 
 
+def test_what_was_obtained_has_an_interval_where_each_side_has_three_runs() -> None:
+    before = [a_run(span_s, the_finding()) for span_s in (40.0, 40.2, 39.8)]
+    several = compared(side(*before), side(*(a_run(span_s) for span_s in (36.0, 36.2, 35.8))))
+    assert several.saved_interval is not None
+    assert several.saved_interval[0] < several.saved_s < several.saved_interval[1]
+    assert "Obtained 4.00 s [3.56, 4.43]: " in " ".join(comparison_lines(several))
+    assert change(36.0).saved_interval is None
+    assert "Obtained 4.00 s (no interval): " in " ".join(comparison_lines(change(36.0)))
+
+
+@pytest.mark.parametrize(("lacked_s", "word"), [(0.0, "as promised"), (1.0, "as promised"), (3.0, "not decided")])
+def test_a_load_that_differs_is_named_and_decides_nothing(lacked_s: float, word: str) -> None:
+    busy = Account(name="no processor", seconds=lacked_s, share=lacked_s / BEFORE_S, by_rank=(lacked_s,) * 4)
+    before = a_run(BEFORE_S, the_finding(), accounts=(busy,) if lacked_s else ())
+    changed = compared(side(before), side(a_run(36.0)))
+    assert changed.kept_word == word
+    text = " ".join(comparison_lines(changed))
+    assert ("for 8 % of A's time and 0 % of B's time" in text) == (lacked_s == 3.0)
+
+
 def test_load_that_is_gone_is_no_change_that_was_promised() -> None:
     before = a_run(BEFORE_S, the_finding(), the_finding(id="SP081:b", name=OTHERS, sites=(), saved_s=30.0),
                    saved_s=33.0, saved_interval=(20.0, 36.0))  # fmt: skip
