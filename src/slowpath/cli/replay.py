@@ -34,34 +34,31 @@ def replay_command(
     quiet: bool,
 ) -> int:
     """Measure messages like those of a watched program, to price its slow paths."""
+    from slowpath.cli.options import verdict_lines
     from slowpath.core.campaign import campaign_toml
-    from slowpath.watch.replay import measured, missing, prepared_for
+    from slowpath.watch.replay import measured, outcome, prepared_for, priced
+    from slowpath.watch.results import read_watch_results
 
     tell = teller(quiet)
-    watched, questions = missing(watch)
-    if not questions:
-        tell("nothing to measure: messages are measured already, or below 1 %")
+    watched, prices = priced(watch)
+    if not prices.missing:
+        tell("nothing is left to measure: messages are measured, or below 1 %")
     else:
-        prepared, campaign = prepared_for(watched, questions, os.environ, tell, mpi, rounds, budget, dry_run)
+        prepared, campaign = prepared_for(watched, prices.missing, os.environ, tell, mpi, rounds, budget, dry_run)
         for line in _summary(prepared):
             tell(line)
         if dry_run:
             click.echo(campaign_toml(campaign).rstrip("\n"))
         else:
             measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout, budget, quiet)
-    return 0 if dry_run else _show(watch)
+    if not dry_run:
+        for line in verdict_lines(watch):
+            click.echo(line)
+        click.echo(outcome(priced(watch)[1], read_watch_results(watch)))
+    return 0
 
 
 def _summary(prepared: PreparedRun) -> list[str]:
     from slowpath.cli.run import summary
 
     return summary(prepared)
-
-
-def _show(watch: Path) -> int:
-    """Rebuild the results and the report of the watch, and print its verdict."""
-    from slowpath.cli.options import verdict_lines
-
-    for line in verdict_lines(watch):
-        click.echo(line)
-    return 0

@@ -15,6 +15,7 @@ from typing import Final
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.errors import EnvironmentFailure, Interrupted, SlowpathError, UsageError
+from slowpath.core.units import listed, seconds
 from slowpath.diagnose.sides import LaunchPlace, named_places
 from slowpath.findings.slow_path import DEFAULTS, FIRST_METRICS, ProgramPrice
 from slowpath.mpi.find import find_all, find_mpi
@@ -29,6 +30,7 @@ from slowpath.watch.analysis import read_watched
 from slowpath.watch.conclude import Watched, asking
 from slowpath.watch.prices import (
     PriceQuestion,
+    Prices,
     next_price_folder,
     prices_of,
     read_sources,
@@ -36,6 +38,7 @@ from slowpath.watch.prices import (
     words,
 )
 from slowpath.watch.results import WatchedProgram, WatchResults
+from slowpath.watch.verdict import amount, saved_by
 
 
 def launcher_of(program: WatchedProgram, option: str | None, environ: Mapping[str, str]) -> str:
@@ -153,12 +156,12 @@ def _contrast(name: str, question: PriceQuestion, row: ProgramPrice) -> Contrast
     )
 
 
-def missing(watch: Path) -> tuple[Watched, tuple[PriceQuestion, ...]]:
-    """Return a watch, and what of it is to be measured.  Raises: RecordError: no watch."""
-    missing_prices = read_watched(watch)
-    asked = asking(missing_prices.results, missing_prices.kept, missing_prices.variables)
-    sources, _ = read_sources(watch, missing_prices.results.program)
-    return missing_prices, prices_of(asked.questions, sources).missing
+def priced(watch: Path) -> tuple[Watched, Prices]:
+    """Return a watch, what of it was measured and what is to be.  Raises: RecordError: no watch."""
+    watched = read_watched(watch)
+    asked = asking(watched.results, watched.kept, watched.variables)
+    sources, _ = read_sources(watch, watched.results.program)
+    return watched, prices_of(asked.questions, sources)
 
 
 def prepared_for(
@@ -173,6 +176,8 @@ def prepared_for(
 ) -> tuple[PreparedRun, Campaign]:
     """What would be measured, and its campaign.
 
+    An engine that is there is taken, whichever compiler and BLAS made it: messages need neither.
+
     Args:   mpi: as the user names the program's MPI; None: it is searched.  dry: nothing is compiled.
     Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here.
     """
@@ -181,7 +186,33 @@ def prepared_for(
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
     campaign = campaign_of(questions, given, taken, _nodes(watched.results))
-    return prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s, dry), campaign
+    prepared = prepare(campaign, environ, tell if dry else _silent, launcher, None, rounds, None, budget_s, True)
+    if not dry and not all(library.is_built for library in prepared.libraries):
+        prepared = prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s)
+    return prepared, campaign
+
+
+def _silent(_: str) -> None:
+    """Take a line that nobody has to read."""
+
+
+def outcome(prices: Prices, results: WatchResults) -> str:
+    """`Measured: 2 kinds of messages, 31 % of the run. Huge pages of malloc save 2.0 s [1.6, 2.4].`
+
+    Args: prices: that were measured, of the results of a watch.
+    """
+    shares = {price.question.number: price.question.share for price in prices.known}
+    percent = 100 * min(sum(shares.values()), 1.0)
+    head = f"Measured: {len(shares)} kind{'s' if len(shares) != 1 else ''} of messages, {percent:.0f} % of the run"
+    beyond_s = sum(account.seconds for account in results.accounts if account.name == "slow transfer")
+    parts = [
+        f"{finding.name} costs {amount(*saved_by(finding))}"
+        for finding in results.findings
+        if finding.status == "priced"
+    ]
+    if beyond_s:
+        parts.append(f"the program's messages take {seconds(beyond_s)} a rank longer than measured here")
+    return f"{head}: {listed(parts) if parts else 'the program loses nothing by them'}."
 
 
 def measured(
@@ -203,14 +234,14 @@ def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet:
 
     Raises: Interrupted.
     """
-    unpriced, questions = missing(watch)
+    unpriced, prices = priced(watch)
     if platform.node() not in unpriced.results.program.hosts:
         return "the program ran on another machine"
     try:
-        prepared, _ = prepared_for(unpriced, questions, environ, lambda _: None, None, None, MEASURE_S, True)
+        prepared, _ = prepared_for(unpriced, prices.missing, environ, _silent, None, None, MEASURE_S, True)
         if not all(library.is_built for library in prepared.libraries):
             return ""  # the verdict names the command that compiles the engine
-        kinds = len({question.number for question in questions})
+        kinds = len({question.number for question in prices.missing})
         tell(f"measuring {kinds} kinds of messages for at most {MEASURE_S:g} s (--no-measure leaves it out)")
         measured(watch, prepared, ["slowpath", "replay", str(watch)], MEASURE_S, MEASURE_S, quiet)
     except Interrupted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from slowpath.core.campaign import campaign_toml
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.plan.campaign import decode
 from slowpath.watch.conclude import Asking, asking
-from slowpath.watch.replay import campaign_of, launcher_of
+from slowpath.watch.prices import Price, Prices
+from slowpath.watch.replay import campaign_of, launcher_of, outcome, prepared_for
 from slowpath.watch.results import MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import watch_results as watched
@@ -89,6 +91,32 @@ def test_it_runs_under_the_programs_variables_and_between_nodes_where_most_bytes
     assert campaign["environment"][0]["variables"] == {"UCX_TLS": "tcp"}
     assert campaign["environment"][0]["unset"] == ["UCX_NET_DEVICES"]
     assert campaign["placement"][0]["nodes"] == 2
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_engine_that_is_there_is_taken(monkeypatch: pytest.MonkeyPatch, is_there: bool) -> None:
+    """Whichever compiler made it: a replay compiles only where there is none."""
+    asked_dry: list[bool] = []
+
+    def prepare(*words: Any) -> Any:
+        asked_dry.append(len(words) == 9)
+        return SimpleNamespace(libraries=[SimpleNamespace(is_built=is_there or not asked_dry[-1])])
+
+    monkeypatch.setattr("slowpath.watch.replay.prepare", prepare)
+    monkeypatch.setattr("slowpath.watch.replay.launcher_of", lambda *_: "mpiexec")
+    program = SimpleNamespace(results=a_program(a_load()), variables={})
+    prepared, _ = prepared_for(program, asked(a_load()).questions, {}, print, None, None, 60, False)  # type: ignore[arg-type]
+    assert prepared.libraries[0].is_built
+    assert asked_dry == ([True] if is_there else [True, False])
+
+
+def test_a_replay_says_what_was_measured_and_what_that_changes() -> None:
+    question = asked(a_load()).questions[0]
+    prices = Prices((Price(question, 2e-3, 1e-3, (0.5e-3, 2e-3)),), ())
+    lossy = outcome(prices, watched.results(findings=(watched.a_finding(status="priced"),), accounts=()))
+    assert lossy.startswith("Measured: 1 kind of messages, ")
+    assert lossy.endswith(" costs 2.00 s [1.60, 2.40].")
+    assert outcome(prices, watched.results(findings=(), accounts=())).endswith("the program loses nothing by them.")
 
 
 def test_another_mpi_is_no_mpi_of_the_program(tmp_path: Path) -> None:
