@@ -6,14 +6,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from slowpath.cli.options import DURATION, cell_timeout_option, dry_run_option, quiet_option, teller
-
-if TYPE_CHECKING:
-    from slowpath.run.prepare import PreparedRun
 
 
 @click.command("replay", epilog="Example: slowpath replay slowpath-watches/lmp-20260131-120000 --budget 2m")
@@ -35,6 +31,7 @@ def replay_command(
 ) -> int:
     """Measure messages like those of a watched program, to price its slow paths."""
     from slowpath.cli.options import verdict_lines
+    from slowpath.cli.run import summary
     from slowpath.core.campaign import campaign_toml
     from slowpath.watch.replay import measured, outcome, prepared_for, priced
     from slowpath.watch.results import read_watch_results
@@ -45,7 +42,7 @@ def replay_command(
         tell("nothing is left to measure: messages are measured, or below 1 %")
     else:
         prepared, campaign = prepared_for(watched, prices.missing, os.environ, tell, mpi, rounds, budget, dry_run)
-        for line in _summary(prepared):
+        for line in summary(prepared):
             tell(line)
         if dry_run:
             click.echo(campaign_toml(campaign).rstrip("\n"))
@@ -56,9 +53,3 @@ def replay_command(
             click.echo(line)
         click.echo(outcome(priced(watch)[1], read_watch_results(watch)))
     return 0
-
-
-def _summary(prepared: PreparedRun) -> list[str]:
-    from slowpath.cli.run import summary
-
-    return summary(prepared)

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import subprocess
+from types import SimpleNamespace
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -57,14 +57,6 @@ def test_bash_takes_every_script(name: str) -> None:
     assert not any("{" in line for line in directives if name != "flux")
 
 
-@pytest.mark.parametrize("name", SCRIPTED)
-def test_no_script_and_no_table_submits(name: str) -> None:
-    scheduler = script_for(name)
-    body = job_script(load("checkup"), scheduler, asked()).split("set -euo pipefail")[1]
-    lines = [line for line in body.replace("flux getattr", "").splitlines() if not line.startswith("#")]
-    assert not any(scheduler.submit.split()[0] in line for line in lines)
-
-
 def test_the_most_ranks_of_any_placement_fit_on_a_node(places: Campaign) -> None:
     text = job_script(places, script_for("slurm"), asked())
     assert "#SBATCH --nodes=2\n" in text
@@ -79,7 +71,20 @@ def test_command_line() -> None:
     assert CliRunner().invoke(run_command, ["checkup", "--script", "slurm", "--budget", "x"]).exit_code == 2
 
 
-def test_run_takes_every_scripted_system() -> None:
-    (option,) = (option for option in run_command.params if option.name == "script")
-    assert isinstance(option.type, click.Choice)
-    assert tuple(option.type.choices) == SCRIPTED
+@pytest.mark.parametrize(("is_built", "minutes"), [(True, 4), (False, 9)])
+def test_a_build_counts_where_the_job_has_no_engine(
+    monkeypatch: pytest.MonkeyPatch, is_built: bool, minutes: int
+) -> None:
+    caches: list[str] = []
+
+    def prepared(_: str, environ: dict[str, str], *_more: object, **_named: object) -> SimpleNamespace:
+        caches.append(environ["SLOWPATH_CACHE_DIR"])
+        cost = SimpleNamespace(wall_s=90.0, launches=3)
+        return SimpleNamespace(libraries=[SimpleNamespace(is_built=is_built)], cost=cost)
+
+    monkeypatch.setattr("slowpath.cli.script.prepare", prepared)
+    monkeypatch.delenv("SLOWPATH_CACHE_DIR", raising=False)
+    printed = CliRunner().invoke(run_command, ["checkup", "--script", "slurm"], standalone_mode=False).output
+    assert f"#SBATCH --time=00:{minutes:02}:00" in printed
+    assert ("build the engine" in printed) == (not is_built)
+    assert caches == [".slowpath-cache"]
