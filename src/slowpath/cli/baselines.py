@@ -197,7 +197,10 @@ def reference_command() -> None:
 @reference_command.command("add", epilog="Example: slowpath reference add slowpath-runs/diagnose-*")
 @click.argument("runs", nargs=-1, required=True, type=PATH)
 def add(runs: tuple[Path, ...]) -> int:
-    """Keep run folders, diagnoses or results.json files as references."""
+    """Keep run folders, diagnoses or results.json files as references.
+
+    They lie in references/ of SLOWPATH_DATA_DIR, else of ~/.local/share/slowpath. A site sets the variable for all.
+    """
     from slowpath.analyse.references import add_reference, references_folder
     from slowpath.compare.read import read_source
 
@@ -213,12 +216,13 @@ def add(runs: tuple[Path, ...]) -> int:
 
 @reference_command.command("list", epilog="Example: slowpath reference list")
 def list_() -> int:
-    """List your references, then those of Slowpath."""
+    """List your references, then those of Slowpath, each with their folder."""
     from slowpath.analyse.references import read_references, references_folder
     from slowpath.core.files import data_folder
 
-    for folder in (references_folder(), data_folder("references")):
+    for whose, folder in (("yours", references_folder()), ("Slowpath's", data_folder("references"))):
         tables, left_out = read_references(folder)
+        click.echo(f"{whose}, in {folder}:{'' if tables else ' none'}")
         for table in tables:
             for number, run in enumerate(table.runs):
                 times = sum(row[number] is not None for row in table.values.values())

@@ -259,7 +259,10 @@ def test_references_are_added_listed_loaded_and_removed(
     (tmp_path / "own/references/broken.json.xz").write_text("{")
     assert exit_code(["reference", "list"]) == 0
     listed = capfd.readouterr()
-    assert listed.out.splitlines()[0] == "r0@n1  own; mpich 5.0.2; P, 2; 0 ranks, 1 times"
+    assert listed.out.startswith(
+        f"yours, in {tmp_path}/own/references:\nr0@n1  own; mpich 5.0.2; P, 2; 0 ranks, 1 times"
+    )
+    assert "\nSlowpath's, in " in listed.out
     assert "left out: " in listed.err
     assert "broken.json.xz: is damaged" in listed.err
     shipped = joined([reduced(run_at("ours", 2.0, campaign="ours").results, "shipped")])
