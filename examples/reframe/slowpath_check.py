@@ -34,6 +34,8 @@ class SlowpathCheck(rfm.RunOnlyRegressionTest):
     campaign = variable(str, value="checkup")
     #: More options of `slowpath run`.
     options = variable(list, value=[])
+    #: Run folder or results.json on the same machine: fail when `slowpath gate` sees a regression against it.
+    baseline = variable(str, value="")
     #: Fail when the verdict names a slow path; without it, slow paths are results like any other.
     fail_on_slow_path = variable(bool, value=False)
 
@@ -48,6 +50,8 @@ class SlowpathCheck(rfm.RunOnlyRegressionTest):
     def set_command(self):
         """The whole command line; no launcher of ReFrame's before it."""
         self.executable_opts = ["run", self.campaign, "--out", FOLDER, "--quiet", *self.options]
+        if self.baseline:
+            self.postrun_cmds = [f"slowpath gate {FOLDER} --baseline {self.baseline} --undecided pass"]
         self.job.launcher.options = []
         self.job.launcher.command = lambda job: []
         self.keep_files = [f"{FOLDER}/report.html", f"{FOLDER}/results.json"]
@@ -66,7 +70,7 @@ class SlowpathCheck(rfm.RunOnlyRegressionTest):
         slow = [line["text"] for line in results["verdict"]["lines"] if line["level"] == "slow"]
         return sn.all(
             [
-                sn.assert_eq(self.job.exitcode, 0, "slowpath run ended with {0}, not {1}"),
+                sn.assert_eq(self.job.exitcode, 0, "slowpath run or gate ended with {0}, not {1}"),
                 sn.assert_eq(results["run"]["status"], "complete", "the run is {0}, not {1}"),
                 sn.assert_eq(wrong, [], "wrong bytes in {0}"),
                 sn.assert_gt(measured, 0, "none of the cells could be measured"),

@@ -23,19 +23,23 @@ REFRAME = shutil.which("reframe", path=f"{Path(sys.executable).parent}:{os.envir
 @pytest.mark.usefixtures("engine")
 def test_reframe_runs_the_check_and_reads_its_values(blankless: Path, engine_cache: Path) -> None:
     report = blankless / "report.json"
-    done = subprocess.run(
-        [str(REFRAME), f"--prefix={blankless}", "-c", str(EXAMPLES / "reframe"), "-n", "SlowpathTinyCheck", "-r",
-         f"--report-file={report}"],
-        env={
-            **os.environ,
-            "HOME": str(blankless),  # ReFrame keeps the machine's topology there
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "SLOWPATH_CACHE_DIR": str(engine_cache),
-            "SLOWPATH_MPI": "embedded",
-        },
-        cwd=blankless, capture_output=True, text=True, check=False, timeout=WATCHDOG_S,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    words = [str(REFRAME), f"--prefix={blankless}", "-c", str(EXAMPLES / "reframe"), "-n", "SlowpathTinyCheck", "-r"]
+    environ = {
+        **os.environ,
+        "HOME": str(blankless),  # ReFrame keeps the machine's topology there
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "SLOWPATH_CACHE_DIR": str(engine_cache),
+        "SLOWPATH_MPI": "embedded",
+    }
+
+    def reframe(*more: str) -> str:
+        done = subprocess.run(
+            [*words, *more], env=environ, cwd=blankless, capture_output=True, text=True, check=False, timeout=WATCHDOG_S
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    reframe(f"--report-file={report}")
     (case,) = json.loads(report.read_text())["runs"][0]["testcases"]
     values = {key.rpartition(":")[2]: value for key, value in case["perfvalues"].items()}
     stage = next(blankless.glob("output/**/results.json"))
@@ -47,3 +51,7 @@ def test_reframe_runs_the_check_and_reads_its_values(blankless: Path, engine_cac
     assert expected <= {str(value[0]) for value in values.values()}
     assert sum(name.startswith("half_round_trip_latency_s_steady") for name in values) == 2
     assert "wall" in values
+    shutil.copy(stage, blankless / "baseline.json")
+    assert "PASSED" in reframe("-S", f"baseline={blankless}/baseline.json")
+    printed = next(blankless.glob("output/**/rfm_job.out")).read_text()
+    assert "PASS" in printed or "UNDECIDED" in printed

@@ -9,10 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from slowpath.plan.campaign import load
 from slowpath.record.imports.choose import import_files
 from watchdog import WATCHDOG_S
 
@@ -63,6 +61,27 @@ def test_the_slurm_script_runs_or_resumes(tmp_path: Path) -> None:
     assert submitted("overalloc")[1] == f"slowpath run --resume slowpath-runs/overalloc-7 {cache}"
 
 
-def test_the_example_campaign_is_one() -> None:
-    campaign = load(EXAMPLES / "reframe" / "campaigns" / "tiny.toml")
-    assert msgspec.to_builtins(campaign)
+@pytest.mark.parametrize(
+    ("measured", "gated", "code", "left"),
+    [(4, 0, 0, ["run-7.log"]), (0, 0, 0, []), (0, 1, 1, ["run-7", "run-7.log"])],
+    ids=["nothing measured", "passed or undecided", "regression"],
+)
+def test_a_prolog_drains_its_node_for_a_regression_alone(
+    tmp_path: Path, measured: int, gated: int, code: int, left: list[str]
+) -> None:
+    bin_, folder = tmp_path / "bin", tmp_path / "node"
+    bin_.mkdir()
+    folder.mkdir()
+    (bin_ / "slowpath").write_text(
+        f"#!/bin/sh\nenv | grep -q ^SLURM && exit 9\n[ $1 = gate ] && exit {gated}\n[ {measured} = 0 ] && mkdir $6\n"
+        f"exit {measured}\n"
+    )
+    (bin_ / "slowpath").chmod(0o755)
+    environ = {"PATH": f"{bin_}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLOWPATH_NODE_FOLDER": str(folder)}
+    codes = [
+        subprocess.run([EXAMPLES / "slurm" / "prolog.sh"], env=environ, check=False, timeout=WATCHDOG_S).returncode
+        for _ in range(2)
+    ]
+    assert codes == [0, code], "the first run is the baseline"
+    assert sorted(path.name for path in folder.glob("run-*")) == left
+    assert (folder / "baseline").is_dir() == (measured == 0)

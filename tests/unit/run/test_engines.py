@@ -38,7 +38,6 @@ from slowpath.run.engine.build import (
     processor_features,
     remove_abandoned,
     require_pair,
-    share_done,
     why_not,
     workplace,
 )
@@ -593,20 +592,6 @@ class Clock:
         return self.now_s
 
 
-@pytest.mark.parametrize(
-    ("log", "share"),
-    [
-        ("", None),
-        ("-- Configuring done\nwarning: 100%] of nothing\n", None),
-        ("[  7%] Building CXX object a.o\n[ 45%] Building CXX object b.o\n", 0.45),
-        ("[100%] Built target slowpath-engine\n", 1.0),
-        ("[3/120] Building a.o\n", 0.025),
-    ],
-)
-def test_share_done(log: str, share: float | None) -> None:
-    assert share_done(log) == share
-
-
 def test_a_line_now_and_then_off_a_terminal(tmp_path: Path) -> None:
     log, clock, lines = tmp_path / "log", Clock(), list[str]()
     meter = BuildMeter(log, lines.append, clock)
@@ -615,7 +600,7 @@ def test_a_line_now_and_then_off_a_terminal(tmp_path: Path) -> None:
     clock.now_s += PLAIN_EVERY_S
     meter.look()
     meter.look()
-    log.write_text("[ 45%] Building\n")
+    log.write_text("-- Configuring done\n[9/20] Building\n")
     clock.now_s += PLAIN_EVERY_S
     meter.look()
     meter.close()
