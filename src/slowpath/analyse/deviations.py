@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
+from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
 import msgspec
@@ -198,48 +199,37 @@ class Condition:
         """For a sentence, behind its subject."""
         if self.relation == "calls":
             return self.value
-        value, beyond = (
-            format_bytes(number) if (number := whole_number(text)) and self.name.endswith("_bytes") else text
-            for text in (self.value, self.beyond)
-        )
-        if self.name == "collective":
-            return f"of {mpi_name(self.value)}"
-        if self.name == "request":
-            return f"on requests of {self.value}"
-        if self.name == "idle_s":
-            return f"after {format_time(float(self.value))} without MPI"
-        thing = {"message_bytes": "", "buffer_bytes": "buffers "}.get(self.name, f"{self.name}=")
-        if self.relation == "multiple of":
-            return f"{thing} a multiple of {value} long".strip() if thing else f"whose length is a multiple of {value}"
-        if self.relation in ("from", "up to"):
-            end = f"of at {'least' if self.relation == 'from' else 'most'} {value}{beyond and f' (not {beyond})'}"
-            return f"with {thing.rstrip('= ')} {end}" if thing else end
-        usual = f"with {thing}{value}" if thing else f"of {value}"
-        return _WORDS.get((self.name, self.value), usual) if self.relation == "is" else usual
+        known = _words().values.get(self.name, {}).get(self.value)
+        if self.relation == "is" and known:
+            return known
+        usual = _words().things.get(self.name, f"with {self.name.replace('_', ' ')} {{}}")
+        phrase = _words().things.get(f"{self.name} {self.relation}", usual)
+        words = phrase.format(f"{_RELATIONS.get(self.relation, '')}{_readable(self.name, self.value)}")
+        words = re.sub(r"\b1 (\w{3,})s\b", r"1 \1", words)
+        return f"{words} (not {_readable(self.name, self.beyond)})" if self.beyond else words
 
 
-_WORDS: Mapping[tuple[str, str], str] = {
-    ("source", "any"): "from any source",
-    ("phase", "first"): "at the first use",
-    ("phase", "steady"): "after the first use",
-    ("placement", "unbound"): "of unbound ranks",
-    ("experiment", "p2p"): "of messages",
-    ("experiment", "first_use"): "timed one by one",
-    ("pattern", "call"): "timed one by one",
-    ("experiment", "put"): "of one-sided calls",
-    ("experiment", "coll"): "of collectives",
-    ("direction", "reverse"): "from the last rank to the first",
-    ("in_place", "on"): "in place",
-    ("op", "user"): "with an operation of the program's own",
-    ("window", "create"): "in windows of MPI_Win_create",
-    ("window", "allocate"): "in windows of MPI_Win_allocate",
-    ("communicator", "duplicate"): "on a duplicated communicator",
-    ("datatype", "vector"): "of a vector type",
-    ("datatype", "indexed_uneven"): "of an indexed type",
-    ("start", "persistent"): "as a persistent request",
-    ("start", "nonblocking"): "started as nonblocking",
-    ("environment", "threads"): "under MPI_THREAD_MULTIPLE",
-}
+_RELATIONS = {"from": "at least ", "up to": "at most ", "multiple of": "a multiple of "}
+
+
+class Words(msgspec.Struct, frozen=True):
+    """deviations.toml. things: phrase by name.  values: phrase by name and value."""
+
+    things: dict[str, str]
+    values: dict[str, dict[str, str]]
+
+
+@cache
+def _words() -> Words:
+    return msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=Words)
+
+
+def _readable(name: str, value: str) -> str:
+    if name.endswith("_bytes") and (number := whole_number(value)) is not None:
+        return format_bytes(number)
+    if name.endswith("_s"):
+        return format_time(float(value))
+    return mpi_name(value) if name in ("collective", "call", "made_by") else value
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 """Costs planted at random in a small panel: which times deviate, what they share, what it costs."""
 
 import random
+import re
 from dataclasses import replace
 
 import msgspec
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.cells import estimate
-from slowpath.analyse.deviations import Cost, Shared, shared, slow_rank
+from slowpath.analyse.deviations import Condition, Cost, Shared, _words, not_traits, shared, slow_rank
 from slowpath.analyse.reference import (
     MEAN,
     THIS_KIND,
@@ -22,8 +23,10 @@ from slowpath.analyse.reference import (
     joined,
     references,
 )
+from slowpath.core.campaign import scalars
 from slowpath.core.cell_results import CellResult
 from slowpath.experiments.measured import MetricSamples, reduce
+from slowpath.plan.campaign import load
 from support.results import a_cell, a_metric
 
 LENGTHS = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1048576)
@@ -180,6 +183,22 @@ def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
     (group,) = shared(late)
     assert group.text.startswith("One in 64 operations of MPI_")
     assert any(f" takes {us}" in group.text for us in range(890, 911))
+
+
+def test_each_parameter_of_the_panel_has_words() -> None:
+    for table in load("panel").cells:
+        for name in table.parameters.keys() - not_traits():
+            for value in scalars(table.parameters[name]):
+                words = Condition(name, "is", value).words
+                assert not re.search("[=_]", re.sub(r"MPI_\w+", "", words)), (name, words)
+                assert name in _words().things or value in _words().values.get(name, {}), (name, value)
+
+
+def test_a_condition_is_said_in_words() -> None:
+    assert Condition("message_bytes", "from", "65536", "32768").words == "of at least 64 KiB (not 32 KiB)"
+    assert Condition("message_bytes", "multiple of", "4096").words == "whose length is a multiple of 4 KiB"
+    assert Condition("live_buffers", "up to", "1", "4").words == "from at most 1 buffer in turn (not 4)"
+    assert Condition("idle_s", "is", "0.001").words == "after 1.00 ms without MPI"
 
 
 def _series(draw: random.Random, every: int | None) -> CellResult:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import os
 import shutil
 import signal
@@ -20,7 +19,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowpath.cli.options import TerminalLines
 from slowpath.core import files as trust
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import data_folder, make_place, why_not_trusted
@@ -605,23 +603,6 @@ def test_a_line_now_and_then_off_a_terminal(tmp_path: Path) -> None:
     meter.look()
     meter.close()
     assert lines == ["building the engine: configuring, 10 s", "building the engine: 45% compiled, 20 s"]
-
-
-def test_one_line_drawn_anew_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    log, clock, stream = tmp_path / "log", Clock(), io.StringIO()
-    lines = TerminalLines(stream)
-    lines("building the engine for mpich")
-    meter = BuildMeter(log, lines, clock)
-    log.write_text("[ 45%] Building\n")
-    meter.look()
-    clock.now_s += 1
-    meter.look()
-    meter.close()
-    lines("done")
-    drawn = stream.getvalue()
-    assert drawn.startswith("building the engine for mpich\n\rbuilding the engine: 45% compiled, 0 s\rbuilding")
-    assert drawn.endswith("compiled, 1 s\r" + " " * len("building the engine: 45% compiled, 1 s") + "\rdone\n")
 
 
 NOBODY = 65534
