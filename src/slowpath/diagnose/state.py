@@ -147,7 +147,7 @@ def _questions(survey: Campaign) -> dict[str, str]:
 # How much of a diagnosis' budget is left: the time that the user waits, once an engine is there.
 
 _REPORT_S = 2.0  # to write the pages at the end
-EACH_S = 0.013  # a cell: to conclude from it, before a step has shown how long that takes here
+EACH_S = 0.006  # a cell: to conclude from it, before a step has shown how long that takes here
 _FEWEST_CELLS = 50  # of a step that shows what a cell takes: of fewer it is all overhead
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -37,16 +37,18 @@ _UNIT = "s"
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
-def sweeps(cells: Sequence[CellResult], roles: Roles) -> list[Sweep]:
+def sweeps(cells: Sequence[CellResult], roles: Roles, only: Callable[[str, str], bool] | None = None) -> list[Sweep]:
     """Each metric in seconds and phase of each set of cells that differ in numbers alone, in the order of the cells.
 
-    Args: roles: of parameters; the value of one that is not among them decides.
+    Args: roles: of parameters; the value of one that is not among them decides.  only: metrics and phases asked for.
     Nothing that differs in a setting (a pattern, a memory kind, an environment, an MPI) is put into one sweep, whether
     a word or a number spells it. Effort, how long and how often is measured, is no property of what is measured.
     """
     swept = []
     for same in (group for group in _grouped(cells, roles) if len(group) >= FEWEST_POINTS):
         for metric, phase in _series(same):
+            if only is not None and not only(metric, phase):
+                continue
             if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= FEWEST_POINTS:
                 swept.append(sweep)
     return swept
@@ -289,11 +291,11 @@ def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[st
     one sweep, which has then one launch.
     """
     pooled = {"environment": "", "placement": "", "group": ""} if facts.imported else {}
-    cells = [msgspec.structs.replace(cell, **pooled) for cell in facts.every_cell]
+    wanted = frozenset(metrics)
+    cells = [msgspec.structs.replace(cell, **pooled) for cell in facts.every_cell if wanted & cell.metrics.keys()]
     return [
         Line(part, tuple(facts.cells[number] for number in part.cells), facts.minimum_effect)
-        for sweep in sweeps(cells, facts.roles)
-        if sweep.phase == phase and sweep.metric in set(metrics)
+        for sweep in sweeps(cells, facts.roles, lambda metric, of: metric in wanted and of == phase)
         for name in covariates
         if name in sweep.varied()
         for part in along(sweep, name)

@@ -48,13 +48,14 @@ from slowpath.report.studies import answers_of, study_sections
 Number = tuple[str, str]  # as it is shown, and of what
 _NOT_RECORDED = f"{fmt.MISSING} not recorded"
 _LABELS_SHOWN = 4  # of the cells that share one reason
+_MANY = 600  # cells, whose tables leave no room for more pictures
 _MANY_MISSING = 0.25  # of a run's cells
 
 
 def render_html(results: Results) -> str:
     """Return the page, which stays below a megabyte for any run."""
     document = ""
-    for most in FEWER:
+    for most in FEWER[2:] if len(results.cells) > _MANY else FEWER:
         document = render(_page(results, most))
         if len(document.encode()) <= PAGE_BYTES:
             break

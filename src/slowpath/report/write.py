@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-
-import msgspec
 
 from slowpath.analyse.build import build_results
 from slowpath.core import guard
-from slowpath.core.files import write_atomically
+from slowpath.core.files import json_bytes, write_atomically
 from slowpath.core.results import Results
 from slowpath.report import csv, terminal
 from slowpath.report.run_page import render_html
@@ -26,7 +23,7 @@ def write_all(folder: Path, results: Results) -> list[Path]:
     Raises: EnvironmentFailure: a file can't be written.
     """
     contents = (
-        guard.text(json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)) + "\n",
+        guard.text(json_bytes(results).decode()),
         csv.cells_csv(results),
         csv.contrasts_csv(results),
         terminal.render_text(results),
