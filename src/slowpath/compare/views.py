@@ -32,9 +32,11 @@ def answer(comparison: Comparison) -> str:
     if slower := comparison.verdicts["slower"]:
         faster = f", faster in {comparison.verdicts['faster']}" if comparison.verdicts["faster"] else ""
         return f"B is slower than A in {slower} of {rows} by more than {effect}{faster}."
-    if comparison.verdicts["undecided"] == len(comparison.rows):
+    if (undecided := comparison.verdicts["undecided"]) == len(comparison.rows):
         return f"Undecided: none of {rows} is decided."
-    counts = ", ".join(f"{count} {word}" for word, count in comparison.verdicts.items() if count)
+    counts = ", ".join(f"{n} {word}" for word, n in comparison.verdicts.items() if n and word != "undecided")
+    if undecided:
+        return f"Undecided in {undecided} of {rows}; no other is slower: {counts} (within {effect})."
     return f"B is not slower than A: {counts} (within {effect}) of {rows}."
 
 
@@ -63,10 +65,8 @@ def render_comparison_brief(comparison: Comparison) -> str:
     open_rows = [row for row in comparison.rows if row.verdict == "undecided" and row.ratio]
     apart = [] if worst else sorted(open_rows, key=lambda row: -abs(math.log(row.ratio or 1.0)))[:3]
     lacking = [f"{fmt.plural(len(comparison.uncompared), 'cell')} not compared"] if comparison.uncompared else []
-    if 0 < comparison.verdicts["undecided"] < len(comparison.rows):
-        lacking.insert(
-            0, f"{comparison.verdicts['undecided']} of {fmt.plural(len(comparison.rows), 'comparison')} undecided"
-        )
+    if worst and (undecided := comparison.verdicts["undecided"]):
+        lacking.insert(0, f"{undecided} of {fmt.plural(len(comparison.rows), 'comparison')} undecided")
     doubts = [f"{_UNLIKE}: {'; '.join(doubt.reason for doubt in comparison.doubts)}."] if comparison.doubts else []
     notes = [*factor_sentences(comparison), *part_lines(comparison), *doubts, comparison.caution]
     brief = Brief(
@@ -132,7 +132,7 @@ def headline(gate: Gate) -> str:
     slower, undecided = (sum(judged.outcome == word for judged in gate.rows) for word in ("regression", "undecided"))
     reasons = [f"{slower} of {rows} slower"] if slower else []
     reasons += [f"{len(gate.wrong)} cells with wrong bytes"] if gate.wrong else []
-    reasons += [f"{undecided} of {rows} undecided"] if undecided and gate.judges else []
+    reasons += [f"{undecided}{'' if slower else f' of {rows}'} undecided"] if undecided and gate.judges else []
     unlike = [kind for kind in gate.open_kinds if kind != SHARED]
     reasons += ["the machine or all of MPI changed"] if SHARED in gate.open_kinds else []
     reasons += [f"not comparable ({', '.join(unlike)})"] if unlike else []
@@ -148,8 +148,9 @@ def row_words(row: ComparisonRow) -> str:
     """Return cell, metric, phase, both values and their ratio as text."""
     shown = f"{fmt.ratio(row.ratio, row.interval)} {fmt.ratio_interval(row.ratio, row.interval) or ''}".rstrip()
     relative = f" relative to {fmt.ratio(row.factor)}" if row.factor != 1.0 else ""
-    values = f"{fmt.quantity(row.b_value, row.unit)} against {fmt.quantity(row.a_value, row.unit)}"
-    return f"{row.label}: {fmt.metric_name(row.metric)}, {row.phase}: {values}, {shown}{relative}"
+    values = f"{fmt.quantity(row.b_value, row.unit)} instead of {fmt.quantity(row.a_value, row.unit)}"
+    metric = f": {name}" if (name := fmt.metric_name(row.metric)) not in row.label else ""
+    return f"{row.label}{metric}, {row.phase}: {values}, {shown}{relative}"
 
 
 def plain(words: str) -> str:
@@ -178,9 +179,8 @@ def _sides(comparison: Comparison) -> str:
 
 # JUnit XML of a gate.
 
-_NOT_XML = re.compile(
-    "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)  # not even escaped: XML 1.0, section 2.2
+# Not even escaped: XML 1.0, section 2.2.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 SUITE = "slowpath gate"
 Outcome = Literal["failure", "error", "skipped"]
 
@@ -248,8 +248,7 @@ def _case(
 ) -> ElementTree.Element:
     case = ElementTree.Element("testcase", {"classname": _clean(f"slowpath.{part}"), "name": _clean(name)})
     if mark is not None:
-        # Only a skipped case has no type.
-        kind = {} if mark == "skipped" else {"type": part}
+        kind = {} if mark == "skipped" else {"type": part}  # only a skipped case has none
         ElementTree.SubElement(case, mark, {"message": _clean(message), **kind}).text = _clean(reason)
     if out:
         ElementTree.SubElement(case, "system-out").text = _clean(out)

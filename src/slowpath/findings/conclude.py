@@ -428,7 +428,7 @@ def _is_sure(finding: Finding) -> bool:
 
 def _codes(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.rule for finding in findings)
-    return ", ".join(f"{number} {code}" if number > 1 else code for code, number in counts.items())
+    return ", ".join(f"{number} {code}" if number > 1 < len(counts) else code for code, number in counts.items())
 
 
 def _questions(number: int) -> str:

