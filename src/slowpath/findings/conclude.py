@@ -340,7 +340,7 @@ class Tally:
         """`about 14 more rounds (2 min) would decide: --rounds 24`."""
         rounds = max(question.more_rounds or 1 for question in self.undecided)
         if rounds > MOST_ROUNDS:
-            return f"this machine is too noisy (over {MOST_ROUNDS} rounds)"
+            return f"this machine is too noisy to decide ({MOST_ROUNDS} rounds would not)"
         time = f" ({_duration(rounds * self.run.round_s)})" if self.run.round_s else ""
         again = f": --rounds {self.run.rounds + rounds}" if self.run.rounds else ""
         return f"about {rounds} more round{_s(rounds)}{time} would decide{again}"

@@ -51,8 +51,8 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
     times = sum(count for _, count in lost)
     text = (
         f"Other processes keep {others.cores:.1f} of {others.processors} cores "
-        f"busy{f' ({names})' if names else ''}, so {ranks} ranks have {free:.1f} left; they lost theirs "
-        f"{times:.0f} times."
+        f"busy{f' ({names})' if names else ''} and leave {free:.1f} for {ranks} ranks, which lost their processor "
+        f"{times:,.0f} times."
     )
     return Observation(
         about="load",

@@ -341,6 +341,12 @@ def _promise(comparison: WatchComparison) -> list[str]:
     return [f"Promised {said} by {names}. Obtained {got}: {comparison.kept_word}."]
 
 
+def _change_words(before_s: float, after_s: float) -> str:
+    """`3.8 instead of 360 ms`."""
+    scale, unit = (1.0, "s") if max(before_s, after_s) >= 1 else (1e3, "ms")
+    return f"{scale * after_s:.3g} instead of {scale * before_s:.3g} {unit}"
+
+
 def _rows(comparison: WatchComparison, most: int | None) -> list[str]:
     lines = []
     accounts = [(str(row.name), row.before_s, row.after_s) for row in comparison.accounts]
@@ -348,7 +354,7 @@ def _rows(comparison: WatchComparison, most: int | None) -> list[str]:
     for head, rows in (("Time a rank", accounts), ("Places", places)):
         for word, chosen in (("less", [row for row in rows if row[1] > row[2]]),
                              ("more", [row for row in rows if row[1] < row[2]])):  # fmt: skip
-            parts = [f"{name} {seconds(b)} instead of {seconds(a)}" for name, a, b in chosen[:most]]
+            parts = [f"{name} {_change_words(a, b)}" for name, a, b in chosen[:most]]
             lines += [f"{head}, {word}: {'; '.join(parts)}."] if parts else []
     return lines
 

@@ -375,7 +375,7 @@ def notes_of(run: Attributed) -> list[str]:
     if world.level:
         thinned = sum(int(record.lanes["thinned"].sum(dtype=float)) for record in world.records)
         also = f"; times of {thinned:,} short messages are estimates" if thinned else ""
-        notes.append(f"shares of waiting are those of one time window in {2**world.level} that was kept{also}")
+        notes.append(f"waiting is estimated from one time window in {2**world.level}, as the record was full{also}")
     notes += _without_place(world)
     if np.isinf(run.clocks.largest_error_s):
         notes.append("some hosts exchanged no messages in both directions, so their waits are not reported")

@@ -84,12 +84,11 @@ def _numbered(actions: Sequence[str]) -> list[str]:
 
 
 def _together(results: WatchResults, changes: Sequence[_Change]) -> list[str]:
-    """What all changes save, where that is less than their sum."""
+    """Whether all changes save less than their sum."""
     saves = [change.saved_s for change in changes if change.saved_s > 0]
-    saved_s, interval = results.saved_s, results.saved_interval
-    if len(saves) < 2 or saved_s is None or interval is None or sum(saves) < OVERLAP * saved_s:
+    if len(saves) < 2 or results.saved_s is None or sum(saves) < OVERLAP * results.saved_s:
         return []
-    return [f"Together they save {amount(saved_s, interval)}: the savings overlap and do not add up."]
+    return ["These savings overlap: they do not add up."]
 
 
 def screen_lines(verdict: Sequence[str], report: str | None = None, width: int = 100) -> list[str]:

@@ -283,7 +283,7 @@ class _Doing:
 _NO_CORE = "computes or has no core"
 _GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
 _CORE = "give rank {rank} a core of its own"
-_SLEEP = "look for what rank {rank} waits there outside MPI: a sleep, files, pipes, other processes"
+_SLEEP = "find what rank {rank} waits for there: a sleep, files, pipes, other processes"
 _FILES = "let rank {rank} read and write larger pieces, or in the background, or let all ranks do it"
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
 LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
