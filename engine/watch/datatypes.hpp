@@ -96,7 +96,7 @@ class Contents {
     void* types_ = nullptr;
     void* room_ = nullptr;  ///< of the kernel, where the small one does not do
     std::size_t room_bytes_ = 0;
-    alignas(8) char small_room_[4096];
+    alignas(8) char small_room_[256];  ///< types of types have one each on a stack that may be short
 };
 
 inline constexpr std::uint16_t contiguous = 0xffff;

@@ -87,10 +87,7 @@ void* find_for_caller(const char* name, const void* caller) {
 }  // namespace
 
 void end_without(const char* name) {
-    char text[256];
-    const int length = std::snprintf(
-        text, sizeof text, "slowpath watch: the program calls %s, which its MPI library lacks\n", name);
-    if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) _exit(127);
+    dprintf(STDERR_FILENO, "slowpath watch: the program calls %s, which its MPI library lacks\n", name);
     _exit(127);
 }
 
@@ -116,9 +113,10 @@ bool take_original(Prefix prefix, Call call, void* found, void* library) {
 }
 
 void* find_original(Prefix prefix, Call call, const void* caller) {
-    char name[name_room], other[name_room];
-    std::snprintf(name, sizeof name, "%sMPI_%s", prefix == Prefix::pmpi ? "P" : "", short_name(call));
-    std::snprintf(other, sizeof other, "%sMPI_%s", prefix == Prefix::pmpi ? "" : "P", short_name(call));
+    char whole[name_room];
+    stpcpy(stpcpy(whole, "PMPI_"), short_name(call));  // snprintf takes 2 KiB of a stack that may be short
+    const char* const name = prefix == Prefix::pmpi ? whole : whole + 1;
+    const char* const other = prefix == Prefix::pmpi ? whole + 1 : whole;
     static constinit std::atomic<bool> is_withdrawn{false};
     if (!is_withdrawn.exchange(true)) withdraw_missing();
     void* found = next_definition(name);
@@ -137,7 +135,7 @@ void* function(const char* name) {
     void* const library = library_handle();
     if (library == nullptr) return nullptr;
     char whole[name_room];
-    std::snprintf(whole, sizeof whole, "PMPI_%s", name);
+    stpcpy(stpcpy(whole, "PMPI_"), name);
     void* const found = real_dlsym()(library, whole);
     return found != nullptr ? found : real_dlsym()(library, whole + 1);
 }

@@ -31,9 +31,9 @@ static void collectives(void) {
     if (rank == 0) all[0] = 99;
     MPI_Gather(rank == 0 ? MPI_IN_PLACE : &root, 1, MPI_INT, all, 1, MPI_INT, 0, MPI_COMM_WORLD);
     print("gather in place at the root", all, size);
-    for (int i = 0; i < size; ++i) counts[i] = 1, offsets[i] = 4 * i, types[i] = MPI_INT;
     int sent[most_ranks], received[most_ranks];
-    for (int i = 0; i < size; ++i) sent[i] = 100 * rank + i;
+    for (int i = 0; i < size; ++i)
+        counts[i] = 1, offsets[i] = 4 * i, types[i] = MPI_INT, sent[i] = 100 * rank + i;
     MPI_Alltoallw(sent, counts, offsets, types, received, counts, offsets, types, MPI_COMM_WORLD);
     print("alltoallw", received, size);
     MPI_Request request;
@@ -73,11 +73,8 @@ static void messages(void) {
     MPI_Recv_init(in, 2, MPI_INT, previous, 8, MPI_COMM_WORLD, &requests[1]);
     for (int turn = 0; turn < 3; ++turn) {
         MPI_Startall(2, requests);
-        int done = 0, indices[2], now;
-        while (done < 2) {
+        for (int done = 0, now, indices[2]; done < 2; done += now)
             MPI_Waitsome(2, requests, &now, indices, statuses);
-            done += now;
-        }
     }
     print("persistent", in, 2);
     MPI_Request_free(&requests[0]), MPI_Request_free(&requests[1]);
@@ -93,8 +90,7 @@ static void messages(void) {
     MPI_Count large = -1;
     MPI_Get_count_c(&status, MPI_INT, &large);
     MPI_Wait(&requests[0], &status);
-    const int as_int = (int)large;
-    print("large counts", in, 3), print("their count", &as_int, 1);
+    print("large counts", in, 3), print("their count", (int[]){(int)large}, 1);
 #endif
 }
 
@@ -171,8 +167,7 @@ static void callbacks(void) {
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     void* value = NULL;
     MPI_Comm_get_attr(twin, key, &value, &found);
-    const int copied = (int)(size_t)value;
-    print("copied attribute", &copied, 1);
+    print("copied attribute", (int[]){(int)(size_t)value}, 1);
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(handle, &handler);
     MPI_Comm_set_errhandler(twin, handler);
@@ -207,12 +202,14 @@ static void jump(void) {
     print("after a jump", &flag, 1);
 }
 
+static MPI_Datatype nested = MPI_INT;
+
 static void* exchange(void* argument) {
     MPI_Comm comm = *(MPI_Comm*)argument;
     static __thread int sum;
     for (int i = 0; i < rounds; ++i) {
         int in = -1, out = rank + i;
-        MPI_Sendrecv(&out, 1, MPI_INT, (rank + 1) % size, 0, &in, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm,
+        MPI_Sendrecv(&out, 1, nested, (rank + 1) % size, 0, &in, 1, nested, MPI_ANY_SOURCE, 0, comm,
                      MPI_STATUS_IGNORE);
         sum += in;
     }
@@ -223,8 +220,11 @@ static void threads(void) {
     pthread_t thread[thread_count];
     MPI_Comm comms[thread_count];
     int sums[thread_count];
+    pthread_attr_t short_stack; /* on which a type of types is read */
+    pthread_attr_init(&short_stack), pthread_attr_setstacksize(&short_stack, 64 << 10);
+    for (int depth = 0; depth < 10; ++depth) MPI_Type_contiguous(1, nested, &nested), MPI_Type_commit(&nested);
     for (int i = 0; i < thread_count; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    for (int i = 0; i < thread_count; ++i) pthread_create(&thread[i], NULL, exchange, &comms[i]);
+    for (int i = 0; i < thread_count; ++i) pthread_create(&thread[i], &short_stack, exchange, &comms[i]);
     for (int i = 0; i < thread_count; ++i) {
         void* sum;
         pthread_join(thread[i], &sum);
