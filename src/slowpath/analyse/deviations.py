@@ -527,7 +527,7 @@ class _Table:
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
         places = np.stack([self.units[form] for form in ("per byte", "per block", "per request")])
         self.length = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)  # which of them
-        self.holds = _conditions(judged)
+        self.holds = _conditions(judged) if self.slow.any() else dict[Condition, Mask]()
 
     def cost(self, hits: Mask) -> tuple[Form, float]:
         """The form whose coefficients agree best over some deviating times, and the coefficient, seconds per unit."""
