@@ -326,8 +326,9 @@ class Shared:
 
     @property
     def subject(self) -> str:
-        """The condition in words, calls first."""
-        rest = [c.words for c in self.conditions if c.relation != "calls"]
+        """The condition in words, calls first, then lengths."""
+        ordered = sorted(self.conditions, key=lambda condition: condition.name != "message_bytes")
+        rest = [condition.words for condition in ordered if condition.relation != "calls"]
         rest += [] if (rank := slow_rank(self.slow)) is None else [f"on rank {rank} alone"]
         return " ".join([listed(self.calls[:_MOST_CALLS], "or") if self.calls else _subject(self.slow), *rest])
 
