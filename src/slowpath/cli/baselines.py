@@ -165,12 +165,13 @@ def _gate_watches(run: Path, baseline: Path, minimum_effect: float, undecided: U
 
     comparison = compared(read_side(baseline), read_side(run))
     low, high = comparison.interval or (0.0, math.inf)
-    outcome, words = "undecided", f"is open; watch {FEWEST_RUNS} runs or more"
+    percent, outcome = f"{100 * minimum_effect:.3g} %", "undecided"
+    words = f"may be {percent} slower; watch {FEWEST_RUNS} runs or more of each side"
     if low > 1 and comparison.ratio > 1 + minimum_effect:
-        outcome, words = "regression", "is shown"
+        outcome, words = "regression", f"is more than {percent} slower"
     elif high < 1 + minimum_effect:
-        outcome, words = "pass", "is excluded"
-    verdict = f"{outcome.upper()}: that the program takes {100 * minimum_effect:.3g} % longer {words}."
+        outcome, words = "pass", f"is not {percent} slower"
+    verdict = f"{outcome.upper()}: the program {words}."
     for line in [comparison_json(comparison)] if as_json else [verdict, *comparison_lines(comparison)]:
         click.echo(line)
     return final_exit_code(outcome, undecided)

@@ -290,7 +290,7 @@ def _kept_word(saved_s: float, ends: Interval | None, ratio: Interval | None) ->
 
 
 def _at(place: str | None) -> str:
-    return f" in {place}" if place else ""
+    return f" at {place}" if place else ""
 
 
 def comparison_lines(comparison: WatchComparison, full: bool = False) -> list[str]:

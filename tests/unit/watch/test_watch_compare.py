@@ -117,7 +117,7 @@ def test_a_screen_is_enough() -> None:
     many = [the_finding(id=f"SP008:{number:08}", name=f"name {number}") for number in range(9)]
     comparison = compared(side(a_run(BEFORE_S, *many)), side(a_run(41.0, *many[3:], the_finding(name="new"))))
     assert len(comparison_lines(comparison)) <= MOST_LINES
-    assert any(line.startswith("New: new in ") for line in comparison_lines(comparison, full=True))
+    assert any(line.startswith("New: new at ") for line in comparison_lines(comparison, full=True))
 
 
 def a_watch(folder: Path, late_s: float) -> Path:
