@@ -12,7 +12,9 @@ export SLOWPATH_CACHE_DIR=$folder/cache
 run=$folder/run-${SLURM_JOB_ID:-by-hand}
 unset "${!SLURM@}" # of a job whose nodes mpiexec must not use from here
 
-if ! slowpath run checkup --budget 40s --out "$run" --quiet >"$run.log" 2>&1; then
+effort=(--budget 40s)
+[[ -d $folder/baseline ]] || effort=(--rounds 8) # of the first run, which all others are compared with
+if ! slowpath run checkup "${effort[@]}" --out "$run" --quiet >"$run.log" 2>&1; then
     exit 0 # nothing was measured: a reason to look at run-*.log, and none to drain
 fi
 if [[ ! -d $folder/baseline ]]; then
