@@ -10,7 +10,7 @@ from slowpath.findings.slow_path import SlowPath
 
 WIDTH = 100
 LINES = 24  # of a screen
-_LABEL = 14
+_LABEL = 15
 
 
 def _parts(path: SlowPath) -> list[tuple[str, str]]:
