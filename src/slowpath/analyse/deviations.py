@@ -41,7 +41,7 @@ FORMS: dict[Form, float] = {
     "in proportion": 0.15,
 }
 
-MOST_GROUPS = 6
+MOST_GROUPS = 10
 _BEAM = 12
 _MOST_CONDITIONS = 3
 _PRICE = 1.0  # of a condition, in times that it has to explain
@@ -525,6 +525,7 @@ class _Table:
         self.is_series = np.array([time.item.is_series for time in judged])
         self.extra_s = np.array([time.extra_s for time in judged])
         self.room_s = np.array([time.item.interval[1] - time.reference.low for time in judged])
+        self.clearness = np.array([time.item.interval[0] / time.limit for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
         places = np.stack([self.units[form] for form in ("per byte", "per block", "per request")])
         self.length = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)  # which of them
@@ -605,7 +606,7 @@ def last_answer(function: Callable[P, T]) -> Callable[P, T]:
 
 @last_answer
 def shared(judged: Sequence[Judged]) -> list[Shared]:
-    """Groups of deviating times, the one that explains most first.
+    """Groups of deviating times, those of many cells first, then the clearest.
 
     A group that costs the same as an earlier one and holds a call of it is a part of that one: one condition of at most
     _MOST_CONDITIONS parts may be too few for a cost that shows in unlike cells.
@@ -624,7 +625,8 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
         else:
             first = groups[same]
             groups[same] = replace(first, slow=(*first.slow, *group.slow), among=first.among + group.among)
-    return [replace(group, others=len(_cells(table, table.slow) - group.cells)) for group in groups]
+    known = [replace(group, others=len(_cells(table, table.slow) - group.cells)) for group in groups]
+    return sorted(known, key=lambda group: (group.is_of_many, group.clearness), reverse=True)
 
 
 def _is_part(group: Shared, first: Shared) -> bool:
@@ -643,6 +645,7 @@ class _Candidate:
     where: Mask
     against: Mask
     explained: Mask
+    clearness: float
 
 
 def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
@@ -734,11 +737,12 @@ def _cells(table: _Table, where: Mask) -> set[int]:
 def _candidate(table: _Table, left: Mask, conditions: tuple[Condition, ...], where: Mask) -> _Candidate:
     loss, against, explained = table.loss(where, left)
     price = sum(_PRICE + _reluctance(condition) for condition in conditions)
-    return _Candidate(loss + price, conditions, where, against, explained)
+    clearness = float(table.clearness[explained].max(initial=0.0))
+    return _Candidate(loss + price, conditions, where, against, explained, clearness)
 
 
-def _rank(candidate: _Candidate) -> tuple[float, int, tuple[Condition, ...]]:
-    return candidate.loss, len(candidate.conditions), candidate.conditions
+def _rank(candidate: _Candidate) -> tuple[float, int, float, tuple[Condition, ...]]:
+    return candidate.loss, len(candidate.conditions), -candidate.clearness, candidate.conditions
 
 
 def _reluctance(condition: Condition) -> float:

@@ -88,7 +88,8 @@ def _panel(healthy: HealthyRuns, *measured: MeasuredStep) -> list[Judged]:
         for item in items(step.results.cells):
             before = known.get(item.of_median)
             if before is not None:
-                anew[item.key] = replace(before, item=replace(item, cell=before.item.cell))
+                launches = before.item.launches + item.launches  # both speak, however few are those of the second
+                anew[item.key] = replace(before, item=replace(item, cell=before.item.cell, launches=launches))
             elif (like := _sibling(slow, item) or between(lines.get(_line(item), ()), item)) is not None:
                 anew[item.key] = replace(like, item=replace(item, cell=number * _LATER + item.cell))
     gone = {time.item.key for group in shared(panel) if _is_refuted(group, anew) for time in group.slow}
