@@ -275,6 +275,10 @@ Combiner combiner_of(std::uint32_t number) {
     return Combiner::other;
 }
 
+/// Room for contents that nobody uses now: to map it takes as long as to make ten types.
+constinit std::atomic<char*> spare{nullptr};
+constexpr std::size_t spare_bytes = 4096;
+
 /// Fortran's types by precision are MPI's own, too.
 bool is_f90(std::uint32_t number) {
     const Interface interface = library().interface;
@@ -322,13 +326,14 @@ bool Contents::make_room() {
                               type_count_ * handle_bytes + plain_count_ * sizeof(int) + sizeof(Word);
     char* room = small_room_;
     if (bytes > sizeof small_room_) {
+        room_bytes_ = bytes > spare_bytes ? bytes : spare_bytes;
+        room = bytes > spare_bytes ? nullptr : spare.exchange(nullptr);
         // Not through the C library: its mmap is watched.
-        const long got =
-            syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (got == -1) return false;
-        room = reinterpret_cast<char*>(got);
+        if (room == nullptr)
+            room = reinterpret_cast<char*>(syscall(SYS_mmap, nullptr, room_bytes_, PROT_READ | PROT_WRITE,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (room == MAP_FAILED) return false;
         room_ = room;
-        room_bytes_ = bytes;
     }
     addresses_ = reinterpret_cast<std::int64_t*>(room);
     large_ = addresses_ + address_count_;
@@ -404,6 +409,7 @@ Contents::~Contents() {
         Word part = type(i);
         if (!Contents(part).is_predefined() && mpi.free != nullptr) call(mpi.free, &part);
     }
+    if (room_bytes_ == spare_bytes) room_ = spare.exchange(room_);
     if (room_ != nullptr) syscall(SYS_munmap, room_, room_bytes_);
 }
 

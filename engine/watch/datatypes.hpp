@@ -94,7 +94,7 @@ class Contents {
     std::int64_t* addresses_ = nullptr;
     std::int64_t* large_ = nullptr;
     void* types_ = nullptr;
-    void* room_ = nullptr;  ///< of the kernel, where the small one does not do
+    char* room_ = nullptr;  ///< of the kernel, where the small one does not do
     std::size_t room_bytes_ = 0;
     alignas(8) char small_room_[256];  ///< types of types have one each on a stack that may be short
 };

@@ -22,11 +22,6 @@ namespace {
 constexpr std::size_t name_room = 64;
 constinit std::atomic<void*> known_library{nullptr};
 
-/// "Send" of MPI_Send.
-const char* short_name(Call call) {
-    return shapes[call].name + std::strlen("MPI_");
-}
-
 bool defines_mpi(void* handle, const char* path) {
     void* const found = handle == nullptr ? nullptr : real_dlsym()(handle, "MPI_Init");
     Dl_info about;
@@ -92,15 +87,14 @@ void end_without(const char* name) {
 }
 
 void* library_handle() {
-    std::atomic<void*>& known = known_library;
-    void* found = known.load(std::memory_order_acquire);
+    void* found = known_library.load(std::memory_order_acquire);
     if (found != nullptr) return found;
     // The profiling name first: a tool in between has none.
     found = open_global("PMPI_Init");
     if (found == nullptr) dl_iterate_phdr(open_if_mpi, &found);
     if (found == nullptr)
         return open_global("MPI_Init");  // perhaps a tool's, and the library is not open yet
-    known.store(found, std::memory_order_release);
+    known_library.store(found, std::memory_order_release);
     return found;
 }
 
@@ -114,7 +108,7 @@ bool take_original(Prefix prefix, Call call, void* found, void* library) {
 
 void* find_original(Prefix prefix, Call call, const void* caller) {
     char whole[name_room];
-    stpcpy(stpcpy(whole, "PMPI_"), short_name(call));  // snprintf takes 2 KiB of a stack that may be short
+    stpcpy(stpcpy(whole, "P"), shapes[call].name);  // snprintf takes 2 KiB of a stack that may be short
     const char* const name = prefix == Prefix::pmpi ? whole : whole + 1;
     const char* const other = prefix == Prefix::pmpi ? whole + 1 : whole;
     static constinit std::atomic<bool> is_withdrawn{false};
