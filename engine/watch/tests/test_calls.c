@@ -102,7 +102,7 @@ static void windows(void) {
     MPI_Win_fence(0, window);
     MPI_Put(&value, 1, MPI_INT, (rank + 1) % size, 1, 1, MPI_INT, window);
     MPI_Win_fence(0, window);
-    print("put", memory, 2);
+    print("put", memory + 1, 1);
     MPI_Win_lock_all(0, window);
     MPI_Fetch_and_op(&rank, &old, MPI_INT, 0, 0, MPI_SUM, window);
     MPI_Win_flush(0, window);
