@@ -222,7 +222,8 @@ static void threads(void) {
     int sums[thread_count];
     pthread_attr_t short_stack; /* on which a type of types is read */
     pthread_attr_init(&short_stack), pthread_attr_setstacksize(&short_stack, 64 << 10);
-    for (int depth = 0; depth < 10; ++depth) MPI_Type_contiguous(1, nested, &nested), MPI_Type_commit(&nested);
+    for (int depth = 0; depth < 10; ++depth)
+        MPI_Type_contiguous(1, nested, &nested), MPI_Type_commit(&nested);
     for (int i = 0; i < thread_count; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     for (int i = 0; i < thread_count; ++i) pthread_create(&thread[i], &short_stack, exchange, &comms[i]);
     for (int i = 0; i < thread_count; ++i) {
