@@ -205,12 +205,11 @@ static void jump(void) {
 static MPI_Datatype nested = MPI_INT;
 
 static void* exchange(void* argument) {
-    MPI_Comm comm = *(MPI_Comm*)argument;
     static __thread int sum;
     for (int i = 0; i < rounds; ++i) {
         int in = -1, out = rank + i;
-        MPI_Sendrecv(&out, 1, nested, (rank + 1) % size, 0, &in, 1, nested, MPI_ANY_SOURCE, 0, comm,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&out, 1, nested, (rank + 1) % size, 0, &in, 1, nested, MPI_ANY_SOURCE, 0,
+                     *(MPI_Comm*)argument, MPI_STATUS_IGNORE);
         sum += in;
     }
     return (void*)(size_t)sum;
