@@ -278,11 +278,13 @@ def _completions(world: World, sites: Ints) -> Ints | None:
 
 def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int, int]:
     """The same, with one index for all call paths that reach one place in the program."""
-    first: dict[tuple[str, int, str | None, int | None], int] = {}
+    first: dict[tuple[str, int | None, str | None, int | None], int] = {}
     places = {}
     for site, index in sorted(site_of.items(), key=lambda known: known[1]):
         place = sites[index]
-        key = (place.object, place.offset, place.file, place.line)
+        # A compiler writes an inlined line more than once.
+        offset = place.offset if place.line is None else None
+        key = (place.object, offset, place.file, place.line)
         places[site] = first.setdefault(key, index) if place.object else index
     return places
 

@@ -44,9 +44,9 @@ from slowpath.watch.analysis import (
     pair_classes,
     watched,
 )
-from slowpath.watch.patterns import change_in, outside_words
+from slowpath.watch.patterns import change_in, one_place, outside_words
 from slowpath.watch.record.layout import EventKind
-from slowpath.watch.results import WatchFinding, WatchResults
+from slowpath.watch.results import CallSite, WatchFinding, WatchResults
 from support.program_plants import PLANTS, fences, one_sided
 from support.watch_record import BASE_NS
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
@@ -735,3 +735,13 @@ def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) 
     assert "20 % in memcpy, called in pack (pack.c:12)" in words
     assert outside_words(calls, sites, 0.2) is None
     assert outside_words(with_samples(calls, OWN, every=20), sites, 0.8) is None
+
+
+def test_one_line_that_a_compiler_wrote_twice_is_one_place() -> None:
+    sites = [
+        CallSite(function="receive", file="mail.cpp", line=37, object="mail", offset=16),
+        CallSite(function="serve", file="mail.cpp", line=37, object="mail", offset=96),
+        CallSite(function="", file=None, line=None, object="mail", offset=128),
+        CallSite(function="", file=None, line=None, object="mail", offset=160),
+    ]
+    assert one_place({5: 0, 6: 1, 7: 2, 8: 3}, sites) == {5: 0, 6: 0, 7: 2, 8: 3}

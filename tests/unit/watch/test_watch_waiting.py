@@ -97,17 +97,44 @@ def test_a_late_rank_computes_in_the_function_that_most_of_its_samples_are_in(tm
 
 
 @pytest.mark.parametrize(
-    ("activity", "is_named"),
-    [(does({}, ran=1.0), True), (does({}, ran=0.4, queued=0.6), False), (lambda *_: None, False)],
-    ids=["computes", "no core", "no samples"],
+    ("activity", "others_s", "words"),
+    [
+        (does({}, ran=1.0), 1e-4, ["computes"]),
+        (does({}, ran=0.4, queued=0.6), 1e-4, []),
+        (does({}, ran=0.4, queued=0.6), 1e-5, ["computes on a shared processor"]),
+        (lambda *_: None, 1e-4, []),
+    ],
+    ids=["computes", "no core", "no core, the others compute hardly", "no samples"],
 )
 def test_of_ranks_that_share_processors_only_samples_make_one_late(
-    activity: Callable[[int, Floats, Floats], Activity | None], is_named: bool, tmp_path: Path
+    activity: Callable[[int, Floats, Floats], Activity | None], others_s: float, words: list[str], tmp_path: Path
 ) -> None:
-    calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
+    def plant(program: Program) -> None:
+        for _ in range(40):
+            program.compute(others_s)
+            program.now[1] += 1e-4
+            program.all(size=2048, site=ELSEWHERE)
+
+    calls = calls_of(plant, tmp_path)
     ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, 0.1, 1, 0.1, ran_s=0.9) for i in range(4))
     shared = dataclasses.replace(calls, activity=activity, resources=ProgramResources(ranks, 1.0))
-    assert [pattern.name for pattern in waiting.see(shared)] == ["rank 1 is late: it computes"] * is_named
+    assert [pattern.name for pattern in waiting.see(shared)] == [f"rank 1 is late: it {word}" for word in words]
+
+
+def test_ranks_that_wait_for_a_late_one_in_a_nonblocking_collective_count_its_lateness_once(tmp_path: Path) -> None:
+    def plant(program: Program) -> None:
+        for _ in range(40):
+            program.compute(20e-6)
+            program.now[1] += 100e-6
+            late_s = program.now[1]
+            for rank, at in zip(program.job.ranks, list(program.now), strict=True):
+                sent = rank.icollective("MPI_Iallreduce", start_s=at, end_s=at + 1e-6, site=HERE, message_bytes=8)
+                rank.wait(sent, start_s=at + 2e-6, end_s=late_s + 5e-6, site=THERE)
+            program.now = [late_s + 6e-6] * program.ranks
+
+    pattern = seen(dataclasses.replace(calls_of(plant, tmp_path), activity=does({}, ran=1.0)))
+    assert pattern.name == "rank 1 is late: it computes"
+    assert pattern.text.endswith("98.0 us longer than the others each time (median of 39)")
 
 
 @pytest.mark.parametrize(("queued_s", "is_named"), [(1e-3, True), (20e-3, False)])

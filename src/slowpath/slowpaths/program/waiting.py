@@ -43,6 +43,7 @@ MORE = 2.0  # times as long as waits the other way round, of a receive that is l
 MORE_THAN_ANOTHER, MORE_THAN_OTHERS = 0.25, 0.1
 APART = 4.0  # times the spread of three other ranks or more, by which it differs where they show what chance gives
 CHANCE = 2.0  # times the spread of the delays of a place
+ALONE = 2.0  # times as long as any other rank
 OWN = 0.5  # share of its lateness that a rank has to compute more than the others, in sum
 PERIODS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # meetings of which the last one would do
 NEARLY = 0.95  # of what the best period saves
@@ -105,9 +106,11 @@ def _late(calls: ProgramCalls) -> _Late:
 
 
 def _others(calls: ProgramCalls) -> Ints:
-    """How many ranks wait for one that is late, at each call."""
-    members = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
-    return np.where(calls.is_collective, np.maximum(members - 1, 1), 1)
+    """How many ranks wait for one that is late, at each call; those of a nonblocking collective are counted."""
+    assert calls.waits is not None
+    other, members = calls.waits.other, np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
+    same = np.bincount(other[other != NONE], minlength=len(calls))[np.maximum(other, 0)]
+    return np.maximum(np.where(calls.is_collective, members - 1, np.where(other != NONE, same, 1)), 1)
 
 
 def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: Floats) -> Bools:
@@ -143,6 +146,12 @@ def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: F
 
 def _computed_s(calls: ProgramCalls) -> Floats:
     return np.bincount(calls.rank, weights=gaps(calls) * calls.seconds_weight).astype(float)
+
+
+def _computes_alone(calls: ProgramCalls, rank: int) -> bool:
+    """Whether no other rank computes half as long: who has nothing to do is not late for want of a processor."""
+    outside_s = _computed_s(calls)
+    return bool(outside_s[rank] > ALONE * np.delete(outside_s, rank).max(initial=0.0))
 
 
 def _is_apart(computed_s: Floats, rank: int) -> bool:
@@ -232,6 +241,8 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     np.maximum.at(to_first, number, seconds)
     late_s = float((to_others * calls.seconds_weight[rows]).sum())
     doing = _doing(calls, rank, rows, late_s)
+    if is_crowded and doing.words == _NO_CORE and _computes_alone(calls, rank):
+        doing = replace(doing, words="computes on a shared processor", change=_LESS_OR_CORE)
     if is_crowded and (doing.words == _NO_CORE or _activity(calls, rank, rows) is None):
         return
     is_usual = np.minimum(to_others, 3.0 * np.median(to_others)).sum() >= USUAL * to_others.sum()
@@ -283,6 +294,7 @@ class _Doing:
 _NO_CORE = "computes or has no core"
 _GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
 _CORE = "give rank {rank} a core of its own"
+_LESS_OR_CORE = "give rank {rank} less to compute there, or a core of its own"
 _SLEEP = "find what rank {rank} waits for there: a sleep, files, pipes, other processes"
 _FILES = "let rank {rank} read and write larger pieces, or in the background, or let all ranks do it"
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
