@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from slowpath.slowpaths.program.outside import USUAL_RATIO
 from slowpath.watch.record.layout import EventKind
@@ -22,18 +23,23 @@ def small_messages(program: Program, twin: bool) -> None:
                 program.receive(1, 0, at)
 
 
-def small_reductions(program: Program, twin: bool) -> None:
+def small_collectives(program: Program, twin: bool, call: str = "MPI_Allreduce") -> None:
     for _ in range(ITERATIONS):
         program.compute(20e-6)
         for number in range(1 if twin else 16):
-            program.all(size=128 if twin else 8, offset=8 * number, took_s=4e-6)
+            program.all(call, size=128 if twin else 8, offset=8 * number, took_s=4e-6)
 
 
-def scans(program: Program, twin: bool) -> None:
+def waited_at_once(program: Program, twin: bool) -> None:
     for _ in range(ITERATIONS):
         program.compute(20e-6)
         for number in range(1 if twin else 16):
-            program.all("MPI_Exscan", size=128 if twin else 8, offset=8 * number, took_s=4e-6)
+            at, size = program.now[0], 128 if twin else 8
+            for rank in program.job.ranks:
+                sent = rank.icollective("MPI_Start", start_s=at, end_s=at + CALL_S - STEP_S, site=HERE,
+                                        message_bytes=size, start_offset=8 * number)  # fmt: skip
+                rank.wait(sent, start_s=at + CALL_S, end_s=at + 3 * CALL_S, site=THERE, call="MPI_Wait")
+            program.now = [at + 3 * CALL_S + STEP_S] * program.ranks
 
 
 def nonblocking(program: Program, twin: bool) -> None:
@@ -49,13 +55,6 @@ def nonblocking(program: Program, twin: bool) -> None:
             end = program.now[0] + count * 4e-6
             rank.wait(*sent, start_s=end, end_s=end + CALL_S, site=THERE)
         program.now = [end + CALL_S + STEP_S] * program.ranks
-
-
-def gathers(program: Program, twin: bool) -> None:
-    for _ in range(ITERATIONS):
-        program.compute(20e-6)
-        for number in range(1 if twin else 16):
-            program.all("MPI_Allgather", size=128 if twin else 8, offset=8 * number, took_s=4e-6)
 
 
 def started_together(program: Program, twin: bool) -> None:
@@ -77,16 +76,17 @@ def started_together(program: Program, twin: bool) -> None:
             program.receive(1, 0, start, 2048 // count)
 
 
-def fences(program: Program, twin: bool, size: int = 2048) -> None:
-    """Puts to both neighbours, with a fence behind each, or behind all."""
+def fences(program: Program, twin: bool, size: int = 2048, call: str = "MPI_Put") -> None:
+    """Puts or gets with both neighbours, with a fence behind each, or behind all."""
     kind = EventKind.COLLECTIVE | EventKind.ONE_SIDED | EventKind.WAIT
     for _ in range(ITERATIONS):
         program.compute()
         for number in range(12):
             for rank in program.job.ranks:
                 start, peer = program.now[0], (rank.rank + 1 - number % 2 * 2) % program.ranks
-                rank.event("MPI_Put", start, start + CALL_S / 4, EventKind.ONE_SIDED | EventKind.SEND, peer=peer,
-                           bytes=size, site=THERE)  # fmt: skip
+                side = EventKind.SEND if call == "MPI_Put" else EventKind.RECEIVE
+                rank.event(call, start, start + CALL_S / 4, EventKind.ONE_SIDED | side, peer=peer, bytes=size,
+                           site=THERE, start_offset=size * number)  # fmt: skip
                 if not twin or number == 11:
                     start += CALL_S / 4 + STEP_S
                     rank.collective("MPI_Win_fence", start_s=start, end_s=start + 2 * CALL_S, kind=kind, site=HERE)
@@ -316,21 +316,24 @@ def polls(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE)
 
 
-def epochs(program: Program, twin: bool) -> None:
-    """Rank 0 locks, puts and unlocks for each element, or for all of them."""
+def epochs(program: Program, twin: bool, of: str = "") -> None:
+    """Rank 0 locks, puts and unlocks for each element, or for all of them.  Args: of: `_all`, to two ranks in turn."""
     for _ in range(ITERATIONS):
         program.compute()
         for number in range(64):
-            opens = [("MPI_Win_lock", EventKind.ONE_SIDED)] if not twin or number == 0 else []
-            closes = [("MPI_Win_unlock", EventKind.ONE_SIDED | EventKind.WAIT)] if not twin or number == 63 else []
+            opens = [(f"MPI_Win_lock{of}", EventKind.ONE_SIDED)] if not twin or number == 0 else []
+            closes = [(f"MPI_Win_unlock{of}", EventKind.ONE_SIDED | EventKind.WAIT)] if not twin or number == 63 else []
             for call, kind in (*opens, ("MPI_Put", EventKind.ONE_SIDED | EventKind.SEND), *closes):
-                one_sided(program, call, kind, 4096 if call == "MPI_Put" else 0, THERE if call == "MPI_Put" else HERE)
+                size, site, peer = (4096, THERE, 1 + number % 2 * bool(of)) if call == "MPI_Put" else (0, HERE, 1)
+                one_sided(program, call, kind, size, site, peer=peer)
         program.all(size=2048, site=ELSEWHERE)
 
 
-def one_sided(program: Program, call: str, kind: EventKind, size: int, site: int, took_s: float = CALL_S) -> None:
+def one_sided(
+    program: Program, call: str, kind: EventKind, size: int, site: int, took_s: float = CALL_S, peer: int = 1
+) -> None:
     start = program.now[0]
-    program.at(0).event(call, start, start + took_s, kind, peer=1, bytes=size, site=site)
+    program.at(0).event(call, start, start + took_s, kind, peer=peer, bytes=size, site=site)
     program.now[0] = start + took_s + STEP_S
 
 
@@ -397,25 +400,18 @@ def two_in_one(program: Program, twin: bool) -> None:
             program.all("MPI_Bcast", size=4096, root=0, site=THERE, took_s=8e-6)
 
 
-def asks_again(program: Program, twin: bool) -> None:
-    """The rank is asked for a million times; each takes 20 ns."""
-    for _ in range(ITERATIONS):
-        program.compute(100e-6 if twin else 1.1e-3)
-        program.all(size=2048, site=ELSEWHERE)
-    for rank in program.job.ranks:
-        rank.profile_row("MPI_Comm_rank", 20, 1 if twin else 1_000_000, site=HERE)
-
-
 Plant = Callable[[Program, bool], None]
 # By code, and in words where one code has several.
 PLANTS: dict[str, Plant] = {
     "SP079 messages": small_messages,
-    "SP079 reductions": small_reductions,
-    "SP079 scans": scans,
-    "SP079 gathers": gathers,
+    "SP079 reductions": small_collectives,
+    "SP079 waited at once": waited_at_once,
+    "SP079 scans": partial(small_collectives, call="MPI_Exscan"),
+    "SP079 gathers": partial(small_collectives, call="MPI_Allgather"),
     "SP079 nonblocking": nonblocking,
     "SP079 started together": started_together,
     "SP079 fences": fences,
+    "SP079 fenced gets": partial(fences, call="MPI_Get"),
     "SP079 by hand": broadcast,
     "SP080 searches": received_late,
     "SP080 window": created_window,
@@ -434,9 +430,9 @@ PLANTS: dict[str, Plant] = {
     "SP083 made anew": made_anew,
     "SP083 never freed": never_freed,
     "SP079 epochs": epochs,
+    "SP079 epochs of all": partial(epochs, of="_all"),
     "SP079 any": waits_for_any,
     "SP079 atomic reads": atomic_reads,
     "SP079 own part": own_part,
     "SP079 two in one": two_in_one,
-    "SP079 local": asks_again,
 }

@@ -15,7 +15,6 @@ from slowpath.findings.laws import Line, lines_along
 from slowpath.findings.slow_path import Observation, SlowPath, Support, observed
 from slowpath.findings.witness import protocol_limits
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
-from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.known import BY_BYTE, CONSTANT, SEGMENTS
 from slowpath.stats.laws.law import Bracket, Coefficient, FittedLaw
 
@@ -83,7 +82,8 @@ def _has_latency(side: _Side) -> bool:
 
 def _switch(line: Line, law: FittedLaw, bracket: Bracket, sides: tuple[_Side, _Side]) -> ProtocolSwitch | None:
     """What either side's protocol takes for the first length behind the switch, launch by launch."""
-    before, after = (_at(side, bracket.up_to) for side in sides)
+    lines = [[np.array(term.launch_values) for term in side] for side in sides]
+    before, after = (fixed_s + slope_s * bracket.up_to for fixed_s, slope_s in lines)
     if not ((before > 0).all() and (after > 0).all()):
         return None
     rising = float(np.median(after)) > float(np.median(before))
@@ -103,12 +103,6 @@ def _switch(line: Line, law: FittedLaw, bracket: Bracket, sides: tuple[_Side, _S
         rising=rising,
         cells=line.cells,
     )
-
-
-def _at(side: _Side, length: float) -> Floats:
-    constant_s, each_s = (np.array(term.launch_values, dtype=np.float64) for term in side)
-    times: Floats = constant_s + each_s * length
-    return times
 
 
 NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows

@@ -55,14 +55,13 @@ def violations(facts: Facts) -> Iterator[Violation]:
     for ways in lines.values():
         left = {length for lengths in ways.values() for length in lengths}
         while left:
-            way = max(sorted(ways), key=lambda name: _worth(ways[name], left))
+            worth = {
+                name: sum(math.log(each[at].ratio.value) for at in each if at in left) for name, each in ways.items()
+            }
+            way = max(sorted(ways), key=worth.__getitem__)
             chosen = {length: slowdown for length, slowdown in sorted(ways[way].items()) if length in left}
             yield _violation(facts, way, chosen)
             left -= chosen.keys()
-
-
-def _worth(lengths: Mapping[int, Slowdown], left: set[int]) -> float:
-    return sum(math.log(slowdown.ratio.value) for length, slowdown in lengths.items() if length in left)
 
 
 def _line(facts: Facts, cell: CellResult) -> tuple[object, ...]:

@@ -32,16 +32,12 @@ def observe(facts: Facts) -> Sequence[Observation]:
         return []
     clean = [cell for cell in facts.every_cell if cell.environment == WITHOUT_USER]  # settings may start threads
     cells = clean or facts.every_cell
-    lost = [(cell, count) for cell in cells if (count := _lost(facts, cell)) is not None]
+    # Not counted where they take processors from each other.
+    apart = [cell for cell in cells if (seen := facts.processors(cell)) is None or not seen.shared]
+    lost = [(cell, count) for cell in apart if (count := total(cell, "steady", SWITCHES)) is not None]
     if sum(count for _, count in lost) < FEWEST_SWITCHES:
         return []
     return [_observation(facts, others, ranks, lost)]
-
-
-def _lost(facts: Facts, cell: CellResult) -> float | None:
-    """How often its ranks lost their processor; None: not counted, or they take it from each other."""
-    seen = facts.processors(cell)
-    return None if seen is not None and seen.shared else total(cell, "steady", SWITCHES)
 
 
 def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[CellResult, float]]) -> Observation:

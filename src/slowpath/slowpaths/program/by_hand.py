@@ -46,10 +46,8 @@ def _is_whole(calls: ProgramCalls, at: Ints, number: Ints, length: Ints) -> Bool
     lengths = np.bincount(number[grouped(number, length)[1]], minlength=rounds)
     partners = np.zeros(rounds, dtype=np.int64)
     partners[number] = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator[at]] - 1
-    is_whole: Bools = (
-        (count == partners) & (count >= LEAST_PARTNERS) & (lengths == 1) & (last - first < MOST_ROWS * count)
-    )
-    return is_whole
+    whole: Bools = (count == partners) & (count >= LEAST_PARTNERS) & (lengths == 1) & (last - first < MOST_ROWS * count)
+    return whole
 
 
 def _patterns(calls: ProgramCalls, rows: Ints, root: Ints, partner: Ints, *, sends: bool) -> Iterator[SeenPattern]:

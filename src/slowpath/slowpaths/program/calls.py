@@ -37,6 +37,7 @@ from slowpath.slowpaths.program.repeats import (
     alike,
     between_s,
     blocks,
+    buffers_of,
     dense,
     gaps,
     less,
@@ -49,7 +50,6 @@ IN_A_ROW = tuple(f"MPI_{form}" for name in ("MPI_Bcast", *REDUCTIONS, *BY_RANK) 
                  (name[4:], f"I{name[4:].lower()}"))  # fmt: skip
 PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
 GETS = ("MPI_Get", "MPI_Rget")
-OPENS = ("MPI_Win_lock", "MPI_Win_lock_all")
 CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
 JOINT_OPENS = ("MPI_Win_post", "MPI_Win_start", "MPI_Win_wait")  # wait: of the same epoch as a target
 JOINT_CLOSES = ("MPI_Win_fence", "MPI_Win_complete")
@@ -79,15 +79,16 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_reductions(calls),
         *_sections(calls),
         *reductions_of_objects(calls),
-        *_epochs(calls, calls.named(*OPENS), calls.named(*CLOSES)),
-        *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), is_joint=True),
+        *_epochs(calls, calls.named("MPI_Win_lock"), calls.named(*CLOSES), to_one=True, is_joint=False),
+        *_epochs(calls, calls.named("MPI_Win_lock_all"), calls.named(*CLOSES), to_one=False, is_joint=False),
+        *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), to_one=False, is_joint=True),
         *_reads(calls),
         *_atomic_reads(calls),
         *_own_parts(calls),
         *_contents(calls),
         *_two_in_one(calls),
         *collectives_by_hand(calls),
-        *_local(calls),
+        *_counted(calls),
     ]
 
 
@@ -150,11 +151,9 @@ def _exchanges(calls: ProgramCalls) -> Bools:
     every = blocks(calls)
     sends = np.zeros(len(calls), dtype=bool)
     sends[calls.messages.sent[calls.messages.sent != NONE]] = True
-    sent = np.flatnonzero(sends[every.rows])
-    _, first = grouped(every.run[sent], calls.offset[every.rows[sent]])
-    many, different = (np.bincount(every.run[at], minlength=every.length.size) for at in (sent, sent[first]))
+    many = np.bincount(every.run[sends[every.rows]], minlength=every.length.size)
     own_s = np.bincount(every.run, weights=calls.own_s[every.rows], minlength=every.length.size)
-    fits = (many > 0) & (different >= 0.9 * many) & (times(calls, every)[1] <= own_s)
+    fits = (many > 0) & (buffers_of(calls, every, sends) >= 0.9 * many) & (times(calls, every)[1] <= own_s)
     is_exchange[every.only(fits).rows] = True
     return is_exchange
 
@@ -185,32 +184,41 @@ def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> tup
 
 
 def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Of each place: runs of short reductions on one communicator with little computing between them."""
-    small = calls.named(*IN_A_ROW) & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
-    others = np.append(False, (small[1:] != small[:-1]) | (calls.thread[1:] != calls.thread[:-1]))
-    before_s = np.append(0.0, calls.own_s[:-1])
-    follows = small & ~others
-    usual_s = float(np.median(calls.gap_s[follows])) if follows.any() else 0.0
+    """Of each place: runs of short collectives on one communicator with little computing between them."""
+    small = calls.named(*IN_A_ROW) | calls.named("MPI_Start") & (calls.group != NONE)
+    small &= (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
+    ends = calls.named("MPI_Wait")  # of one start right before, and not one of several
+    waits = ends & ~np.append(ends, False)[1:] & np.append(False, small)[:-1] & np.isfinite(calls.gap_s)
+    every = np.flatnonzero(~waits)
+    is_small, thread = small[every], calls.thread[every]
+    others = np.append(False, (is_small[1:] != is_small[:-1]) | (thread[1:] != thread[:-1]))[: every.size]
+    before_s, gap_s = (np.diff(np.append(0.0, np.cumsum(part))[at], prepend=0.0) for part, at in
+                       ((calls.own_s, every), (gaps(calls), every + 1)))  # fmt: skip
+    follows = is_small & ~others
+    usual_s = float(np.median(gap_s[follows])) if follows.any() else 0.0
     little_s = np.minimum(np.maximum(before_s, usual_s), MOST_LITTLE_S)
-    pauses = gaps(calls) > np.minimum(np.maximum(little_s, LITTLE_S), 8.0 * max(usual_s, NO_COMPUTING_S))
-    begins = np.append((others | pauses)[1:], False)
+    pauses = gap_s > np.minimum(np.maximum(little_s, LITTLE_S), 8.0 * max(usual_s, NO_COMPUTING_S))
+    begins = np.zeros(len(calls), dtype=bool)
+    begins[every[:-1]] = (others | pauses)[1:]
     runs = alike(calls, np.flatnonzero(small), begins, calls.call, calls.communicator, calls.root)
     fitting, length = _of_different_things(calls, runs)
     for _, mine in dataclasses.replace(runs, length=length).only(fitting).by_place(calls):
         rows = mine.rows
         name, size = calls.name_of(rows).removesuffix("_c"), format_bytes(round(float(calls.bytes[rows].mean())))
         total = round(float(calls.per_collective[rows].sum()))
-        took_s = mine.gone * usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
+        at = np.flatnonzero(waits[np.minimum(rows + 1, len(calls) - 1)])
+        ended, gone = np.append(rows, rows[at] + 1), np.append(mine.gone, mine.gone[at])
+        took_s = gone * usual(calls.end_s[ended] - calls.start_s[ended], calls.call[ended])
         kind = "broadcasts" if name == "MPI_Bcast" else "reductions" if name in REDUCTIONS else "collectives"
         yield SeenPattern(
             name=f"small {kind} in a row",
             sites=most(calls.site[rows], calls.own_s[rows]),
             count=total,
             text=f"{total:,} {name} of {size} in {{place}}, {mine.each:.0f} in a row on one communicator",
-            change=f"put their operands into one array and call {name} once, with {mine.each:.0f} times as many "
+            change=f"put their operands into one array and call {name} once, for {mine.each:.0f} times as many "
             "elements",
-            rows=rows,
-            saved_s=np.maximum(merged(calls.own_s[rows], calls.call[rows], mine.gone, calls.bytes[rows].astype(float)),
+            rows=ended,
+            saved_s=np.maximum(merged(calls.own_s[ended], calls.call[ended], gone, calls.bytes[ended].astype(float)),
                                took_s[:, None] * [0.0, 0.0, 1.0]),
         )  # fmt: skip
 
@@ -255,8 +263,7 @@ def _of_different_things(calls: ProgramCalls, runs: Runs) -> tuple[Bools, Ints]:
     """
     if not runs.rows.size:
         return np.zeros(0, dtype=bool), runs.length
-    _, first = grouped(runs.run, calls.site[runs.rows], calls.offset[runs.rows])
-    different = np.bincount(runs.run[first], minlength=runs.length.size)
+    different = buffers_of(calls, runs, np.ones(len(calls), dtype=bool))
     thread = np.zeros(runs.length.size, dtype=np.int64)
     thread[runs.run] = calls.thread[runs.rows]
     same, where = grouped(thread, runs.length)
@@ -267,19 +274,22 @@ def _of_different_things(calls: ProgramCalls, runs: Runs) -> tuple[Bools, Ints]:
     return (different >= LEAST_DIFFERENT) | repeats, np.where(different >= LEAST_DIFFERENT, different, runs.length)
 
 
-def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool = False) -> Iterator[SeenPattern]:
+def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, is_joint: bool) -> Iterator[SeenPattern]:
     """Epochs of few transfers, one behind the other: lock, put, unlock to one rank; put, fence to any.
 
-    Args: is_joint: targets take part, so that an epoch's end may bring what the next one sends.
+    Args: to_one: an epoch is one with one rank.  is_joint: targets take part, so that an epoch's end may bring what the
+    next one sends; what gets bring is needed at once, unless each of them has a buffer of its own.
     """
     puts, gets = calls.named(*PUTS), calls.named(*GETS)
-    every = blocks(calls, to_each=not is_joint) if closes.any() else None
+    every = blocks(calls, to_each=to_one) if closes.any() else None
     if every is None or not every.rows.size:
         return
     count = [np.bincount(every.run, weights=which[every.rows], minlength=every.length.size) for which in
              (opens, closes, puts, gets, ~(opens | closes | puts | gets))]  # fmt: skip
     opened, closed, put, got, others = count
-    fits = (closed > 0) & (put + got > 0) & ((put == 0) | (got == 0)) & (others == 0) & ((opened > 0) | (got == 0))
+    is_row = (got <= buffers_of(calls, every, gets)) & is_joint | (got == 0) & (to_one | is_joint)
+    is_row |= (opened > 0) & (not is_joint)
+    fits = (closed > 0) & (put + got > 0) & ((put == 0) | (got == 0)) & (others == 0) & is_row
     for place, mine in dense(calls, every.only(fits)).by_place(calls):
         order = np.where(opens, 0, np.where(closes, 2, 1))[mine.rows]
         block = mine.rows[np.argsort(order, kind="stable")]
@@ -294,7 +304,7 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool 
         computes = np.median(between_moves_s) > 3 * NO_COMPUTING_S  # three gaps: an iteration's exchange, and no row
         if is_joint and (computes or calls.bytes[moves].mean() > MOST_JOINT_BYTES):
             continue
-        share = mine.gone[ends] * (0.6 if reads else 1.0)
+        share = mine.gone[ends] * (0.6 if reads and not is_joint else 1.0)
         saved_s = merged(calls.own_s[rows], calls.call[rows], share, np.zeros(rows.size))
         if is_joint:  # ranks wait for each other in each of them
             took_s = usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
@@ -304,8 +314,9 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool 
             sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
             count=total,
             text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.each:.0f} in a row"
-            + ("" if is_joint else " to one rank"),
-            change="move all of them within one epoch, and call MPI_Win_flush where a result is needed",
+            + (" to one rank" if to_one else ""),
+            change="move all of them within one epoch, "
+            + ("if none needs what another brought" if is_joint else "and call MPI_Win_flush where a result is needed"),
             rows=rows,
             saved_s=saved_s,
             more_s=between_s(calls, mine),
@@ -323,7 +334,7 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
     same = calls.thread[1:] == calls.thread[:-1]
     alone = np.flatnonzero(reads[:-1] & calls.named(*CLOSES)[1:] & same)
     then = np.minimum(alone + 2, len(calls) - 1)  # what is read may be what is put next
-    alone = alone[~(calls.named(*PUTS)[then] & (calls.thread[then] == calls.thread[alone]))]
+    alone = alone[~(calls.named(*PUTS, "MPI_Compare_and_swap")[then] & (calls.thread[then] == calls.thread[alone]))]
     for place, mine in calls.by_site(alone):
         total = calls.stood_for(mine)
         if total < LEAST_READS:
@@ -350,10 +361,13 @@ ATOMIC = ("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op")
 
 
 def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Reads by calls that could also change what they read; with the calls that complete them right behind."""
+    """Reads by calls that could also change it, or for a compare and swap; with what completes them right behind."""
     if calls.is_read is None:
         return
-    for place, reads in calls.by_site(np.flatnonzero(calls.named(*ATOMIC) & calls.is_read)):
+    swaps = np.append(calls.named("MPI_Compare_and_swap"), [False, False])[2:]
+    chosen = calls.named(*ATOMIC) | calls.named(*GETS) & swaps
+    for place, reads in calls.by_site(np.flatnonzero(chosen & calls.is_read)):
+        is_swap = 2 * int(swaps[reads].sum()) > reads.size
         total, length = calls.stood_for(reads), calls.bytes[reads].astype(float)
         least_s = np.minimum(CALL_S + S_PER_COPIED_BYTE * length, float(np.percentile(calls.own_s[reads], FASTEST)))
         ends = reads[reads + 1 < len(calls)] + 1
@@ -361,15 +375,16 @@ def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
         of_ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S)
         rows = np.concatenate([reads, ends])
         yield SeenPattern(
-            name="atomic reads",
+            name="reads before compare and swap" if is_swap else "atomic reads",
             sites=(place,),
             count=total,
-            text=f"{total:,} {calls.name_of(reads)} of {format_bytes(round(float(length.mean())))} in {{place}}, with "
-            "MPI_NO_OP",
-            change="read with MPI_Get, if nobody writes there by accumulate calls at the same time",
+            text=f"{total:,} {calls.name_of(reads)} of {format_bytes(round(float(length.mean())))} in {{place}}, "
+            + ("each for an MPI_Compare_and_swap right behind" if is_swap else "with MPI_NO_OP"),
+            change=("read with MPI_Get, if nobody writes there by accumulate calls at the same time",
+                    "call MPI_Fetch_and_op once instead of both, if its operations make the new value")[is_swap],
             rows=rows,
-            saved_s=less(calls, rows, np.concatenate([least_s, of_ends_s])),
-        )
+            saved_s=less(calls, rows, np.concatenate([least_s, of_ends_s]) * (not is_swap)),
+        )  # fmt: skip
 
 
 LEAST_OWN = 0.2  # of the bytes of an all-to-all
@@ -440,8 +455,6 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     for place, mine in runs.by_place(calls):
         rows = mine.rows
         own_s, given = calls.own_s[rows], calls.requests[rows]
-        in_mpi_s, outside_s = times(calls, mine)
-        only_waits = outside_s.sum() <= in_mpi_s.sum()
         if float(np.median(own_s)) > MOST_ELSE * S_PER_REQUEST * float(given.mean()):
             continue  # looking at them is little of what it does
         name, total = calls.name_of(rows), calls.stood_for(rows)
@@ -451,46 +464,38 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=total,
             text=f"{total:,} {name} in {{place}}, each given {int(np.median(given)):,} requests, all of which it looks "
             f"at again: {format_time(float(np.median(own_s)))} a call (median)",
-            change="complete them by one MPI_Waitall" if only_waits else
-            "complete them by MPI_Waitall, or in groups of few requests",
+            change="complete them by MPI_Waitall, or in groups of few requests",
             rows=rows,
             saved_s=less(calls, rows, np.full(rows.size, CALL_S)),
-        )  # fmt: skip
-
-
-TWO = ("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")
+        )
 
 
 def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """A reduction or gather to a root that broadcasts the result at once."""
     if len(calls) < 2:
         return
-    size = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
+    size = np.where(calls.named("MPI_Gather"), np.array([*calls.members, 0])[calls.communicator], 1)
     pair = (calls.thread[1:] == calls.thread[:-1]) & (calls.communicator[1:] == calls.communicator[:-1])
     pair &= (calls.root[1:] == calls.root[:-1]) & (calls.root[1:] != NONE)
     pair &= calls.gap_s[1:] <= np.maximum(calls.end_s - calls.start_s, 2 * PYTHON_STEP_S)[:-1]
-    for reduction in TWO:
-        other, both = "MPI_Bcast", f"MPI_All{reduction[4:].lower()}"
-        times_bytes = size[:-1] if reduction == "MPI_Gather" else 1
-        fits = pair & calls.named(reduction)[:-1] & calls.named(other)[1:]
-        fits &= (calls.bytes[1:] == calls.bytes[:-1] * times_bytes) | (reduction == "MPI_Gatherv")
-        first = np.flatnonzero(fits)
-        for place, mine in calls.by_site(first):
-            if mine.size < 10:
-                continue
-            rows = np.concatenate([mine, mine + 1])
-            total = round(float(calls.per_collective[mine].sum()))
-            own_s, call = calls.own_s[rows], calls.call[rows]
-            length = format_bytes(round(float(calls.bytes[mine + 1].mean())))
-            yield SeenPattern(
-                name=f"{both} in two steps",
-                sites=(place, *(site for site in most(calls.site[mine + 1], own_s[mine.size :]) if site != place)),
-                count=total,
-                text=f"{total:,} times {reduction} in {{place}} then {other} of the same {length} from that root",
-                change=f"call {both} instead of both (if the root does not change the result in between)",
-                rows=rows,
-                saved_s=usual(own_s, call)[:, None] * [0.5, 0.25, 0.75],
-            )
+    fits = pair & calls.named("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")[:-1] & calls.named("MPI_Bcast")[1:]
+    fits &= (calls.bytes[1:] == calls.bytes[:-1] * size[:-1]) | calls.named("MPI_Gatherv")[:-1]
+    for place, mine in calls.by_site(np.flatnonzero(fits)):
+        if mine.size < 10:
+            continue
+        rows = np.concatenate([mine, mine + 1])
+        own_s, step = calls.own_s[rows], calls.name_of(mine).removesuffix("_c")
+        both = f"MPI_All{step[4:].lower()}"
+        yield SeenPattern(
+            name=f"{both} in two steps",
+            sites=(place, *(site for site in most(calls.site[mine + 1], own_s[mine.size :]) if site != place)),
+            count=round(float(calls.per_collective[mine].sum())),
+            text=f"{round(float(calls.per_collective[mine].sum())):,} times {step} in {{place}} then MPI_Bcast of the "
+            f"same {format_bytes(round(float(calls.bytes[mine + 1].mean())))} from that root",
+            change=f"call {both} instead of both (if the root does not change the result in between)",
+            rows=rows,
+            saved_s=usual(own_s, calls.call[rows])[:, None] * [0.5, 0.25, 0.75],
+        )
 
 
 LOCAL = {
@@ -500,31 +505,41 @@ LOCAL = {
     "MPI_Group_translate_ranks": "translate all ranks in one call, and keep them",
     "MPI_Get_count": "ask only where the length is not known",
 }  # fmt: skip
-LEAST_LOCAL, LEAST_SHARED = 10_000, 100  # calls of a rank at one place
 SHARED = {f"MPI_File_{move}_shared": f"call MPI_File_{move}_at, each rank at its own place, or MPI_File_{move}_ordered"
           for move in ("write", "read")}  # fmt: skip
+PACKS = {f"MPI_{move}": "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"
+         for move in ("Pack", "Unpack", "Pack_external", "Unpack_external", "Reduce_local")}  # fmt: skip
+# At the own pointer, so that each moves what lies behind the last, unless there is a seek as often.
+FILES = {f"MPI_File_{move}{every}": f"{move} more by one call, {way} a buffer" for move, way in
+         (("write", "from"), ("read", "into")) for every in ("", "_all")}  # fmt: skip
+# Calls; the name of what they are; calls of a rank at one place, and what one takes, at most; share that goes; why.
+COUNTED = (
+    (LOCAL, "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing"),
+    (SHARED, "the shared pointer of a file", 100, np.inf, 0.5, "and ranks get their places in the file one by one"),
+    (PACKS, "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time"),
+    (FILES, "many small transfers of a file", 1000, 10e-6, 0.7, "for few bytes each time"),
+)  # fmt: skip
 
 
-def _local(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Calls that are only counted, again and again: they send nothing, or wait for the shared pointer of a file."""
+def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Calls that are only counted, again and again: they send nothing, move little, or wait for a shared pointer."""
     table = calls.counted
-    for name, advice in (LOCAL | SHARED).items():
-        is_shared = name in SHARED
-        of_name = np.flatnonzero(calls.name_is(name)[table[:, 0]]) if len(table) else np.zeros(0, dtype=np.int64)
-        for place in np.unique(table[of_name, 1]).tolist():
-            here = of_name[table[of_name, 1] == place]
-            total, each = int(table[here, 3].sum()), np.bincount(table[here, 2], weights=table[here, 3])
-            took_s = (0.5 if is_shared else 1.0) * np.bincount(table[here, 2], weights=calls.counted_s[here]).max()
-            if each.max() < (LEAST_SHARED if is_shared else LEAST_LOCAL):
+    seeks = int(table[calls.name_is("MPI_File_seek")[table[:, 0]], 3].sum())
+    for changes, kind, least, most_s, share, why in COUNTED:
+        for call, place in sorted(set(map(tuple, table[calls.name_is(*changes)[table[:, 0]], :2].tolist()))):
+            here = (table[:, :2] == (call, place)).all(axis=1)
+            total, name, took_s = int(table[here, 3].sum()), calls.names[call], calls.counted_s[here]
+            each, every_s = (np.bincount(table[here, 2], weights=part).max() for part in (table[here, 3], took_s))
+            if each < least or took_s.sum() > most_s * total or (changes is FILES and 2 * seeks >= total):
                 continue
+            goes_s = share * float(every_s)
             yield SeenPattern(
-                name="the shared pointer of a file" if is_shared else "a local call in a loop",
+                name=kind,
                 sites=(place,),
                 count=total,
-                text=f"{name} is called {total:,} times in {{place}}"
-                + (", and ranks get their places in the file one by one" if is_shared else ", and sends nothing"),
-                change=f"{name}: {advice}",
-                more_s=(float(took_s), float(took_s) / 2, 1.5 * float(took_s)),
+                text=f"{name} is called {total:,} times in {{place}}, {why}",
+                change=f"{name}: {changes[name.removesuffix('_c')]}",
+                more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
                 outside=True,
             )
 

@@ -215,8 +215,8 @@ SLIGHT = 0.5  # of what can be saved, where a library does little else for memor
 
 def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """One-sided calls between ranks of a host on memory that MPI did not allocate, so that it may be out of reach."""
-    many = {name: _counted(calls, name) for name in ("MPI_Win_create", *OTHER_WINDOWS)}
-    if not many["MPI_Win_create"] or any(many[name] for name in OTHER_WINDOWS) or calls.target is None:
+    called = {calls.names[call].removesuffix("_c") for call, *_ in calls.counted.tolist()}
+    if "MPI_Win_create" not in called or not called.isdisjoint(OTHER_WINDOWS) or calls.target is None:
         return
     hosts = {} if calls.resources is None else {share.rank: share.host for share in calls.resources.ranks}
     host = np.array([hash(hosts.get(rank, "")) for rank in range(calls.ranks)])
@@ -301,11 +301,6 @@ def _moved_bytes(calls: ProgramCalls) -> Floats:
         other = (done != NONE) & (done != started)
         np.add.at(moved_bytes, done[other], messages.bytes[other].astype(float))
     return moved_bytes
-
-
-def _counted(calls: ProgramCalls, name: str) -> int:
-    here = calls.name_is(name)[calls.counted[:, 0]] if len(calls.counted) else np.zeros(0, dtype=bool)
-    return int(calls.counted[here, 3].sum())
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:

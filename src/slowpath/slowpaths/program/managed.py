@@ -87,11 +87,7 @@ KINDS: Final = (
     _Kind(
         "info object", ("MPI_Info_create", "MPI_Info_dup", "MPI_Comm_get_info"), ("MPI_Info_free",), ("MPI_Info_set",)
     ),
-    _Kind(
-        "persistent request",
-        tuple(f"MPI_{name}_init" for name in _PREPARED),
-        ("MPI_Request_free",),
-    ),
+    _Kind("persistent request", tuple(f"MPI_{name}_init" for name in _PREPARED), ("MPI_Request_free",)),
     _Kind(
         *("attached region", ("MPI_Win_attach",), ("MPI_Win_detach",)),
         least=10,

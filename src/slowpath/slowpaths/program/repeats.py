@@ -114,6 +114,13 @@ def blocks(calls: ProgramCalls, *, to_each: bool = True) -> Runs:
     return Runs(rows, block[rows], np.array(lengths, dtype=np.int64), np.array(periods, dtype=np.int64))
 
 
+def buffers_of(calls: ProgramCalls, runs: Runs, chosen: Bools) -> Ints:
+    """How many different buffers and places these calls of each run have. Args: chosen: calls."""
+    at = np.flatnonzero(chosen[runs.rows])
+    _, first = grouped(runs.run[at], calls.site[runs.rows[at]], calls.offset[runs.rows[at]])
+    return np.bincount(runs.run[at[first]], minlength=runs.length.size)
+
+
 def dense(calls: ProgramCalls, runs: Runs) -> Runs:
     """Long runs of places where there is little computing within most of the long runs.
 
