@@ -227,7 +227,7 @@ def healthy_run(results: Results, source: str, name: str | None = None) -> tuple
     mpi = results.run.mpi
     run = HealthyRun(
         name=name or results.run.id,
-        mpi=" ".join(filter(None, (mpi.name, mpi.version))),
+        mpi=" ".join(filter(None, (mpi.name, mpi.version, (mpi.env or {}).get("OMPI_MCA_pml")))),
         machine=kind_of_machine(results),
         ranks=max((len(place.observed) for place in results.run.placements), default=0),
         source=source,
@@ -254,11 +254,11 @@ def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun)
     Runs of the same library with as many ranks count: those on the same kind of machine, or where these are fewer than
     FEWEST_RUNS all of them.
     """
-    library = here.mpi.split(" ")[0]
+    library = here.mpi.split(" ")[::2]  # name, and the transport that its installation asks for
     same = [
         number
         for number, run in enumerate(healthy.runs)
-        if run.mpi.split(" ")[0] == library and run.ranks == here.ranks
+        if run.mpi.split(" ")[::2] == library and run.ranks == here.ranks
     ]
     rows = [healthy.values.get("|".join(item.key)) for item in measured]
     tables = {number: _scaled(measured, rows, number, healthy.runs[number].machine == here.machine) for number in same}

@@ -110,6 +110,12 @@ def test_healthy_runs_deviate_nowhere_on_this_machine_or_a_slower_one() -> None:
         assert shared(_judged(draw, lambda traits: 0.0, "another host", speed=draw.uniform(0.3, 4.0))) == []
 
 
+def test_runs_over_another_transport_are_no_reference() -> None:
+    items, known = _measured(random.Random(2)), _healthy(random.Random(3))
+    assert references(items, known, HealthyRun("here", "mpich 5.1", "host", 2))
+    assert not references(items, known, HealthyRun("here", "mpich 5 ucx", "host", 2))
+
+
 def test_a_class_that_is_slow_as_a_whole_is_held_against_the_others() -> None:
     groups = shared(_judged(random.Random(3), lambda t: 20e-6 if t["experiment"] == "coll" else 0.0, "another host"))
     assert groups[0].subject.startswith("Collectives")
