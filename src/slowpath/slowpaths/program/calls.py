@@ -130,14 +130,14 @@ def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Fl
     """What a row of transfers to one rank would save as one.  Args: size: of each, bytes."""
     total, kind = calls.stood_for(mine.rows), "put" if calls.is_one_sided[mine.rows[0]] else "message"
     others = most(calls.site[rows], calls.weight[rows] * calls.own_s[rows])
+    of = f" of {format_bytes(round(size * mine.each))}" * (calls.weight[mine.rows].max() < 1.5)  # a whole record's
     return SeenPattern(
         name=f"many small {kind}s",
         sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
         count=total,
         text=f"{total:,} {kind}s of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
         f"{mine.each:.0f} in a row to one rank without an answer in between",
-        change=f"send one {kind} of {format_bytes(round(size * mine.each))}: collect them in one buffer, or "
-        "describe their places by a datatype",
+        change=f"send one {kind}{of}: collect them in one buffer, or describe their places by a datatype",
         rows=rows,
         saved_s=saved_s,
         more_s=between_s(calls, mine),
