@@ -282,8 +282,8 @@ def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int
     places = {}
     for site, index in sorted(site_of.items(), key=lambda known: known[1]):
         place = sites[index]
-        # A compiler writes an inlined line more than once.
-        offset = place.offset if place.line is None else None
+        # A compiler writes an inlined line more than once; a call in a line of Python makes several calls of MPI.
+        offset = place.offset if place.line is None or (place.file or "").endswith(".py") else None
         key = (place.object, offset, place.file, place.line)
         places[site] = first.setdefault(key, index) if place.object else index
     return places

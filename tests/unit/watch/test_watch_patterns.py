@@ -746,6 +746,7 @@ def test_one_line_that_a_compiler_wrote_twice_is_one_place() -> None:
         CallSite(function="receive", file="mail.cpp", line=37, object="mail", offset=16),
         CallSite(function="serve", file="mail.cpp", line=37, object="mail", offset=96),
         CallSite(function="", file=None, line=None, object="mail", offset=128),
-        CallSite(function="", file=None, line=None, object="mail", offset=160),
+        CallSite(function="send", file="mail.py", line=8, object="MPI.so", offset=16),
+        CallSite(function="send", file="mail.py", line=8, object="MPI.so", offset=24),
     ]
-    assert one_place({5: 0, 6: 1, 7: 2, 8: 3}, sites) == {5: 0, 6: 0, 7: 2, 8: 3}
+    assert one_place({5: 0, 6: 1, 7: 2, 8: 3, 9: 4}, sites) == {5: 0, 6: 0, 7: 2, 8: 3, 9: 4}

@@ -130,7 +130,8 @@ def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Fl
     """What a row of transfers to one rank would save as one.  Args: size: of each, bytes."""
     total, kind = calls.stood_for(mine.rows), "put" if calls.is_one_sided[mine.rows[0]] else "message"
     others = most(calls.site[rows], calls.weight[rows] * calls.own_s[rows])
-    of = f" of {format_bytes(round(size * mine.each))}" * (calls.weight[mine.rows].max() < 1.5)  # a whole record's
+    whole = calls.weight[mine.rows].max() < 1.5  # of a thinned record rows are cut
+    of = f" of {format_bytes(round(size * mine.each))}" if whole else ""
     return SeenPattern(
         name=f"many small {kind}s",
         sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
