@@ -129,8 +129,9 @@ def judge_row(row: ComparisonRow, excluded: float) -> JudgedRow:
     if row.ratio is None:
         return JudgedRow(row, "undecided", row.reason)
     if launches < LAUNCHES:
-        few = f"{launches} of {LAUNCHES} launches on a side; use --rounds {LAUNCHES}"
-        return JudgedRow(row, "undecided", few)
+        return JudgedRow(row, "undecided", f"{launches} of {LAUNCHES} launches on a side; use --rounds {LAUNCHES}")
+    if row.interval_90 is None and row.a_value == row.b_value:
+        return JudgedRow(row, "pass", "each launch takes as long, to the tick of the clock")
     if row.interval_90 is None:
         return JudgedRow(row, "undecided", "no interval")
     most_percent = 100 * (row.interval_90[1] - 1)

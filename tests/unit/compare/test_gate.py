@@ -109,6 +109,14 @@ def test_one_slow_cell_among_many_noisy_ones_is_undecided() -> None:
     assert "cell 20" in render_gate(judged)
 
 
+def test_cells_that_take_a_tick_of_the_clock_in_each_launch_are_equal() -> None:
+    rng = np.random.default_rng(12)
+    a, b = (planted.source(side, [planted.cell(0, [50e-9] * 8), planted.cell(1, planted.values(rng))]) for side in "ab")
+    assert outcomes(gate(b, a))[0] == "pass"
+    slower = planted.source("b", [planted.cell(0, [60e-9] * 8), planted.cell(1, planted.values(rng))])
+    assert outcomes(gate(slower, a))[0] == "undecided"
+
+
 @pytest.mark.parametrize("outcome", ["pass", "regression", "undecided"])
 def test_a_gate_fits_twelve_lines(outcome: str) -> None:
     rng = np.random.default_rng(8)
