@@ -212,7 +212,7 @@ def outcome(prices: Prices, results: WatchResults) -> str:
     ]
     if beyond_s:
         parts.append(f"the program's messages take {seconds(beyond_s)} a rank longer than measured here")
-    return f"{head}: {listed(parts) if parts else 'the program loses nothing by them'}."
+    return f"{head}: {listed(parts) if parts else 'in the program they take no longer'}."
 
 
 def measured(

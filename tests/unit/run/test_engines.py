@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from slowpath.cli.options import TerminalLines
 from slowpath.core import files as trust
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import data_folder, make_place, why_not_trusted
@@ -36,6 +38,7 @@ from slowpath.run.engine.build import (
     processor_features,
     remove_abandoned,
     require_pair,
+    share_done,
     why_not,
     workplace,
 )
@@ -590,6 +593,20 @@ class Clock:
         return self.now_s
 
 
+@pytest.mark.parametrize(
+    ("log", "share"),
+    [
+        ("", None),
+        ("-- Configuring done\nwarning: 100%] of nothing\n", None),
+        ("[  7%] Building CXX object a.o\n[ 45%] Building CXX object b.o\n", 0.45),
+        ("[100%] Built target slowpath-engine\n", 1.0),
+        ("[3/120] Building a.o\n", 0.025),
+    ],
+)
+def test_share_done(log: str, share: float | None) -> None:
+    assert share_done(log) == share
+
+
 def test_a_line_now_and_then_off_a_terminal(tmp_path: Path) -> None:
     log, clock, lines = tmp_path / "log", Clock(), list[str]()
     meter = BuildMeter(log, lines.append, clock)
@@ -598,11 +615,28 @@ def test_a_line_now_and_then_off_a_terminal(tmp_path: Path) -> None:
     clock.now_s += PLAIN_EVERY_S
     meter.look()
     meter.look()
-    log.write_text("-- Configuring done\n[9/20] Building\n")
+    log.write_text("[ 45%] Building\n")
     clock.now_s += PLAIN_EVERY_S
     meter.look()
     meter.close()
     assert lines == ["building the engine: configuring, 10 s", "building the engine: 45% compiled, 20 s"]
+
+
+def test_one_line_drawn_anew_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    log, clock, stream = tmp_path / "log", Clock(), io.StringIO()
+    lines = TerminalLines(stream)
+    lines("building the engine for mpich")
+    meter = BuildMeter(log, lines, clock)
+    log.write_text("[ 45%] Building\n")
+    meter.look()
+    clock.now_s += 1
+    meter.look()
+    meter.close()
+    lines("done")
+    drawn = stream.getvalue()
+    assert drawn.startswith("building the engine for mpich\n\rbuilding the engine: 45% compiled, 0 s\rbuilding")
+    assert drawn.endswith("compiled, 1 s\r" + " " * len("building the engine: 45% compiled, 1 s") + "\rdone\n")
 
 
 NOBODY = 65534

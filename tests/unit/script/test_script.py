@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 from types import SimpleNamespace
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -57,6 +58,14 @@ def test_bash_takes_every_script(name: str) -> None:
     assert not any("{" in line for line in directives if name != "flux")
 
 
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_no_script_and_no_table_submits(name: str) -> None:
+    scheduler = script_for(name)
+    body = job_script(load("checkup"), scheduler, asked()).split("set -euo pipefail")[1]
+    lines = [line for line in body.replace("flux getattr", "").splitlines() if not line.startswith("#")]
+    assert not any(scheduler.submit.split()[0] in line for line in lines)
+
+
 def test_the_most_ranks_of_any_placement_fit_on_a_node(places: Campaign) -> None:
     text = job_script(places, script_for("slurm"), asked())
     assert "#SBATCH --nodes=2\n" in text
@@ -69,6 +78,12 @@ def test_command_line() -> None:
     assert result.exception is None
     assert "--budget 300s" in result.output
     assert CliRunner().invoke(run_command, ["checkup", "--script", "slurm", "--budget", "x"]).exit_code == 2
+
+
+def test_run_takes_every_scripted_system() -> None:
+    (option,) = (option for option in run_command.params if option.name == "script")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == SCRIPTED
 
 
 @pytest.mark.parametrize(("is_built", "minutes"), [(True, 4), (False, 9)])
