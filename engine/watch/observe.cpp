@@ -430,11 +430,10 @@ Given view_given(const Seen& seen, std::uint16_t row) {
             return given_to_each;
         }
         case Gives::count_as_root:
-            return part == Part::root ? Given{view(seen, given, seen.count(Role::send_count) * ranks)}
-                                      : Given{view(seen, received, seen.count(Role::receive_count)), true};
         case Gives::counts_as_root:
-            return part == Part::root ? Given{view_ranks(seen, given, state.targets)}
-                                      : Given{view(seen, received, seen.count(Role::receive_count)), true};
+            if (part != Part::root) return {view(seen, received, seen.count(Role::receive_count)), true};
+            return {seen.has(given.counts) ? view_ranks(seen, given, state.targets)
+                                           : view(seen, given, seen.count(Role::send_count) * ranks)};
         case Gives::received_count_for_each:
             return {view(seen, given, seen.count(Role::receive_count) * own_ranks)};
         case Gives::received_counts: {
@@ -465,6 +464,9 @@ void observe_collective(const Seen& seen) {
     const std::uint16_t row = row_of(seen);
     const Given what = row == layout::no_row || seen.call.error != 0 ? Given{} : view_given(seen, row);
     describe(event, what.payload);
+    if (event.bytes != 0 && !what.payload.has_gaps && !seen.plan.is_rooted && seen.has(received.datatype))
+        if (const DatatypeView type = view_datatype(seen.word(received.datatype)); type.has_gaps)
+            event.datatype = type.row;  // MPI unpacks what arrives
     if (what.is_received) event.kind |= layout::receive;
     event.communicator = row;
     event.sequence = number_collective(row);
