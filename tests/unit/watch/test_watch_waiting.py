@@ -189,10 +189,10 @@ def sleeping_polls(program: Program) -> None:
     for _ in range(40):
         sent = program.now[0] = program.now[0] + 2.5e-3
         program.now[2:] = [at + 2.5e-3 for at in program.now[2:]]
-        for _ in range(3):
+        for site in (THERE, HERE, HERE):
             at_s = program.now[1] = program.now[1] + 1e-3
             kind = EventKind.WAIT | (EventKind.NOTHING if at_s < sent else EventKind(0))
-            program.at(1).event("MPI_Iprobe", at_s, at_s + 1e-6, kind, site=HERE)
+            program.at(1).event("MPI_Iprobe", at_s, at_s + 1e-6, kind, site=site)
             program.now[1] += 1e-6
         program.receive(1, 0, program.send(0, 1, 2048), 2048, site=THERE)
         program.all(size=2048, site=ELSEWHERE)
@@ -268,29 +268,21 @@ def calls_in_turn(names: tuple[str, str], each: int = 2) -> ProgramCalls:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("held_s", "is_named"), [(1e-3, True), (1e-6, False)])
-@pytest.mark.parametrize(
-    ("names", "name"),
-    [(("MPI_Win_lock", "MPI_Win_unlock"), "lock held while computing"),
-     (("MPI_Win_wait", "MPI_Win_complete"), "waiting for an epoch while its origin computes")],
-)  # fmt: skip
-def test_epochs_that_last_while_their_rank_computes_are_named(
-    names: tuple[str, str], name: str, held_s: float, is_named: bool
-) -> None:
-    """One rank begins and ends its epoch, another goes on for 1 ms: until that end, or in a call of its own."""
-    calls = calls_in_turn(names)
+@pytest.mark.parametrize(("pause_s", "processors"), [(1e-3, 1), (1e-3, 2), (1e-3, 8), (1e-6, 2)])
+def test_ranks_that_compute_one_after_the_other_are_named(pause_s: float, processors: int) -> None:
+    """One rank begins and ends its epoch, and computes in between, while the other waits in a call."""
+    calls = dataclasses.replace(calls_in_turn(("MPI_Win_lock", "MPI_Win_unlock")), span_s=0.02)
     round_, turn = np.tile(np.arange(40) // 2, 2), np.tile(np.arange(40) % 2, 2)
     is_first, at_s = round_ % 2 == calls.rank, round_ * 10e-3
-    start_s = at_s + np.where(is_first, turn * held_s, np.where(turn == 0, 2e-6, 2e-3))
-    end_s = np.where(~is_first & (turn == 0), at_s + 1.001e-3, start_s + 1e-6)
-    seen = [
-        pattern
-        for pattern in waiting.see(dataclasses.replace(calls, start_s=start_s, end_s=end_s))
-        if pattern.name == name
-    ]
-    assert len(seen) == is_named
-    for pattern in seen:
-        assert pattern.saved_s[:, 0].sum() == pytest.approx(20 * (held_s - 2e-6), rel=0.01)
+    start_s = at_s + np.where(is_first, turn * pause_s, np.where(turn == 0, 1e-6, 9.9e-3))
+    end_s = np.where(turn == 1, at_s + 9.999e-3, np.where(is_first, start_s + 1e-6, at_s + 9.8e-3))
+    shares = tuple(RankShare(i, "a", frozenset(range(processors)), 8, 0.2, 0.1, 0.0, 1, 0.0) for i in range(2))
+    timed = dataclasses.replace(calls, start_s=start_s, end_s=end_s, resources=ProgramResources(shares, 0.2))
+    named = [pattern for pattern in waiting.see(timed) if pattern.name == "ranks compute one after the other"]
+    assert len(named) == (pause_s > 1e-4 and processors > 1)
+    for pattern in named:
+        assert "epoch" in pattern.change
+        assert 9 * pause_s <= pattern.more_s[1] < pattern.more_s[0] < pattern.more_s[2]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,9 @@ LEAST_PIPELINE = 0.5  # of what ranks save that do not wait at all, where they g
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Every cause of waiting, and synchronisation that nobody needs."""
-    return [*_waits(calls), *_epochs(calls), *_barriers(calls), *_polls(calls)]
+    waits = list(_waits(calls))
+    in_turn = [] if any(pattern.freed.size for pattern in waits) else _in_turns(calls)
+    return [*waits, *in_turn, *_barriers(calls), *_polls(calls)]
 
 
 @dataclass(frozen=True)
@@ -368,6 +370,69 @@ def _asleep_s(share: RankShare) -> float:
     return max(share.span_s - (share.ran_s or share.span_s) - (share.waited_s or 0.0) - share.mpi_s, 0.0)
 
 
+NO_OTHER, LEAST_ALONE = (
+    0.8,
+    0.05,
+)  # of a stretch outside MPI, while no other rank is; of the run, that ranks lose by that
+SHORTEST_S = 20e-6  # alone
+# Of the time alone, after the same other rank: without a processor this one is late and then that one. Of all time
+# outside MPI, alone; and in any order, where processors are short.
+IN_ORDER, MOSTLY, ALMOST_ALL = 0.9, 0.8, 0.95
+LESS = 0.4  # of the value's high end
+
+
+def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Ranks that compute one after the other while all others are in MPI, whatever those wait in.
+
+    They could do it at once, as far as they have processors, and would not have to tell each other so often.
+    """
+    outside = np.flatnonzero(gaps(calls) > 0)
+    outside = outside[np.argsort(calls.end_s[outside - 1], kind="stable")]
+    begun_s, ended_s = calls.end_s[outside - 1], calls.start_s[outside]
+    at_s = np.concatenate([begun_s, ended_s])
+    order = np.argsort(at_s, kind="stable")
+    there, passed_s = np.cumsum(np.repeat([1, -1], outside.size)[order])[:-1], np.diff(at_s[order])
+    alone_s, none_s = (np.append(0.0, np.cumsum(passed_s * (there == number)))[: at_s.size] for number in (1, 0))
+    alone_at, none_at = (np.interp(at_s, at_s[order], part).reshape(2, -1) if at_s.size else np.zeros((2, 0))
+                         for part in (alone_s, none_s))  # fmt: skip
+    chosen = np.flatnonzero(np.diff(alone_at, axis=0)[0] >= np.maximum(NO_OTHER * (ended_s - begun_s), SHORTEST_S))
+    rows, length_s = outside[chosen], (ended_s - begun_s)[chosen] * calls.seconds_weight[outside[chosen]]
+    turn = np.flatnonzero(np.diff(calls.rank[rows])) + 1
+    if turn.size < LEAST * calls.ranks:
+        return
+    of_rank = np.bincount(calls.rank[rows], weights=length_s)
+    pair, _ = grouped(calls.rank[rows[turn]], calls.rank[rows[turn - 1]])
+    by_pair = np.bincount(pair, weights=length_s[turn])
+    shares = calls.resources.ranks if calls.resources else ()
+    processors = len({(share.host, number) for share in shares for number in share.processors}) or calls.ranks
+    whole_s = float(of_rank.sum())
+    least_s = whole_s - max(whole_s / min(processors, calls.ranks), float(of_rank.max()))
+    in_order = sum(sorted(by_pair.tolist())[-calls.ranks :]) >= IN_ORDER * by_pair.sum()
+    least_share = MOSTLY if in_order or not crowds(shares) else ALMOST_ALL
+    outside_s = float((gaps(calls) * calls.seconds_weight).sum())
+    if least_s < LEAST_ALONE * calls.span_s or whole_s < least_share * outside_s:
+        return
+    told_s = (none_at[0, chosen[turn]] - none_at[1, chosen[turn - 1]]) * calls.seconds_weight[rows[turn]]
+    most_s = least_s + float(told_s.sum()) * (1.0 - 1.0 / calls.ranks)
+    name, at = calls.name_of(rows, length_s), _function(calls, rows)
+    change = (
+        "compute on all ranks at once what does not need the others' results, or in smaller parts, and exchange once"
+    )
+    if (calls.is_one_sided[rows] & calls.is_one_sided[rows - 1]).mean() >= OWN:
+        change = "compute outside the epoch, and open it for the transfers alone"
+    yield SeenPattern(
+        name="ranks compute one after the other",
+        sites=most(calls.site[rows], length_s),
+        count=calls.stood_for(rows),
+        text=f"ranks compute in turn{f' in {at}' if at else ''}, before {name} in {{place}}, {format_time(whole_s)} in "
+        f"{calls.stood_for(rows):,} parts, while all others are in MPI",
+        change=change,
+        before=True,
+        more_s=((least_s + most_s) / 2, max(least_s, LESS * most_s), most_s),
+        outside=True,
+    )
+
+
 def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
     """Collectives at which another rank is late each time: some in a row are even in sum, and the last one would do."""
     assert calls.waits is not None
@@ -465,20 +530,6 @@ _SENDER = _Kind(
 )
 
 
-_HELD = _Kind(
-    "lock held while computing",
-    "{count} {call} in {{place}} waited {median} each (median) for a lock that {who} held while computing, and gave "
-    "back in {{other}}",
-    "compute outside the epoch: unlock, compute, and lock again for the result",
-    least_share=LEAST_PIPELINE,
-)
-_PUT_LATE = _Kind(
-    "waiting for an epoch while its origin computes",
-    "{count} {call} in {{place}} waited {median} each (median) for {who}, which computed before ending the epoch in "
-    "{{other}}",
-    "compute before MPI_Win_wait what does not need the data, or put and compute in smaller blocks",
-    least_share=LEAST_PIPELINE,
-)
 _SYNCHRONOUS = _Kind(
     "synchronous sends",
     "{count} {call} in {{place}} waited {median} each (median) for the receive of a short message, in {{other}}",
@@ -584,76 +635,6 @@ def _reordered(
     )
 
 
-SURE = 0.25  # of waits for a lock, that must be for a rank other than the target
-GRANTED = 0.25  # of such a wait, that the call lasts at most after the other rank's call began
-LOCKS = ("MPI_Win_lock", "MPI_Win_flush", "MPI_Win_flush_local", "MPI_Win_unlock")
-
-
-def _epochs(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """One-sided calls that go on just when another rank ends its epoch: it held the lock, or had not put yet."""
-    if calls.target is None:
-        return
-    none = np.zeros(len(calls), dtype=np.int64)
-    for kind, waiting, ending, target in (
-        (_HELD, LOCKS, "MPI_Win_unlock", calls.target), (_PUT_LATE, ("MPI_Win_wait",), "MPI_Win_complete", none)
-    ):  # fmt: skip
-        rows, ends = np.flatnonzero(calls.named(*waiting)), np.flatnonzero(calls.named(ending))
-        other = _ended(calls, rows, ends, target)
-        rows, other = rows[other != NONE], other[other != NONE]
-        wait_s = calls.start_s[other] - calls.start_s[rows]
-        long = wait_s > kind.short_s
-        rows, other, wait_s = rows[long], other[long], wait_s[long]
-        freed_s = _computed_for(calls, rows, other)
-        at_once = calls.end_s[rows] - calls.start_s[other] <= GRANTED * wait_s
-        for site in np.unique(calls.site[rows]).tolist():
-            here = calls.site[rows] == site
-            # The target of a lock may have been late for being outside MPI.
-            is_sure = (kind is _PUT_LATE) | (calls.rank[other] != calls.target[rows])
-            if (here & is_sure).sum() < max(LEAST, SURE * here.sum()) or at_once[here].mean() < USUAL_ON_BUSY:
-                continue
-            if freed_s[here].sum() >= OWN * wait_s[here].sum():
-                pattern = _reordered(calls, kind, rows[here], other[here], wait_s[here])
-                saved_s = freed_s[here, None] * np.array([1.0, kind.least_share, 1.0])
-                yield replace(pattern, rows=rows[here], saved_s=saved_s)
-
-
-def _ended(calls: ProgramCalls, rows: Ints, ends: Ints, target: Ints) -> Ints:
-    """Of each of these calls the last end of another rank's epoch that began before it returned; NONE: there is none.
-
-    Args: target: calls of one concern each other.
-    """
-    ended = np.full(rows.size, NONE, dtype=np.int64)
-    key, _ = grouped(calls.communicator, target)
-    pair, first = grouped(key[rows], calls.rank[rows])
-    for number, row in enumerate(rows[first].tolist()):
-        mine = pair == number
-        theirs = ends[(key[ends] == key[row]) & (calls.rank[ends] != calls.rank[row])]
-        theirs = theirs[np.argsort(calls.start_s[theirs], kind="stable")]
-        at = np.searchsorted(calls.start_s[theirs], calls.end_s[rows[mine]]) - 1
-        ended[mine] = np.append(theirs, NONE)[at]
-    return ended
-
-
-def _computed_for(calls: ProgramCalls, rows: Ints, other: Ints) -> Floats:
-    """How much of each wait the other rank computed, or waited likewise for one that did; shape (rows,)."""
-    since_s, until_s, thread = calls.start_s[rows], calls.start_s[other], calls.thread[other]
-    computed_s = _outside_s(calls, thread, until_s) - _outside_s(calls, thread, since_s)
-    total_s: Floats = computed_s
-    order = np.argsort(until_s, kind="stable")
-    chains = [(thread == number, order[calls.thread[rows[order]] == number]) for number in np.unique(thread).tolist()]
-    for _ in range(calls.ranks - 1):  # along a chain of all ranks
-        more_s = np.zeros(rows.size)
-        for asked, theirs in chains:
-            whole_s = np.append(0.0, np.cumsum(total_s[theirs]))
-            first, last = (np.searchsorted(until_s[theirs], at[asked]) for at in (since_s, until_s))
-            more_s[asked] = whole_s[last] - whole_s[first]
-        longer = np.minimum(computed_s + more_s, until_s - since_s)
-        if (longer == total_s).all():
-            break
-        total_s = longer
-    return total_s
-
-
 # What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
 OF_ALL = (
     *("MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"),
@@ -746,16 +727,17 @@ def _polls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places of MPI_Test and MPI_Iprobe whose calls find nothing, with sleeping or computing between them."""
     if calls.in_vain is None:
         return
-    for site, here in calls.by_site(np.flatnonzero(calls.in_vain & (calls.site != NONE))):
-        call = int(np.bincount(calls.call[here]).argmax())
-        yield from _sleeps(calls, here, call)
-        yield from _too_often(calls, here, call, site)
+    vain = np.flatnonzero(calls.in_vain & (calls.site != NONE))
+    for call in np.unique(calls.call[vain]).tolist():
+        yield from _sleeps(calls, vain[calls.call[vain] == call], call)
+    for site, here in calls.by_site(vain):
+        yield from _too_often(calls, here, int(np.bincount(calls.call[here]).argmax()), site)
 
 
 def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]:
     """Ranks that sleep between two polls: a message that comes meanwhile waits for the rest of the sleep."""
     again = vain[vain + 1 < len(calls)] + 1
-    again = again[(calls.thread[again] == calls.thread[again - 1]) & (calls.site[again] == calls.site[again - 1])]
+    again = again[(calls.thread[again] == calls.thread[again - 1]) & (calls.call[again] == call)]
     poll_s = float(np.median(calls.end_s[vain] - calls.start_s[vain]))
     rows = again[calls.gap_s[again] > max(LONG_S, LONG * poll_s)]
     between_s = calls.gap_s[rows]
