@@ -23,8 +23,10 @@ from slowpath.findings.program_pattern import (
     Activity,
     Messages,
     ProgramCalls,
+    RankShare,
     Sampled,
     SeenPattern,
+    crowds,
     grouped,
 )
 from slowpath.findings.slow_path import SlowPath
@@ -425,13 +427,16 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         saved[numbers] = _of_all_ranks(part, calls.rank[rows], replayed).reshape(-1, 3) * scale
     for i, group in enumerate(groups):
         least = min((pattern.least_share for pattern in group if pattern.freed.size), default=1.0)
-        saved[i] = saved[i] * np.array([1.0, least, 1.0]) + np.sum([pattern.more_s for pattern in group], axis=0)
+        saved[i] = np.maximum(saved[i] * np.array([1.0, least, 1.0]), on_shared(calls, group, weight))
+        saved[i] += np.sum([pattern.more_s for pattern in group], axis=0)
     saved = np.clip(saved, 0.0, calls.span_s)
     ends = [_as_validated((float(v), float(low), float(high)), group) for (v, low, high), group in
             zip(saved, groups, strict=True)]  # fmt: skip
     return _Saved(tuple((v, low, min(high, calls.span_s)) for v, low, high in ends))
 
 
+WORK_S = 100e-6  # of a call: a shorter one waits for steps of other ranks more than it works
+BUSY = 0.1  # of the run, that ranks stand in the queue for a processor: less is no want of one
 # Of 32 programs with a fault and a twin without it (docs/results/watch.md). The estimates' own ends hold what a replay
 # knows of, and not what else goes with the calls: cache misses, waits elsewhere, loops that compile better.
 BELOW, ABOVE = 1.5, 1.75
@@ -443,6 +448,28 @@ def _as_validated(saved: Three, group: Sequence[SeenPattern]) -> Three:
     if any(pattern.sites or pattern.rows.size for pattern in group):
         low, high = min(low, value / BELOW), max(high, ABOVE * value)
     return value, low, high
+
+
+def on_shared(calls: ProgramCalls, group: Sequence[SeenPattern], weight: Floats) -> Floats:
+    """What the run saves where all ranks share processors, shape (3,): they work one after the other, so that what each
+    of them no longer does counts, and not only what the slowest does.
+    """
+    shares = calls.resources.ranks if calls.resources else ()
+    crowded = [crowd for crowd in crowds(shares) if sum(map(_queued_ratio, crowd.ranks)) >= BUSY * len(crowd.ranks)]
+    if sum(len(crowd.ranks) for crowd in crowded) < calls.ranks:
+        return np.zeros(3)
+    (call_s, outside_s), _ = _changed(calls, np.arange(len(calls)), group, weight)
+    of_rank = np.zeros((calls.ranks, 3))
+    np.add.at(of_rank, calls.rank, (call_s * (call_s[:, :1] >= WORK_S) + outside_s) * weight[:, None])
+    for share in shares:  # who sleeps needs no processor
+        of_rank[share.rank] = np.minimum(of_rank[share.rank], share.ran_s or 0.0)
+    sums = [of_rank[[share.rank for share in crowd.ranks]].sum(axis=0) / len(crowd.processors) for crowd in crowded]
+    least_s: Floats = np.min(sums, axis=0)
+    return least_s
+
+
+def _queued_ratio(share: RankShare) -> float:
+    return (share.waited_s or 0.0) / share.span_s if share.span_s > 0 else 0.0
 
 
 def _of_all_ranks(order: CallOrder, rank: Ints, replayed: Replayed) -> Floats:

@@ -43,7 +43,7 @@ from slowpath.watch.analysis import (
     pair_classes,
     watched,
 )
-from slowpath.watch.patterns import change_in, one_place, outside_words
+from slowpath.watch.patterns import change_in, on_shared, one_place, outside_words
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import CallSite, WatchFinding, WatchResults
 from support.program_plants import PLANTS, fences, one_sided
@@ -688,6 +688,7 @@ def with_samples(calls: ProgramCalls, *codes: Code, every: int = 1) -> ProgramCa
 
 PACK = Code("memcpy", "pack", "app", "src/pack.c", 12)
 PRINT, PARSE = Code("snprintf", "save", "app", "io.c", 3), Code("strtod", "load", "app", "io.c", 9)
+WRITE, READ = (Code(name, "", "app", "a.f90", 5) for name in ("_gfortran_st_write", "std::istream::_M_extract"))
 OWN = Code("", "sweep", "app", "sweep.c", 40)
 
 
@@ -711,9 +712,10 @@ def computing(tmp_path: Path) -> ProgramCalls:
         ((PACK, *[OWN] * 60), 1e6, None),
         ((OWN,), 1e6, None),
         ((PRINT, PARSE), 1e6, "numbers converted by snprintf and strtod"),
+        ((WRITE, READ), 1e6, "numbers converted by _gfortran_st_write and std::istream::_M_extract"),
         ((PRINT, PARSE), 100.0, None),
     ],
-    ids=["more than is sent", "what is sent", "little", "own work", "text", "text of its own"],
+    ids=["more than is sent", "what is sent", "little", "own work", "text", "other languages", "text of its own"],
 )
 def test_library_work_that_serves_messages_is_named(
     codes: tuple[Code, ...], moved_bytes: float, name: str | None, tmp_path: Path
@@ -726,6 +728,9 @@ def test_library_work_that_serves_messages_is_named(
         value, low, high = (pattern.sooner_s * calls.weight[pattern.sooner, None]).sum(axis=0).tolist()
         assert 0 < low <= value <= high
         assert high == pytest.approx(float(calls.gap_s[pattern.sooner].sum()), rel=0.02)
+        ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, 0.5, 1, 0.5, ran_s=1.0) for i in range(4))
+        shared = dataclasses.replace(calls, resources=ProgramResources(ranks, 1.0))
+        assert on_shared(shared, [pattern], calls.weight)[0] == pytest.approx(value / 2)  # four in turn on two
         assert change_in(pattern, ["x.c:5"]).startswith(f"{codes[0].at}")
 
 

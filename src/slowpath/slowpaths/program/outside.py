@@ -68,7 +68,7 @@ def _again(calls: ProgramCalls) -> dict[int, _Again]:
         if share.faults is None or not share.fault_s or share.grown_bytes is None:
             continue
         faults = share.faults - max(share.grown_bytes, share.touched_bytes or 0, 0) // PAGE_BYTES
-        each_s = share.elapsed_ratio * np.array([np.median(share.fault_s), min(share.fault_s), max(share.fault_s)])
+        each_s = np.array([np.median(share.fault_s), min(share.fault_s), max(share.fault_s)])
         ends = (USUAL_RATIO * each_s[0], LEAST_RATIO * each_s[1], MOST_RATIO * each_s[2])
         if faults >= max(AGAIN * share.faults, LEAST * LEAST_PAGES):
             by_rank[share.rank] = _Again(share, faults, ends)
@@ -414,7 +414,10 @@ _WORK: Final = (
         "copy only what is sent, or give MPI the memory itself, if these copies are for MPI",
     ),
     (
-        re.compile(r"_*(isoc\d\d_)?(vs?n?printf|sn?printf|strto[a-z]+|ato[fil]+|sscanf)(_chk)?"),
+        re.compile(
+            r"_*(isoc\d\d_)?(vs?n?printf|sn?printf|strto[a-z]+|ato[fil]+|sscanf)(_chk)?"
+            r"|_gfortran_(st_(read|write)(_done)?|transfer_\w+)|std::[io]stream::_M_(extract|insert)"
+        ),
         0.0,
         "numbers converted by {called}",
         "send numbers as they are (MPI_DOUBLE), if this text goes through MPI",
@@ -434,7 +437,7 @@ def _library_work(
     spare_s = np.maximum(took_s - needed_s, 0.0)
     if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < LEAST_COPYING * calls.span_s * calls.ranks:
         return
-    if not s_per_byte and moved_bytes < LEAST_TEXT_BYTES * took_s.sum():
+    if not s_per_byte and not _may_be_sent(calls, took_s, moved_bytes):
         return
     kind, _ = grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1]))
     in_kind_s = np.bincount(kind[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=kind.max() + 1)
@@ -444,8 +447,9 @@ def _library_work(
     part = (spare_s / np.maximum(took_s, 1e-12))[calls.rank[rows]]
     here = rows[kind[rows] == in_kind_s.argmax()]
     sites = tuple(dict.fromkeys(int(calls.site[here[0] + step]) for step in (0, -1)))
-    called = " and ".join(dict.fromkeys(code.called for code, _ in longest[:2]))
-    places = ", ".join(f"{format_time(seconds / calls.ranks)} in {code.words}" for code, seconds in longest[:2])
+    longest = longest[:2]
+    called = " and ".join(dict.fromkeys(code.called for code, _ in longest))
+    places = ", ".join(f"{format_time(seconds / calls.ranks)} in {code.words}" for code, seconds in longest)
     yield SeenPattern(
         name=name.format(called=called),
         sites=tuple(site for site in sites if site != NONE),
@@ -453,13 +457,27 @@ def _library_work(
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
         f"{_between(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank",
         change=change,
-        at=", ".join(dict.fromkeys(code.at for code, _ in longest[:2])),
+        at=", ".join(dict.fromkeys(code.at for code, _ in longest if _SOURCE.search(code.file or ""))),
+        before=True,
         sooner=rows,
         sooner_s=np.minimum(
             each_s[rows, None] * np.stack([part, part / 2, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
         ),
         outside=True,
     )
+
+
+_SOURCE: Final = re.compile(r"\.(?!h$)")  # no header of a library, whose inlined function converts
+
+
+def _may_be_sent(calls: ProgramCalls, took_s: Floats, moved_bytes: float) -> bool:
+    """Whether this text may go through MPI: it moves as much, or ranks share memory; and files do not take it."""
+    least_bytes = LEAST_TEXT_BYTES * float(took_s.sum())
+    ends_s = np.array([float(calls.start_s.min())]), np.array([float(calls.end_s.max())])
+    seen = [of_rank for rank in np.flatnonzero(took_s).tolist() if (of_rank := calls.activity(rank, *ends_s))]
+    in_files = sum(of_rank.read_bytes + of_rank.written_bytes for of_rank in seen)
+    is_shared = bool(calls.name_is("MPI_Win_allocate_shared")[calls.counted[:, 0]].any())
+    return in_files < least_bytes and (is_shared or moved_bytes >= least_bytes)
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(

@@ -609,4 +609,4 @@ def _code(
     key = caller or row[0]
     at = places.get(key) or SourcePlace("", None, None)
     object_name = key[0].rsplit("/", 1)[-1]
-    return Code(called[caller] if caller else "", at.within or at.function, object_name, at.file, at.line)
+    return Code(demangled(called[caller]) if caller else "", at.within or at.function, object_name, at.file, at.line)
