@@ -28,7 +28,7 @@ from slowpath.core.results import EnvironmentResult, PlacementResult, Results, R
 from slowpath.core.units import format_ratio
 from slowpath.experiments.registry import ROLES, experiment_named
 from slowpath.run.machine import stated_variables
-from slowpath.stats.contrast import NO_SPREAD, ContrastEstimate, benjamini_hochberg, judge, unpaired
+from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, rank_sum_p, unpaired
 from slowpath.stats.estimate import MeanWithT, welch
 
 SCHEMA = 3
@@ -196,7 +196,8 @@ def compare(
             f"one of {', '.join(known) or 'nothing'}"
         )
     factors = _factors(pairs, series, minimum_effect, expects_equal)
-    rows = _judged(series, factors, minimum_effect)
+    ticks = math.hypot(a.run.quantum_ns or 0.0, b.run.quantum_ns or 0.0) / math.sqrt(2) if expects_equal else 0.0
+    rows = _judged(series, factors, minimum_effect, expects_equal, 1e-9 * ticks)
     uncompared, set_aside = _coverage(pairs, alone, metrics, phases)
     compared = [pair for pair in pairs if any(row.b_cell == pair.b.cell for row in rows)]
     facts = _facts(a.run, [pair.a for pair in compared]), _facts(b.run, [pair.b for pair in compared])
@@ -377,6 +378,21 @@ class _Series(NamedTuple):
     def size(self) -> Literal["short", "long"]:
         return "long" if scale_class({"experiment": "", **self.pair.b.parameters})[1] == "long" else "short"
 
+    def estimate(self, factor: SharedFactor, minimum_effect: float, tick_s: float) -> ContrastEstimate:
+        is_rounded = self.pair.b.metrics[self.metric].unit == "s" and len({*self.a, *self.b}) > 1
+        rounding = is_rounded * tick_s / math.sqrt(12) * math.hypot(1 / min(self.a), 1 / min(self.b))
+        spread = MeanWithT(0.0, None, math.hypot(math.log(factor.spread_ratio), rounding), factor.cells - 1)
+        return unpaired(self.a, [b / factor.ratio for b in self.b], minimum_effect, spread=spread)
+
+    def p_slower(self, factor: SharedFactor, estimate: ContrastEstimate, p: float) -> float:
+        """Return one-sided p: by t that B is not slower, or by ranks that it is so by what does not count at most.
+
+        Among hundreds of cells t asks for many standard errors of a noisy one; ranks do not mind a few slow launches.
+        """
+        if (limit := max(1 + estimate.minimum_effect, factor.spread_ratio**4)) < estimate.ratio:
+            p = min(p, rank_sum_p([limit * factor.ratio * value for value in self.a], self.b))
+        return p / 2 if estimate.ratio > 1 else 1 - p / 2
+
 
 def _series(pair: CellPair, metrics: Collection[str], phases: Sequence[str], by_parts: bool) -> Iterator[_Series]:
     parts = experiment_named(pair.b.experiment).compared if by_parts and not metrics else ()
@@ -450,21 +466,25 @@ def _spread(changes: Sequence[tuple[float, float]]) -> float:
     return least
 
 
-def _judged(series: Sequence[_Series], factors: Sequence[SharedFactor], minimum_effect: float) -> list[ComparisonRow]:
-    removed = {factor.size: factor.ratio for factor in factors if factor.is_removed}
-    spreads = {factor.size: MeanWithT(0.0, None, math.log(factor.spread_ratio), factor.cells - 1) for factor in factors}
-    estimates = [
-        None if each.problem else unpaired(each.a, [b / removed.get(each.size, 1.0) for b in each.b], minimum_effect,
-                                           spread=spreads.get(each.size, NO_SPREAD))
-        for each in series
-    ]  # fmt: skip
-    # Rows of too few launches for a verdict don't make the others' corrections larger.
-    p_values = {n: e.p for n, e in enumerate(estimates) if e and e.p is not None and e.n >= FEWEST_LAUNCHES}
+def _judged(
+    series: Sequence[_Series], factors: Sequence[SharedFactor], minimum_effect: float, is_gate: bool, tick_s: float
+) -> list[ComparisonRow]:
+    """Args: tick_s: of the clock, by whose rounding all launches of a run are wrong alike."""
+    by_size = {factor.size: factor for factor in factors if factor.is_removed}
+    estimates, p_values = list[ContrastEstimate | None](), dict[int, float]()
+    for n, each in enumerate(series):
+        factor = by_size.get(each.size, SharedFactor(each.size, 1.0, None, is_removed=False, cells=FEWEST_CELLS))
+        estimate = None if each.problem else each.estimate(factor, minimum_effect, tick_s)
+        estimates.append(estimate)
+        # Rows of too few launches for a verdict don't make the others' corrections larger.
+        if estimate and estimate.n >= FEWEST_LAUNCHES and estimate.p is not None:
+            p_values[n] = each.p_slower(factor, estimate, estimate.p) if is_gate else estimate.p
     adjusted = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True)) if p_values else {}
     return [
-        _row(entry, estimate, float(adjusted[n]) if n in adjusted else None, removed.get(entry.size, 1.0))
+        _row(entry, estimate, float(adjusted[n]) if n in adjusted else None,
+             by_size[entry.size].ratio if entry.size in by_size else 1.0)
         for n, (entry, estimate) in enumerate(zip(series, estimates, strict=True))
-    ]
+    ]  # fmt: skip
 
 
 def _row(series: _Series, estimate: ContrastEstimate | None, p_adjusted: float | None, factor: float) -> ComparisonRow:
@@ -631,5 +651,10 @@ def _incomplete(name: str, results: Results, uncompared: Sequence[Uncompared]) -
 
 
 def _named(cells: Sequence[CellResult] | Sequence[Uncompared]) -> str:
-    labels = list(dict.fromkeys(cell.label for cell in cells))
+    return named(cell.label for cell in cells)
+
+
+def named(names: Iterable[str]) -> str:
+    """Return the first names, each once, and how many more there are."""
+    labels = list(dict.fromkeys(names))
     return "; ".join(labels[:MOST_NAMED]) + (f"; {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else "")

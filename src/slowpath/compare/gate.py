@@ -22,14 +22,16 @@ LAUNCHES = 8
 # By which all cells of equal runs may differ. Beyond, the machine is in another state, which slows down cells by unlike
 # factors: of 43 pairs of equal runs 34 lay within 1.05 and 9 beyond 1.13, with single cells between 1.0 and 3.3.
 MOST_SHARED = 0.1
-MOST_NOISY = 0.1  # of the cells, or two, too noisy to judge: with more, other work slowed down single cells, too
+# Of the cells, too noisy to exclude a slowdown; a pass names them. With more, other work slowed down single cells, too.
+MOST_NOISY = 0.05
 Undecided = Literal["undecided", "pass", "fail"]  # what the user takes an undecided gate for: --undecided
 EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES
+NOISY = "noisy"
 
 
 class JudgedRow(msgspec.Struct, frozen=True):
-    """A row of the comparison with the gate's outcome."""
+    """A row of the comparison with the gate's outcome, or `noisy`."""
 
     row: ComparisonRow
     outcome: Outcome
@@ -80,11 +82,10 @@ def gate(
     rows = [judge_row(row, max(excluded, minimum_effect)) for row in comparison.rows]
     if unlike := list(dict.fromkeys(d.kind for d in doubts if not d.accepted and d.kind != INCOMPLETE)):
         rows = [JudgedRow(row, "undecided", f"not judged: {', '.join(unlike)} differ") for row in comparison.rows]
-    enough = [each for each in rows if each.row.a_launches >= LAUNCHES <= each.row.b_launches]
-    if sum(each.outcome == "undecided" for each in enough) > max(2, MOST_NOISY * len(rows)):
-        rows = [
-            JudgedRow(each.row, "undecided", each.reason) if each.outcome == "regression" else each for each in rows
-        ]
+    noisy = sum(each.outcome == NOISY for each in rows)
+    unknown = {NOISY} if noisy > MOST_NOISY * len(rows) else set[str]()
+    unknown |= {"regression"} if noisy > max(2, MOST_NOISY * len(rows)) else set()
+    rows = [JudgedRow(each.row, "undecided", each.reason) if each.outcome in unknown else each for each in rows]
     wrong = [
         Uncompared("b", cell.cell, cell.label, cell.status, f"{cell.wrong_bytes} bytes arrived wrong")
         for cell in run.results.cells
@@ -124,17 +125,17 @@ def of_nearest(gates: Sequence[Gate]) -> Gate:
 def judge_row(row: ComparisonRow, excluded: float) -> JudgedRow:
     """Judge a row.  Args: excluded: slowdown that a pass excludes."""
     launches = min(row.a_launches, row.b_launches)
-    if row.verdict == "slower":
+    few = f"{launches} of {LAUNCHES} launches on a side; use --rounds {LAUNCHES}"
+    if row.verdict == "slower" and (launches >= LAUNCHES or (row.ratio or 0) > 1 + excluded):
         return JudgedRow(row, "regression", row.reason)
-    if row.ratio is None:
-        return JudgedRow(row, "undecided", row.reason)
-    if launches < LAUNCHES:
-        return JudgedRow(row, "undecided", f"{launches} of {LAUNCHES} launches on a side; use --rounds {LAUNCHES}")
+    if row.ratio is None or launches < LAUNCHES:
+        return JudgedRow(row, "undecided", row.reason if row.ratio is None else few)
     if row.interval_90 is None and row.a_value == row.b_value:
         return JudgedRow(row, "pass", "each launch takes as long, to the tick of the clock")
-    if row.interval_90 is None:
+    if row.interval is None or row.interval_90 is None:
         return JudgedRow(row, "undecided", "no interval")
     most_percent = 100 * (row.interval_90[1] - 1)
     if most_percent < 100 * excluded:
         return JudgedRow(row, "pass", f"slower by at most {most_percent:+.1f} % with 95 % confidence")
-    return JudgedRow(row, "undecided", f"slower by up to {most_percent:.1f} %")
+    is_suspect = row.interval[0] > 1 + MINIMUM_EFFECT
+    return JudgedRow(row, "undecided" if is_suspect else NOISY, f"slower by up to {most_percent:.1f} %")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 from xml.etree import ElementTree
 
-from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, RunDifference
-from slowpath.compare.gate import LAUNCHES, Gate, Undecided
+from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, RunDifference, named
+from slowpath.compare.gate import LAUNCHES, NOISY, Gate, Undecided
 from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief
 from slowpath.experiments.registry import experiment_named
@@ -101,12 +101,14 @@ def render_comparison(comparison: Comparison) -> str:
 def render_gate(gate: Gate) -> str:
     """Return the text that `slowpath gate` prints: the verdict in at most 12 lines, with a newline at the end."""
     both = gate.comparison
-    bad = [judged for judged in gate.rows if judged.outcome != "pass"] if gate.judges else []
+    bad = [judged for judged in gate.rows if judged.outcome in ("regression", "undecided")] if gate.judges else []
     bad.sort(key=lambda judged: (judged.outcome != "regression", -(judged.row.interval_90 or (0, 0))[1]))
     wrong = [f"{cell.label}: {cell.reason}" for cell in gate.wrong]
     listed = "; ".join(f"{doubt.reason}{' (accepted)' * doubt.accepted}" for doubt in gate.doubts)
     differing = [difference(each) for each in both.differences if each.what != "began"]
-    notes = [*both.shared[: gate.judges], *gate.notes]
+    noisy = [judged.row.label for judged in gate.rows if judged.outcome == NOISY]
+    listed_noisy = [f"Too noisy to tell: {named(noisy)}."] if noisy else []
+    notes = [*listed_noisy, *both.shared[: gate.judges], *gate.notes]
     notes += [f"Differences: {'; '.join(differing)}."] if differing else []
     brief = Brief(
         answer=plain(f"{gate.outcome.upper()}: {headline(gate)}."),
@@ -140,8 +142,11 @@ def headline(gate: Gate) -> str:
     reasons += [f"{fmt.plural(lacking, 'cell')} not compared"] if lacking else []
     if reasons:
         return ", ".join(reasons)
-    most = max((judged.row.interval_90 or (0.0, 0.0))[1] for judged in gate.rows)
-    return f"none of {rows} takes more than {fmt.ratio(most)} the baseline's time (95 % confidence)"
+    decided = [judged.row for judged in gate.rows if judged.outcome != NOISY]
+    most = max((row.interval_90 or (0.0, 0.0))[1] for row in decided)
+    noisy = f"; {len(gate.rows) - len(decided)} are too noisy" if len(decided) < len(gate.rows) else ""
+    rows = fmt.plural(len(decided), "comparison")
+    return f"none of {rows} takes more than {fmt.ratio(most)} the baseline's time (95 % confidence){noisy}"
 
 
 def row_words(row: ComparisonRow) -> str:
@@ -222,8 +227,9 @@ def _cases(gate: Gate, undecided: Undecided) -> Iterator[ElementTree.Element]:
         name = f"{row.label}: {row.metric}, {row.phase}"
         if judged.outcome == "regression":
             yield _case(row.experiment, name, "failure", row_words(row), out, judged.reason)
-        elif judged.outcome == "undecided":
-            yield _case(row.experiment, name, mark, f"undecided: {judged.reason}", out)
+        elif judged.outcome != "pass":
+            words, own = f"{judged.outcome}: {judged.reason}", "skipped" if judged.outcome == NOISY else mark
+            yield _case(row.experiment, name, own, words, out)
         else:
             yield _case(row.experiment, name, None, "", out)
     for cell in gate.wrong:

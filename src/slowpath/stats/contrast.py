@@ -77,7 +77,8 @@ def _lower_tail(u: int, n_a: int, n_b: int) -> float:
     normal = NormalDist()
     z = (u + 0.5 - pairs / 2.0) / math.sqrt(pairs * (n_a + n_b + 1) / 12.0)
     excess = (n_a**2 + n_b**2 + pairs + n_a + n_b) / (20.0 * pairs * (n_a + n_b + 1))
-    return min(max(normal.cdf(z) + normal.pdf(z) * (z**3 - 3.0 * z) * excess, 0.0), 1.0)
+    # No order is rarer than that in which all of one side stand first.
+    return min(max(normal.cdf(z) + normal.pdf(z) * (z**3 - 3.0 * z) * excess, 1 / math.comb(n_a + n_b, n_a)), 1.0)
 
 
 def rank_sum_p(a: Values, b: Values) -> float:
@@ -178,9 +179,10 @@ def unpaired(
     if (sd := centre.sd) is None:
         alone = Estimate(centre.value, None, None, "one launch on a side, no interval", None, n)
         return _contrast(lambda _: alone, level, minimum_effect)
-    if centre.se and centre.df and spread.se and spread.df:
-        se = math.hypot(centre.se, spread.se)
-        centre = replace(centre, se=se, df=se**4 / (centre.se**4 / centre.df + spread.se**4 / spread.df))
+    if spread.se and spread.df:
+        own = centre.se**4 / centre.df if centre.se and centre.df else 0.0
+        se = math.hypot(centre.se or 0.0, spread.se)
+        centre = replace(centre, se=se, df=se**4 / (own + spread.se**4 / spread.df))
     scaled = MeanWithT(centre.value, sd * math.sqrt(2.0), centre.se, centre.df)
     return _contrast(lambda level: by_t(scaled, n, level, "separate launches"), level, minimum_effect)
 

@@ -109,12 +109,28 @@ def test_one_slow_cell_among_many_noisy_ones_is_undecided() -> None:
     assert "cell 20" in render_gate(judged)
 
 
+def test_a_pass_names_the_few_cells_that_are_too_noisy() -> None:
+    rng = np.random.default_rng(10)
+    a, b = ([planted.cell(i, [1e-5, 3e-5] * 4 if i < 2 else planted.values(rng)) for i in range(CELLS)] for _ in "ab")
+    judged = gate(planted.source("b", b), planted.source("a", a))
+    assert (judged.outcome, outcomes(judged)[0], outcomes(judged)[1]) == ("pass", "noisy", "noisy")
+    assert "Too noisy to tell: cell 0; cell 1." in render_gate(judged)
+
+
+@pytest.mark.parametrize(("slowdown", "outcome"), [(1.3, "undecided"), (2.0, "regression")])
+def test_few_launches_show_only_what_a_pass_excludes(slowdown: float, outcome: str) -> None:
+    rng = np.random.default_rng(11)
+    slow, base = (planted.run_of(rng, side, 5, {1: slowdown} if side == "b" else {}, launches=5) for side in "ba")
+    assert gate(slow, base).outcome == outcome
+
+
 def test_cells_that_take_a_tick_of_the_clock_in_each_launch_are_equal() -> None:
     rng = np.random.default_rng(12)
     a, b = (planted.source(side, [planted.cell(0, [50e-9] * 8), planted.cell(1, planted.values(rng))]) for side in "ab")
     assert outcomes(gate(b, a))[0] == "pass"
-    slower = planted.source("b", [planted.cell(0, [60e-9] * 8), planted.cell(1, planted.values(rng))])
-    assert outcomes(gate(slower, a))[0] == "undecided"
+    for time_s, expected in ((60e-9, "pass"), (100e-9, "regression")):
+        slower = planted.source("b", [planted.cell(0, [time_s] * 8), planted.cell(1, planted.values(rng))])
+        assert outcomes(gate(slower, a))[0] == expected
 
 
 @pytest.mark.parametrize("outcome", ["pass", "regression", "undecided"])
