@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.reference import MEAN, THIS_KIND, Item, Judged
+from slowpath.analyse.reference import MEAN, SURE_LAUNCHES, THIS_KIND, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, whole_number
@@ -444,9 +444,10 @@ def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callabl
     """
     numbers = {cell.cell for cell in results.cells}
     mpi = results.run.mpi.mpi if len(results.run.mpis) > 1 else None
+    groups = [group for group in shared(panel) if any(time.item.launches >= SURE_LAUNCHES for time in group.slow)]
     return [
         _finding(group, mpi, numbers, is_sure(group))
-        for group in sorted(shared(panel)[:MOST_FINDINGS], key=lambda group: group.clearness, reverse=True)
+        for group in sorted(groups[:MOST_FINDINGS], key=lambda group: group.clearness, reverse=True)
         if not group.is_noise
     ]
 

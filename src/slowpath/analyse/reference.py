@@ -31,7 +31,9 @@ FIRST_MARGIN = 1.6
 # Two cores of one vendor against sixteen of another, scaled: 0 to 97 of 3,900 times lie above 4, and up to 276 above 2.
 OTHER_KIND_MARGIN = 4.0
 FEWEST_RUNS = 3  # that make a range; fewer say what is usual, not how it varies
-FEWEST_LAUNCHES = 3
+# For a suspicion, which is measured again; a finding has SURE_LAUNCHES. Of 14 healthy panels on a busy host, 0 to 32 of
+# 6,700 times lie outside with two launches, 0 to 2 with three, and none with five.
+FEWEST_LAUNCHES, SURE_LAUNCHES = 2, 3
 LEAST_EXTRA_S = 50e-9  # two readings of the clock: no cell is slow by less
 LEAST_FIRST_S = 20e-6  # happens once in a process: that a symbol is bound and a page read takes 5 us
 _HEALTHY_SHARE = 0.3  # of a class that is taken to be healthy where the machine is not known
@@ -129,7 +131,7 @@ class Judged:
 
     @property
     def side(self) -> Literal["slower", "within"]:
-        """Slower: the whole interval lies beyond the limit, over launches enough to have one."""
+        """Slower: the whole interval lies beyond the limit, over launches enough for a suspicion."""
         low = self.item.interval[0]
         least_s = LEAST_FIRST_S if self.item.phase == "first" else LEAST_EXTRA_S
         is_beyond = low > self.limit and low - self.reference.high > least_s
@@ -212,9 +214,7 @@ def _own(cell: CellResult, metric: str) -> dict[str, str]:
 
 
 def _interval(estimate: MetricEstimate) -> tuple[float, float]:
-    if estimate.interval is not None:
-        return estimate.interval
-    return min(estimate.launch_values), max(estimate.launch_values)
+    return estimate.interval or (min(estimate.launch_values), max(estimate.launch_values))
 
 
 def kind_of_machine(results: Results) -> str:

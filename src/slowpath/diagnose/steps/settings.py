@@ -286,15 +286,10 @@ def path_campaign(ranks: int) -> Campaign:
     )
 
 
-def summary_path(_: PathTask, __: StepConclusion, ___: StepConclusion) -> str:
-    """Nothing of its own: `numbers` says it."""
-    return ""
-
-
 PATH = StepKind(
     PathTask,
     unchanged,
-    summary_path,
+    lambda *_: "",  # `numbers` says it
     most_s=MOST_PATH_S,
     numbers=lambda results: "; ".join(path.words for path in paths_in(results)) or "not reported",
 )
