@@ -98,7 +98,9 @@ def test_what_is_left_out_is_gone_and_named(description: Json) -> None:
     kept = within_budget(state(description, 2, size=None, estimate=lambda _: 1e3))
     assert kept.left_out[: len(SIDES) + 1 + len(GROUPS)] == (*SIDES, LAST_ROUND, *GROUPS)
     assert not names_in(kept.campaign) & {*SIDES, *GROUPS}
-    assert (whole.campaign.rounds, kept.campaign.rounds) == (5, 4)
+    short = within_budget(state(description, 0, size=None, estimate=lambda _: 1e3))
+    assert (whole.campaign.rounds, kept.campaign.rounds, short.campaign.rounds) == (5, 4, 3)
+    assert names_in(short.campaign) >= set(GROUPS)
     expand(kept.campaign, description, IN_USE, 1)
 
 

@@ -34,8 +34,8 @@ GPU_SURVEY_S, GPUS_SURVEY_S = 41.0, 60.0
 # times what was estimated, which is a machine without GPUs; their starts are timed (docs/results/diagnose.md).
 GPU_PACE = Pace(1.0, 1.6)
 _BETWEEN_S = 4.0  # from the survey's conclusion to the first launch of the trial: its cells are judged by an engine
-# Where no side is left to leave out. What two or three launches show is measured again: of 41 planted costs 38 and 39
-# had the same names. Whether there are two kinds of launches needs four.
+# Where time is short. What two or three launches show is measured again: of 41 planted costs 38 and 39 had the same
+# names. Whether there are two kinds of launches needs four, which a survey with GPU memory keeps to.
 _FEWEST_ROUNDS, _FEWEST_OF_GPUS = 3, 4
 LAST_ROUND = "the last rounds"
 SIDES = ("network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
@@ -181,8 +181,7 @@ def _thinned(pairs: Campaign, state: State, takes: Estimate, most_s: float) -> T
 
     for side in SIDES:
         shorten(side, partial(_without_side, side=side))
-    fewest = _FEWEST_OF_GPUS if state.gpus else _FEWEST_ROUNDS
-    shorten(LAST_ROUND, lambda whole: replace(whole, rounds=min(whole.rounds, fewest)))
+    shorten(LAST_ROUND, lambda contrast: replace(contrast, rounds=min(contrast.rounds, _FEWEST_OF_GPUS)))
     for group in GROUPS:
         shorten(group, partial(with_groups_alone, kept={table.name for table in pairs.cells} - {group}))
     return Thinned(pairs, tuple(left_out), most_s, takes)
@@ -262,6 +261,8 @@ def within_budget(state: State) -> Kept:
     if state.gpus and state.estimate is not None:
         thinned = within_share(pairs, state, state.estimate)
         pairs, left_out, most_s, takes = thinned.pairs, thinned.left_out, thinned.most_s, thinned.takes
+    elif takes is not None and takes(pairs) > most_s:
+        pairs, left_out = replace(pairs, rounds=_FEWEST_ROUNDS), (LAST_ROUND,)
     kept = within(pairs, state.job, state.experiments, takes, most_s, campaign_named("coll"), wanted)
     return Kept(kept.campaign, (*left_out, *kept.left_out))
 
