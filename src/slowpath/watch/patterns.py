@@ -18,6 +18,7 @@ from msgspec.structs import replace as changed
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
+from slowpath.core.units import format_bytes
 from slowpath.findings.program_pattern import (
     NONE,
     Activity,
@@ -291,7 +292,7 @@ def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int
     return places
 
 
-LEAST_OUTSIDE, LEAST_IN_CODE, FEWEST_SAMPLES = 0.4, 0.1, 20  # of the run, from which outside MPI is worth a line
+LEAST_OUTSIDE, LEAST_IN_CODE, FEWEST_SAMPLES = 0.3, 0.08, 20  # of the run, from which outside MPI is worth a line
 
 
 def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) -> str | None:
@@ -299,7 +300,7 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
 
     Args: share: of the ranks' time, outside MPI.  None: it is little, or not known in which code.
     """
-    sampled, parts = calls.sampled, list[str]()
+    sampled, parts, most_bytes = calls.sampled, list[str](), 0
     if share < LEAST_OUTSIDE or sampled.row.size < FEWEST_SAMPLES:
         return None
     for code, seconds in sampled.longest(np.ones(sampled.row.size, dtype=bool))[:2]:
@@ -313,7 +314,11 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
         ends = [name if site == NONE else f"{name} in {place_words(sites[site])}" for name, site in placed]
         where = f"before each {ends[1]}" if ends[0] == ends[1] else f"between {ends[0]} and {ends[1]}"
         parts.append(f"{100 * part:.0f} % in {code.words} {where}")
-    return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}" if parts else None
+        most_bytes = max(most_bytes, *calls.bytes[after - 1 : after + 1].tolist())
+    if not parts:
+        return None
+    hint = f"If this packs, converts or searches what the calls move ({format_bytes(most_bytes)} each), do less of it"
+    return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}{f'. {hint}' if most_bytes else ''}"
 
 
 _LONG: Final = 1000  # characters: of a remedy's text

@@ -71,7 +71,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
         *_numbered([*(fault.action for fault in wrong), *(change.text for change in changes)]),
         *_together(results, changes),
         *accounts,
-        *((f"{results.outside}.",) if results.outside else ()),
+        *(f"{sentence}." for sentence in (results.outside.split(". ") if results.outside else ())),
         *((undecided,) if undecided else ()),
         *(f"Tried {proof_lines(proof)[0]}." for proof in proofs),
         *_apart(results),

@@ -431,7 +431,7 @@ def test_calls_that_are_only_counted_are_named(name: str, times: int, seeks: int
     calls = dataclasses.replace(sent_by("", 8), counted=counted, counted_s=np.array([0.2, 0.3, 0.0]))
     seen = cost_of_calls.see(dataclasses.replace(calls, names=(name, "MPI_File_seek")))
     named = [pattern.more_s for pattern in seen if name in pattern.text]
-    assert named == [pytest.approx((0.3 * goes, 0.15 * goes, 0.45 * goes))] * (goes > 0)
+    assert named == [pytest.approx((0.3 * goes, 0.18 * goes, 0.45 * goes))] * (goes > 0)
 
 
 @pytest.mark.parametrize(
@@ -742,6 +742,7 @@ def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) 
     assert words is not None
     assert words.startswith("80 % of the time passes outside MPI: 60 % in sweep (sweep.c:40) before each MPI_Allreduce")
     assert "20 % in memcpy, called in pack (pack.c:12)" in words
+    assert words.endswith("searches what the calls move (2 KiB each), do less of it")
     assert outside_words(calls, sites, 0.2) is None
     assert outside_words(with_samples(calls, OWN, every=20), sites, 0.8) is None
 

@@ -436,7 +436,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"of {total:,} {name} in {{place}} {share:.0%} is {'the same as before' if is_again else 'zeros'}",
             change=("send only what is used: count it", "send it once, and again only when it has changed")[is_again],
             rows=rows,
-            saved_s=(part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0],
+            saved_s=(part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.6, 1.0],
         )
 
 
@@ -540,7 +540,7 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 count=total,
                 text=f"{name} is called {total:,} times in {{place}}, {why}",
                 change=f"{name}: {changes[name.removesuffix('_c')]}",
-                more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
+                more_s=(goes_s, 0.6 * goes_s, 1.5 * goes_s),
                 outside=True,
             )
 

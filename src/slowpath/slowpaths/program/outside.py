@@ -461,7 +461,7 @@ def _library_work(
         before=True,
         sooner=rows,
         sooner_s=np.minimum(
-            each_s[rows, None] * np.stack([part, part / 2, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
+            each_s[rows, None] * np.stack([part, 0.6 * part, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
         ),
         outside=True,
     )

@@ -370,14 +370,11 @@ def _asleep_s(share: RankShare) -> float:
     return max(share.span_s - (share.ran_s or share.span_s) - (share.waited_s or 0.0) - share.mpi_s, 0.0)
 
 
-NO_OTHER, LEAST_ALONE = (
-    0.8,
-    0.05,
-)  # of a stretch outside MPI, while no other rank is; of the run, that ranks lose by that
-SHORTEST_S = 20e-6  # alone
-# Of the time alone, after the same other rank: without a processor this one is late and then that one. Of all time
-# outside MPI, alone; and in any order, where processors are short.
-IN_ORDER, MOSTLY, ALMOST_ALL = 0.9, 0.8, 0.95
+# Of a stretch outside MPI, while no other rank is, and seconds of it; of the run, that ranks lose by that.
+NO_OTHER, SHORTEST_S, LEAST_ALONE = 0.8, 20e-6, 0.05
+# Of all time outside MPI, alone; and of that, begun by a call that waited for what another rank did meanwhile: where
+# processors are short, ranks leave calls late that were over before, and compute one after the other by chance.
+MOSTLY, TOLD = 0.8, 0.6
 LESS = 0.4  # of the value's high end
 
 
@@ -401,23 +398,23 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if turn.size < LEAST * calls.ranks:
         return
     of_rank = np.bincount(calls.rank[rows], weights=length_s)
-    pair, _ = grouped(calls.rank[rows[turn]], calls.rank[rows[turn - 1]])
-    by_pair = np.bincount(pair, weights=length_s[turn])
     shares = calls.resources.ranks if calls.resources else ()
     processors = len({(share.host, number) for share in shares for number in share.processors}) or calls.ranks
     whole_s = float(of_rank.sum())
     least_s = whole_s - max(whole_s / min(processors, calls.ranks), float(of_rank.max()))
-    in_order = sum(sorted(by_pair.tolist())[-calls.ranks :]) >= IN_ORDER * by_pair.sum()
-    least_share = MOSTLY if in_order or not crowds(shares) else ALMOST_ALL
+    begins, last_s = rows[turn] - 1, begun_s[chosen[turn - 1]]
+    is_told = calls.end_s[begins] - calls.own_s[begins] > last_s
     outside_s = float((gaps(calls) * calls.seconds_weight).sum())
-    if least_s < LEAST_ALONE * calls.span_s or whole_s < least_share * outside_s:
+    if (
+        least_s < LEAST_ALONE * calls.span_s
+        or whole_s < MOSTLY * outside_s
+        or length_s[turn][is_told].sum() < TOLD * length_s[turn].sum()
+    ):
         return
     told_s = (none_at[0, chosen[turn]] - none_at[1, chosen[turn - 1]]) * calls.seconds_weight[rows[turn]]
     most_s = least_s + float(told_s.sum()) * (1.0 - 1.0 / calls.ranks)
     name, at = calls.name_of(rows, length_s), _function(calls, rows)
-    change = (
-        "compute on all ranks at once what does not need the others' results, or in smaller parts, and exchange once"
-    )
+    change = "compute at once what needs no result of another rank, or in smaller parts, and exchange once"
     if (calls.is_one_sided[rows] & calls.is_one_sided[rows - 1]).mean() >= OWN:
         change = "compute outside the epoch, and open it for the transfers alone"
     yield SeenPattern(
