@@ -20,7 +20,7 @@ from slowpath.cli.options import (
     phases_of,
 )
 from slowpath.core.engine_description import unknown
-from slowpath.core.errors import exclude
+from slowpath.core.errors import UsageError, exclude
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Undecided
@@ -70,12 +70,15 @@ def compare_command(
 
 
 def _are_watches(a: Path, b: Path) -> bool:
+    from slowpath.compare.read import read_source
     from slowpath.watch.compare import watches_in
 
-    watched = [bool(watches_in(side)) for side in (a, b)]
-    if any(watched) and not all(watched):
-        raise exclude(f"the watch {(a, b)[watched[1]]}", f"the run {(b, a)[watched[1]]}")
-    return all(watched)
+    watched = [side for side in (a, b) if watches_in(side)]
+    if missing := [side for side in (a, b) if side not in watched and not side.exists()]:
+        read_source(missing[0])  # says so
+    if len({side.resolve() for side in watched}) == 1:
+        raise UsageError(f"only {watched[0]} is a watch; name two watches or two runs")
+    return len(watched) == 2
 
 
 def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:

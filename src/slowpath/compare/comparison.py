@@ -31,7 +31,7 @@ from slowpath.run.machine import stated_variables
 from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, rank_sum_p, unpaired
 from slowpath.stats.estimate import MeanWithT, welch
 
-SCHEMA = 3
+SCHEMA = 4
 FEWEST_LAUNCHES = 3  # on each side: two values show their spread too badly to decide (docs/internals/statistics.md)
 FEWEST_CELLS = 5  # that show what all cells share
 PHASES = ("first", "steady")
@@ -47,7 +47,7 @@ Side = Literal["a", "b"]
 class RunDifference(msgspec.Struct, frozen=True):
     """A fact that differs between two runs. None means that the run does not state it."""
 
-    what: str
+    fact: str
     a: str | None
     b: str | None
 

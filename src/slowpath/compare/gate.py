@@ -15,7 +15,7 @@ import msgspec
 from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, Doubt, Uncompared, compare
 from slowpath.compare.read import RunSource
 
-SCHEMA = 5
+SCHEMA = 6
 MINIMUM_EFFECT = 0.1
 EXCLUDED = 0.5  # slowdown that a pass excludes in each cell
 LAUNCHES = 8

@@ -32,11 +32,10 @@ def answer(comparison: Comparison) -> str:
     if slower := comparison.verdicts["slower"]:
         faster = f", faster in {comparison.verdicts['faster']}" if comparison.verdicts["faster"] else ""
         return f"B is slower than A in {slower} of {rows} by more than {effect}{faster}."
-    if (undecided := comparison.verdicts["undecided"]) == len(comparison.rows):
-        return f"Undecided: none of {rows} is decided."
     counts = ", ".join(f"{n} {word}" for word, n in comparison.verdicts.items() if n and word != "undecided")
-    if undecided:
-        return f"Undecided in {undecided} of {rows}; no other is slower: {counts} (within {effect})."
+    if undecided := comparison.verdicts["undecided"]:
+        others = f"; no other is slower: {counts} (within {effect})" if counts else ""
+        return f"Undecided in {undecided} of {rows}{others}."
     return f"B is not slower than A: {counts} (within {effect}) of {rows}."
 
 
@@ -105,7 +104,7 @@ def render_gate(gate: Gate) -> str:
     bad.sort(key=lambda judged: (judged.outcome != "regression", -(judged.row.interval_90 or (0, 0))[1]))
     wrong = [f"{cell.label}: {cell.reason}" for cell in gate.wrong]
     listed = "; ".join(f"{doubt.reason}{' (accepted)' * doubt.accepted}" for doubt in gate.doubts)
-    differing = [difference(each) for each in both.differences if each.what != "began"]
+    differing = [difference(each) for each in both.differences if each.fact != "began"]
     noisy = [judged.row.label for judged in gate.rows if judged.outcome == NOISY]
     listed_noisy = [f"Too noisy to tell: {named(noisy)}."] if noisy else []
     notes = [*listed_noisy, *both.shared[: gate.judges], *gate.notes]
@@ -172,7 +171,7 @@ def wrap(words: str, first: str = "") -> str:
 
 def difference(differing: RunDifference) -> str:
     """Return a difference as text, such as `kernel: 6.1 -> 6.12`."""
-    return f"{differing.what}: {differing.a or 'not known'} -> {differing.b or 'not known'}"
+    return f"{differing.fact}: {differing.a or 'not known'} -> {differing.b or 'not known'}"
 
 
 def _sides(comparison: Comparison) -> str:

@@ -112,7 +112,7 @@ def _contrasts(results: Results) -> str:
     rows = [_row(contrast) for contrast in contrasts]
     head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
-    lines = ["Contrasts: b against a. A ratio above 1 means that b is slower.", _line(head, widths)]
+    lines = ["Contrasts, b against a (above 1: b is slower):", _line(head, widths)]
     for group, members in grouped(zip(contrasts, rows, strict=True), lambda entry: entry[0].group).items():
         asked = questions([contrast for contrast, _ in members])
         lines.append(_wrap(asked[0] if len(asked) == 1 else group, "  "))

@@ -172,7 +172,7 @@ def test_what_differs_between_the_runs_is_listed() -> None:
     }
     b = planted.run_of(rng, "b", 2, machine=machine, started="2026-02-01T00:00:00+00:00", slowpath="0.2.0")
     differences = {
-        difference.what: (difference.a, difference.b)
+        difference.fact: (difference.a, difference.b)
         for difference in compare(planted.run_of(rng, "a", 2), b, 0.03).differences
     }
     assert differences["kernel"] == ("6.1", "6.12")
@@ -203,7 +203,7 @@ def test_where_nothing_is_decided_both_times_are_shown_all_the_same() -> None:
     open_rows[5] = replace(open_rows[5], ratio=1.4)
     verdicts = {"slower": 0, "faster": 0, "same": 0, "undecided": 12}
     lines = render_comparison_brief(replace(comparison, rows=open_rows, verdicts=verdicts)).splitlines()
-    assert lines[0].startswith("Undecided: none of 12 comparisons is decided")
+    assert lines[0].startswith("Undecided in 12 of 12 comparisons.")
     assert lines[1].startswith("Furthest apart, but undecided: cell 5")
     assert " instead of " in lines[1]
 

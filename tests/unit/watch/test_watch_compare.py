@@ -142,6 +142,8 @@ def test_the_command_takes_watches_and_folders_of_watches(tmp_path: Path, capsys
     document = json.loads(capsys.readouterr().out)
     assert document["a"]["folders"] == [str(first)]
     assert exit_code(["compare", str(first), str(tmp_path)]) == 2
+    assert exit_code(["compare", str(first), str(tmp_path / "c")]) == 4
+    assert f"error: {tmp_path}/c: does not exist; name a run folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
