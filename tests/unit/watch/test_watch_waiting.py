@@ -282,7 +282,7 @@ def test_ranks_that_compute_one_after_the_other_are_named(pause_s: float, proces
     assert len(named) == (pause_s > 1e-4 and processors > 1)
     for pattern in named:
         assert "epoch" in pattern.change
-        assert 9 * pause_s <= pattern.more_s[1] < pattern.more_s[0] < pattern.more_s[2]
+        assert 9 * pause_s <= pattern.more_s[1] < pattern.more_s[0]
 
 
 @pytest.mark.parametrize(

@@ -372,10 +372,11 @@ def _asleep_s(share: RankShare) -> float:
 
 # Of a stretch outside MPI, while no other rank is, and seconds of it; of the run, that ranks lose by that.
 NO_OTHER, SHORTEST_S, LEAST_ALONE = 0.8, 20e-6, 0.05
+SURELY, LEAST_SURELY = 0.8, 0.01  # of the time alone, as TOLD: from there on less of the run counts
 # Of all time outside MPI, alone; and of that, begun by a call that waited for what another rank did meanwhile: where
 # processors are short, ranks leave calls late that were over before, and compute one after the other by chance.
 MOSTLY, TOLD = 0.8, 0.6
-LESS = 0.4  # of the value's high end
+LESS = 0.6  # of what goes if nothing has to be told any more
 
 
 def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -405,11 +406,9 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
     begins, last_s = rows[turn] - 1, begun_s[chosen[turn - 1]]
     is_told = calls.end_s[begins] - calls.own_s[begins] > last_s
     outside_s = float((gaps(calls) * calls.seconds_weight).sum())
-    if (
-        least_s < LEAST_ALONE * calls.span_s
-        or whole_s < MOSTLY * outside_s
-        or length_s[turn][is_told].sum() < TOLD * length_s[turn].sum()
-    ):
+    told = float(length_s[turn][is_told].sum() / length_s[turn].sum())
+    least_share = LEAST_ALONE if told < SURELY else LEAST_SURELY
+    if least_s < least_share * calls.span_s or whole_s < MOSTLY * outside_s or told < TOLD:
         return
     told_s = (none_at[0, chosen[turn]] - none_at[1, chosen[turn - 1]]) * calls.seconds_weight[rows[turn]]
     most_s = least_s + float(told_s.sum()) * (1.0 - 1.0 / calls.ranks)
@@ -425,7 +424,7 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
         f"{calls.stood_for(rows):,} parts, while all others are in MPI",
         change=change,
         before=True,
-        more_s=((least_s + most_s) / 2, max(least_s, LESS * most_s), most_s),
+        more_s=(most_s, max(least_s, LESS * most_s), most_s),
         outside=True,
     )
 
