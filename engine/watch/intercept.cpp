@@ -104,7 +104,7 @@ struct LetThrough {
     template <typename... Words>
     [[gnu::always_inline]] int operator()(Words... words) const {
         const auto target = reinterpret_cast<int (*)(Words...)>(original(prefix, call, from.caller));
-        if (outermost > from.frame) [[unlikely]]
+        if (outermost > from.frame || recording == 0) [[unlikely]]
             return target(words...);
         outermost = from.frame;
         if (has_fortran_caller() || !is_counted(call, from.caller, from.frame)) [[unlikely]]
@@ -119,7 +119,8 @@ struct LetThrough {
 
 int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* caller, const void* frame) {
     void* const target = original(prefix, call, caller);
-    if (outermost > frame) [[unlikely]]
+    const bool is_off = recording == 0 && shapes[call].family != Family::start_and_end;
+    if (outermost > frame || is_off) [[unlikely]]
         return invoke(target, words);
     outermost = frame;
     Observed seen{call, words, caller, frame};
@@ -147,47 +148,31 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
 
 }  // namespace slowpath::watch
 
-#define PARAMETERS_0
-#define PARAMETERS_1 Word a0
-#define PARAMETERS_2 PARAMETERS_1, Word a1
-#define PARAMETERS_3 PARAMETERS_2, Word a2
-#define PARAMETERS_4 PARAMETERS_3, Word a3
-#define PARAMETERS_5 PARAMETERS_4, Word a4
-#define PARAMETERS_6 PARAMETERS_5, Word a5
-#define PARAMETERS_7 PARAMETERS_6, Word a6
-#define PARAMETERS_8 PARAMETERS_7, Word a7
-#define PARAMETERS_9 PARAMETERS_8, Word a8
-#define PARAMETERS_10 PARAMETERS_9, Word a9
-#define PARAMETERS_11 PARAMETERS_10, Word a10
-#define PARAMETERS_12 PARAMETERS_11, Word a11
-#define PARAMETERS_13 PARAMETERS_12, Word a12
-#define PARAMETERS_14 PARAMETERS_13, Word a13
-#define PARAMETERS_15 PARAMETERS_14, Word a14
-#define PARAMETERS_16 PARAMETERS_15, Word a15
-#define WORDS_0
-#define WORDS_1 a0
-#define WORDS_2 WORDS_1, a1
-#define WORDS_3 WORDS_2, a2
-#define WORDS_4 WORDS_3, a3
-#define WORDS_5 WORDS_4, a4
-#define WORDS_6 WORDS_5, a5
-#define WORDS_7 WORDS_6, a6
-#define WORDS_8 WORDS_7, a7
-#define WORDS_9 WORDS_8, a8
-#define WORDS_10 WORDS_9, a9
-#define WORDS_11 WORDS_10, a10
-#define WORDS_12 WORDS_11, a11
-#define WORDS_13 WORDS_12, a12
-#define WORDS_14 WORDS_13, a13
-#define WORDS_15 WORDS_14, a14
-#define WORDS_16 WORDS_15, a15
+// LIST_N(Word) are parameters, LIST_N() are their names.
+#define LIST_0(type)
+#define LIST_1(type) type a0
+#define LIST_2(type) LIST_1(type), type a1
+#define LIST_3(type) LIST_2(type), type a2
+#define LIST_4(type) LIST_3(type), type a3
+#define LIST_5(type) LIST_4(type), type a4
+#define LIST_6(type) LIST_5(type), type a5
+#define LIST_7(type) LIST_6(type), type a6
+#define LIST_8(type) LIST_7(type), type a7
+#define LIST_9(type) LIST_8(type), type a8
+#define LIST_10(type) LIST_9(type), type a9
+#define LIST_11(type) LIST_10(type), type a10
+#define LIST_12(type) LIST_11(type), type a11
+#define LIST_13(type) LIST_12(type), type a12
+#define LIST_14(type) LIST_13(type), type a13
+#define LIST_15(type) LIST_14(type), type a14
+#define LIST_16(type) LIST_15(type), type a15
 
 #define WRAPPER(symbol, name, prefix, arguments, family)                                          \
-    int symbol(PARAMETERS_##arguments) {                                                          \
+    int symbol(LIST_##arguments(Word)) {                                                          \
         const Came from{__builtin_return_address(0), __builtin_frame_address(0)};                 \
         if constexpr (Family::family == Family::local)                                            \
-            return LetThrough<calls::name, Prefix::prefix>{from}(WORDS_##arguments);              \
-        Word words[arguments == 0 ? 1 : arguments] = {WORDS_##arguments};                         \
+            return LetThrough<calls::name, Prefix::prefix>{from}(LIST_##arguments());             \
+        Word words[arguments == 0 ? 1 : arguments] = {LIST_##arguments()};                        \
         return intercept(calls::name, Prefix::prefix, words, invoke_with<arguments>, from.caller, \
                          from.frame);                                                             \
     }

@@ -63,7 +63,7 @@ void forget(Lane& lane) {
 
 }  // namespace
 
-Lane& take_lane() {
+[[gnu::noinline]] Lane& take_lane() {
     const SpinGuard guard(opening);
     const std::uint32_t last = most_lanes() - 1;
     const std::uint32_t number = opened < last ? opened : last;

@@ -95,46 +95,10 @@ void count_call(Lane& lane, const Observed& call) {
     // A status that is kept has no memory of its own to be released.
 }
 
-}  // namespace
-
-Scratch* before(Observed& call) {
-    if (recording == 0) [[unlikely]]
-        return nullptr;
-    const Plan& plan = plans[call.call];
-    Scratch* const scratch = plan.keeps ? prepare(call, plan) : nullptr;
-    if (plan.repeats() && !is_multiple) {
-        find_repeated(current_lane(), call, plan);
-        if (call.repeated != nullptr) thin(current_lane(), call, plan);
-    }
-    if (plan.is_test && !is_multiple) thin_poll(current_lane(), call, plan);
-    if (plan.is_shown && (call.vain == nullptr || !call.is_thinned))
-        show(current_lane(), call, plan, scratch);
-    if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
-    return scratch;
-}
-
-void after(Observed& call, Scratch* scratch) {
-    if (recording == 0) [[unlikely]]
-        return;
-    Lane& lane = current_lane();
-    if (call.stands_for > 1) settle_time(call);
-    if (call.is_thinned && call.repeated != nullptr) {
-        const Plan& plan = plans[call.call];
-        lane.found_nothing = false;
-        observe_thinned(call, plan, lane);
-        if (plan.is_shown) hide(lane);
-        return;
-    }
-    if (call.is_thinned && call.vain != nullptr && observe_thinned_poll(call, plans[call.call], lane)) {
-        if (scratch != nullptr) release(*scratch);
-        return;
-    }
-    const bool is_message = call.repeated != nullptr && (call.repeated->event.kind & layout::one_sided) == 0;
-    if (is_message && call.error == 0) return after_repeated(lane, call);
+[[gnu::noinline]] void after_other(Lane& lane, const Observed& call, const Plan& plan, Scratch* scratch) {
     {
         const SpinGuard guard(lane.lock, lane.is_shared);
         count_call(lane, call);
-        const Plan& plan = plans[call.call];
         lane.found_nothing = false;
         observe({call, plan, lane, scratch, call.slot != nullptr ? *call.slot : find_site(lane, call)});
         if (plan.is_shown) hide(lane);
@@ -144,6 +108,44 @@ void after(Observed& call, Scratch* scratch) {
             session_begun(scratch->handle);
     }
     if (scratch != nullptr) release(*scratch);
+}
+
+}  // namespace
+
+[[gnu::flatten]] Scratch* before(Observed& call) {
+    if (recording == 0) [[unlikely]]
+        return nullptr;
+    const Plan& plan = plans[call.call];
+    Lane& lane = current_lane();
+    Scratch* const scratch = plan.keeps ? prepare(call, plan) : nullptr;
+    if (plan.repeats() && !is_multiple) {
+        find_repeated(lane, call, plan);
+        if (call.repeated != nullptr) thin(lane, call, plan);
+    }
+    if (plan.is_test && !is_multiple) thin_poll(lane, call, plan);
+    if (plan.is_shown && (call.vain == nullptr || !call.is_thinned)) show(lane, call, plan, scratch);
+    if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
+    return scratch;
+}
+
+[[gnu::flatten]] void after(Observed& call, Scratch* scratch) {
+    if (recording == 0) [[unlikely]]
+        return;
+    Lane& lane = current_lane();
+    const Plan& plan = plans[call.call];
+    if (call.stands_for > 1) settle_time(call);
+    if (call.is_thinned && call.repeated != nullptr) {
+        lane.found_nothing = false;
+        observe_thinned(call, plan, lane);
+        if (plan.is_shown) hide(lane);
+        return;
+    }
+    if (call.is_thinned && call.vain != nullptr && observe_thinned_poll(call, plan, lane)) {
+        if (scratch != nullptr) release(*scratch);
+        return;
+    }
+    const bool is_message = call.repeated != nullptr && (call.repeated->event.kind & layout::one_sided) == 0;
+    is_message&& call.error == 0 ? after_repeated(lane, call) : after_other(lane, call, plan, scratch);
 }
 
 void observe_communicator_made(const Seen& seen) {
@@ -423,10 +425,10 @@ Given view_given(const Seen& seen, std::uint16_t row) {
             Given given_to_each{view_ranks(seen, side, state.targets)};
             if (communicator.is_inter != 0 || in_place || given_to_each.payload.bytes == 0)
                 return given_to_each;
-            Sum own(seen, side);
-            own.add(static_cast<std::size_t>(communicator.rank));
+            Sum to_itself(seen, side);
+            to_itself.add(static_cast<std::size_t>(communicator.rank));
             given_to_each.own_share =
-                static_cast<std::int32_t>(own.payload().bytes * 1000 / given_to_each.payload.bytes);
+                static_cast<std::int32_t>(to_itself.payload().bytes * 1000 / given_to_each.payload.bytes);
             return given_to_each;
         }
         case Gives::count_as_root:

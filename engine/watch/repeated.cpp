@@ -111,7 +111,7 @@ bool is_one_sided(const Repeated& known) {
 }
 
 bool can_thin(const Lane& lane) {
-    return lane.is_busy && !lane.keeps_window;
+    return lane.is_busy && (!lane.keeps_window || lane.events.used() == lane.events.capacity());
 }
 
 void leave_untimed(const Lane& lane, Observed& call, std::uint8_t& untimed) {
@@ -140,10 +140,18 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
         ++known.untimed;  // but for its time: it may wait
 }
 
+namespace {
+
+bool is_long(std::uint64_t ticks) {
+    constexpr double long_ns = 2000;
+    return static_cast<double>(static_cast<std::int64_t>(ticks)) * ns_per_tick >= long_ns;
+}
+
+}  // namespace
+
 void settle_time(Observed& call) {
     // A post does not wait: one that was interrupted stands for itself.
-    constexpr std::uint64_t long_ns = 2000;
-    if (duration_ns(call.end_ticks - call.start_ticks) < long_ns || call.repeated == nullptr) return;
+    if (call.repeated == nullptr || !is_long(call.end_ticks - call.start_ticks)) return;
     call.repeated->untimed = static_cast<std::uint8_t>(call.stands_for - 1);
     call.stands_for = 1;
 }
@@ -169,7 +177,6 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
 
 void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     Repeated& known = *call.repeated;
-    constexpr std::uint64_t long_ns = 2000;  // shows as such
     const bool has_buffer = known.buffer_at != Repeated::no_buffer;
     const unsigned start = has_buffer ? start_of(start_class(call.arguments[known.buffer_at])) : 0;
     const std::uint64_t ticks = call.is_untimed() ? 0 : call.end_ticks - call.start_ticks;
@@ -182,7 +189,8 @@ void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
             read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status))).bytes;
         if (bytes != known.event.bytes) return add_thinned(lane, known, start, 1, bytes, ticks);
     }
-    if (duration_ns(ticks) >= long_ns) return add_thinned(lane, known, start, 1, known.event.bytes, ticks);
+    if (is_long(ticks))  // shows as such
+        return add_thinned(lane, known, start, 1, known.event.bytes, ticks);
     known.thinned_ticks[start] += ticks;
     ++known.thinned[start];
     lane.has_thinned = true;

@@ -52,19 +52,24 @@ TEST(Windows, ThoseThatAreKeptAreWholeAndMultiplesOfThePowerOfTwo) {
     EXPECT_EQ(record.section(layout::Is::events)->lost, 0U);
 }
 
-TEST(Windows, OneThatIsLongerThanTheRoomIsCutAndSaysSo) {
+TEST(Windows, OneThatIsLongerThanTheRoomIsCutAndSaysSoAndABusyThreadIsThinnedInTheRest) {
     const Record record = record_of([] {
         begin_record();
         Lane& lane = current_lane();
         layout::Event event{};
         event.start_ticks = event.end_ticks = now_ticks();
         for (int one = 0; one < 200'000; ++one) add_event(lane, event);
+        lane.is_busy = true;
+        lane.window_end_ticks = UINT64_MAX;
+        for (int one = 0; one < 101; ++one)
+            fake_mpi::call(calls::MPI_Send, {0x1000, 8, fake_mpi::type_char, 1, 7, fake_mpi::comm_world});
         end_record();
     });
     const auto lanes = record.rows<layout::Lane>(layout::Is::lanes);
     const layout::SectionRow& events = *record.section(layout::Is::events);
     EXPECT_EQ(events.used, events.capacity);
-    EXPECT_EQ(events.lost, lanes[0].events_seen - events.used);
+    EXPECT_GE(lanes[0].thinned, 90U);
+    EXPECT_EQ(events.lost, lanes[0].events_seen - events.used - lanes[0].thinned);
 }
 
 TEST(Windows, SomeAreKeptThoughTheProgramRunsInOddOnesOnly) {
@@ -75,11 +80,9 @@ TEST(Windows, SomeAreKeptThoughTheProgramRunsInOddOnesOnly) {
         const std::uint64_t first = (now_ns / window_ns - 100) | 1;
         for (std::uint64_t window = first; window < first + 80; window += 2)
             for (int one = 0; one < 60'000; ++one) {
-                const std::uint64_t ago_ns = now_ns - window * window_ns - window_ns / 2;
+                const auto ago_ns = static_cast<double>(now_ns - window * window_ns - window_ns / 2);
                 layout::Event event{};
-                event.start_ticks =
-                    now - static_cast<std::uint64_t>(static_cast<double>(ago_ns) / ns_per_tick);
-                event.end_ticks = event.start_ticks;
+                event.start_ticks = event.end_ticks = now - static_cast<std::uint64_t>(ago_ns / ns_per_tick);
                 add_event(lane, event);
             }
         end_record();
