@@ -25,8 +25,9 @@ _HEAD = ["Kind of call", "Here", "Ratio", "Slowest cell", "Healthy runs", "Limit
 def panel_title(rows: Sequence[PanelRow]) -> str:
     """Return how many kinds of calls lie outside, as a sentence without a full stop."""
     slower, undecided = (sum(row.standing == word for row in rows) for word in ("slower", "undecided"))
-    of = f"of {len(rows)} kinds of calls {'is' if slower == 1 else 'are'} slower than in healthy runs"
-    return f"{slower or 'None'} {of}{f', {undecided} undecided' if undecided else ''}"
+    kinds = fmt.plural(len(rows), "kind of call", "kinds of calls")
+    title = f"{slower or 'None'} of {kinds} {'are' if slower > 1 else 'is'} slower than in healthy runs"
+    return f"{title}, {undecided} undecided" if undecided else title
 
 
 def _lead(rows: Sequence[PanelRow]) -> str:

@@ -43,7 +43,7 @@ def test_beyond_the_limit_with_a_wide_interval_is_undecided() -> None:
     (section,) = panel_section([noisy, ROW], {})
     figure = section.blocks[0]
     assert isinstance(figure, Rows)
-    assert section.title == "None of 2 kinds of calls are slower than in healthy runs, 1 undecided"
+    assert section.title == "None of 2 kinds of calls is slower than in healthy runs, 1 undecided"
     assert figure.rows[0].badge == figure.rows[0].marks[-1].style == "undecided"
     assert [words for _, words in figure.key] == ["healthy runs", "this machine", "undecided"]
 
@@ -82,4 +82,4 @@ def test_page_and_text_of_a_run_have_its_panel(results: Results) -> None:
     compared = replace(results, panel=[SLOW, ROW])
     assert 'id="panel"' not in render_html(results)
     assert render_html(compared).index('id="panel"') < render_html(compared).index('id="contrasts"')
-    assert "None of 1 kinds of calls are slower than in healthy runs." in render_panel(replace(results, panel=[ROW]))
+    assert "None of 1 kind of call is slower than in healthy runs." in render_panel(replace(results, panel=[ROW]))
