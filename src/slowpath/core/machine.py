@@ -356,11 +356,6 @@ def is_stated(machine: Machine) -> bool:
     return all(fact is not None for fact in hardware(machine))
 
 
-def alike(a: Machine, b: Machine) -> bool:
-    """Whether both are stated, and the same kind of machine."""
-    return is_stated(a) and is_stated(b) and not unlike(a, b)
-
-
 _FACTS: tuple[tuple[str, Callable[[Machine], str | None]], ...] = (
     ("processor", lambda machine: machine.get("processor")),
     ("processors", lambda machine: _words(machine.get("processors"))),

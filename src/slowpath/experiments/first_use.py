@@ -76,9 +76,6 @@ def spans(blocks: Sequence[SampleBlock], job: LaunchContext, phase: str, part: i
     return Spans(durations, begin_ns, max(b.batch for b in ranks[0]))
 
 
-ORDERS = ("ascending", "xor")
-
-
 def peers_in_order(order: str, rank: int, size: int) -> list[int]:
     """ascending: ranks 0, 1, 2, ...; xor: rank xor 1, rank xor 2, ..., as far as there are such ranks."""
     if order == "ascending":

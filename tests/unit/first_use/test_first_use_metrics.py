@@ -11,7 +11,7 @@ import pytest
 from slowpath.analyse.cells import by_repetition, estimate
 from slowpath.core.plan import Cell
 from slowpath.experiments.experiment import Experiment
-from slowpath.experiments.first_use import FIRST_USE, ORDERS, first_use_seconds, peers_in_order
+from slowpath.experiments.first_use import FIRST_USE, first_use_seconds, peers_in_order
 from slowpath.experiments.measured import LaunchContext, MetricSamples, Reduced, SampleBlock, reduce
 
 ONE_NODE = LaunchContext(2, True, hosts=("a", "a"))
@@ -62,7 +62,7 @@ def test_each_rank_s_own_time_of_a_call_stays_beside_the_longest() -> None:
     assert estimate([reduced], None).by_rank == pytest.approx([600e-9, 150e-9])
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ["ascending", "xor"])
 @pytest.mark.parametrize("size", [2, 3, 4, 7, 8])
 def test_every_rank_meets_every_other_one_once_and_no_order_deadlocks(order: str, size: int) -> None:
     left = [peers_in_order(order, rank, size) for rank in range(size)]

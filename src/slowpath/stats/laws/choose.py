@@ -14,9 +14,7 @@ from slowpath.stats.laws.fit import (
     MARGIN,
     STANDARD_ERRORS,
     CentreCurve,
-    CentreFit,
     Fit,
-    chi_left,
     contains,
     curve,
     design,
@@ -30,14 +28,6 @@ from slowpath.stats.laws.law import Law, Sweep
 MINIMUM_EFFECT = 0.03
 BEYOND_NOISE = 2.0  # typical deviation of a point, in its standard errors, from which on "constant" is no description
 UNEXPLAINED = 0.1  # share of the variance of the logarithm of the times that a law may leave
-
-
-def distance(first: CentreFit, second: CentreFit, sigma_ratio: Floats) -> float:
-    """chi^2 that the points leave to the wrong one of two laws, were the other true without any noise."""
-    return min(
-        chi_left(first.fitted_s, second.matrix, second, sigma_ratio),
-        chi_left(second.fitted_s, first.matrix, first, sigma_ratio),
-    )
 
 
 @dataclass(frozen=True)

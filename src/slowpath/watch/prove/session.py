@@ -111,11 +111,6 @@ class ProofSession:
     ) -> None:
         self._folder, self._question, self._proof, self._tell, self._run = folder, question, proof, tell, run
 
-    @property
-    def proof(self) -> Proof:
-        """As far as it is."""
-        return self._proof
-
     def go(self, budget: Budget) -> Proof:
         """Run until it is decided or the time is over.
 

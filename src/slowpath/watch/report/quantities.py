@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes
 from slowpath.report import format as fmt
 from slowpath.watch.results import MessageClass
@@ -12,11 +11,6 @@ from slowpath.watch.results import MessageClass
 def count(number: int) -> str:
     """`18,432`."""
     return f"{number:,}"
-
-
-def seconds(value: float | None, interval: Interval | None = None) -> str:
-    """`2.2 s [1.9, 2.5]`, or the dash."""
-    return fmt.beside(fmt.time(value, interval), fmt.quantity_interval(value, "s", interval))
 
 
 def lengths(low: int, high: int) -> str:
