@@ -16,11 +16,9 @@ TEST(Cost, IsThatOfCallsThatWereNotInterruptedAndOfBeginAndEnd) {
         begin_record();
         const auto ticks_of = [](double ns) { return static_cast<std::uint64_t>(ns / ns_per_tick); };
         Observed call{calls::MPI_Send, nullptr, nullptr, nullptr};
-        for (int round = 0; round < 50; ++round) {
-            call.is_thinned = false;
-            note_own_cost(call, ticks_of(round % 10 == 0 ? 1e6 : 1000));
-            call.is_thinned = true;
-            note_own_cost(call, ticks_of(500));
+        for (int round = 0; round < 100; ++round) {
+            call.is_thinned = round % 2 != 0;
+            note_own_cost(call, ticks_of(call.is_thinned ? 500 : round % 20 == 0 ? 1e6 : 1000));
         }
         end_record();
     });
