@@ -457,19 +457,25 @@ def _as_validated(saved: Three, group: Sequence[SeenPattern]) -> Three:
 
 def on_shared(calls: ProgramCalls, group: Sequence[SeenPattern], weight: Floats) -> Floats:
     """What the run saves where all ranks share processors, shape (3,): they work one after the other, so that what each
-    of them no longer does counts, and not only what the slowest does.
+    of them no longer does counts, and not only what the slowest does; and who used a processor waits the longer later.
     """
     shares = calls.resources.ranks if calls.resources else ()
     crowded = [crowd for crowd in crowds(shares) if sum(map(_queued_ratio, crowd.ranks)) >= BUSY * len(crowd.ranks)]
-    if sum(len(crowd.ranks) for crowd in crowded) < calls.ranks:
+    common = [pattern for pattern in group if pattern.rows.size or np.unique(calls.rank[pattern.sooner]).size > 1]
+    if not common or sum(len(crowd.ranks) for crowd in crowded) < calls.ranks:
         return np.zeros(3)
-    (call_s, outside_s), _ = _changed(calls, np.arange(len(calls)), group, weight)
-    of_rank = np.zeros((calls.ranks, 3))
-    np.add.at(of_rank, calls.rank, (call_s * (call_s[:, :1] >= WORK_S) + outside_s) * weight[:, None])
+    (call_s, outside_s), _ = _changed(calls, np.arange(len(calls)), common, weight)
+    ratio = np.ones(calls.ranks)
+    ratio[[share.rank for share in shares]] = [share.elapsed_ratio for share in shares]
+    works = (call_s[:, 0] >= WORK_S) & ~calls.named("MPI_Scan", "MPI_Exscan")  # in these each waits for the one before
+    worked_s = np.minimum(call_s, (calls.own_s / ratio[calls.rank])[:, None]) * works[:, None]
+    of_rank, longest_s = np.zeros((calls.ranks, 3)), np.zeros(3)
+    np.add.at(of_rank, calls.rank, (worked_s + outside_s) * weight[:, None])
     for share in shares:  # who sleeps needs no processor
         of_rank[share.rank] = np.minimum(of_rank[share.rank], share.ran_s or 0.0)
+        longest_s = np.maximum(longest_s, of_rank[share.rank] * share.elapsed_ratio)
     sums = [of_rank[[share.rank for share in crowd.ranks]].sum(axis=0) / len(crowd.processors) for crowd in crowded]
-    least_s: Floats = np.min(sums, axis=0)
+    least_s: Floats = np.maximum(np.min(sums, axis=0), longest_s)
     return least_s
 
 

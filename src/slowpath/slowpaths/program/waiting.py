@@ -261,6 +261,7 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     between = f"before {entered} in {{place}}"
     if came_from not in ((), sites[:1]):
         between = f"between {left} in {{other}} and {entered} in {{place}}"
+    later_s = _later_s(calls, rank, value, rows) if is_crowded else 0.0
     waiting = np.unique(calls.rank[wait]).size
     who = "one other rank waits" if waiting == 1 else f"{waiting} other ranks wait"
     longer = f"{format_time(late_s)} longer than the others in {(count := calls.stood_for(rows)):,} times together"
@@ -276,8 +277,17 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
         before=True,
         sooner=rows,
         sooner_s=np.stack([value, np.minimum(least, to_all), np.maximum(to_first, value)], axis=1),
+        more_s=(later_s, 0.6 * later_s, later_s),
         outside=True,
     )
+
+
+def _later_s(calls: ProgramCalls, rank: int, less_s: Floats, rows: Ints) -> float:
+    """How much longer a rank stands in the queue in MPI, for the processor time that it used before these rows."""
+    share, chosen = _share(calls, rank), np.isin(calls.sampled.row, rows)
+    ran_s, gap_s = calls.sampled.seconds[chosen].sum(), (gaps(calls) * calls.seconds_weight)[rows].sum()
+    ratio = share.elapsed_ratio * ran_s / gap_s if share is not None and gap_s else 0.0
+    return float((less_s * calls.seconds_weight[rows]).sum() * max(ratio - 1.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -376,14 +386,10 @@ SURELY, LEAST_SURELY = 0.8, 0.01  # of the time alone, as TOLD: from there on le
 # Of all time outside MPI, alone; and of that, begun by a call that waited for what another rank did meanwhile: where
 # processors are short, ranks leave calls late that were over before, and compute one after the other by chance.
 MOSTLY, TOLD = 0.8, 0.6
-LESS = 0.6  # of what goes if nothing has to be told any more
 
 
 def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Ranks that compute one after the other while all others are in MPI, whatever those wait in.
-
-    They could do it at once, as far as they have processors, and would not have to tell each other so often.
-    """
+    """Ranks that compute one after the other while all others are in MPI, whatever those wait in."""
     outside = np.flatnonzero(gaps(calls) > 0)
     outside = outside[np.argsort(calls.end_s[outside - 1], kind="stable")]
     begun_s, ended_s = calls.end_s[outside - 1], calls.start_s[outside]
@@ -403,15 +409,13 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
     processors = len({(share.host, number) for share in shares for number in share.processors}) or calls.ranks
     whole_s = float(of_rank.sum())
     least_s = whole_s - max(whole_s / min(processors, calls.ranks), float(of_rank.max()))
-    begins, last_s = rows[turn] - 1, begun_s[chosen[turn - 1]]
-    is_told = calls.end_s[begins] - calls.own_s[begins] > last_s
-    outside_s = float((gaps(calls) * calls.seconds_weight).sum())
-    told = float(length_s[turn][is_told].sum() / length_s[turn].sum())
+    is_told = (calls.end_s - calls.own_s)[rows[turn] - 1] > begun_s[chosen[turn - 1]]
+    told, share = length_s[turn][is_told].sum() / length_s[turn].sum(), whole_s / _computed_s(calls).sum()
     least_share = LEAST_ALONE if told < SURELY else LEAST_SURELY
-    if least_s < least_share * calls.span_s or whole_s < MOSTLY * outside_s or told < TOLD:
+    if least_s < least_share * calls.span_s or share < MOSTLY or told < TOLD:
         return
-    told_s = (none_at[0, chosen[turn]] - none_at[1, chosen[turn - 1]]) * calls.seconds_weight[rows[turn]]
-    most_s = least_s + float(told_s.sum()) * (1.0 - 1.0 / calls.ranks)
+    until_told_s = (none_at[0, chosen[turn]] - none_at[1, chosen[turn - 1]]) * calls.seconds_weight[rows[turn]]
+    most_s = least_s + float(until_told_s.sum()) * (1.0 - 1.0 / calls.ranks)
     name, at = calls.name_of(rows, length_s), _function(calls, rows)
     change = "compute at once what needs no result of another rank, or in smaller parts, and exchange once"
     if (calls.is_one_sided[rows] & calls.is_one_sided[rows - 1]).mean() >= OWN:
@@ -424,7 +428,7 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
         f"{calls.stood_for(rows):,} parts, while all others are in MPI",
         change=change,
         before=True,
-        more_s=(most_s, max(least_s, LESS * most_s), most_s),
+        more_s=(most_s, most_s, most_s),
         outside=True,
     )
 
