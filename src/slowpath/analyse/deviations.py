@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.reference import MEAN, SURE_LAUNCHES, THIS_KIND, Item, Judged
+from slowpath.analyse.reference import MEAN, MEDIAN, SURE_LAUNCHES, THIS_KIND, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, whole_number
@@ -32,20 +32,17 @@ from slowpath.slowpaths.sp078_deviations import SLOW_PATH as DEVIATIONS
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
 Form = Literal["constant", "per byte", "per block", "per request", "in proportion"]
+_EACH: tuple[Form, ...] = ("per byte", "per block", "per request")
 # Each with what it has to be ahead of the others by, as a spread of logarithms: what agrees as well is said simply.
-FORMS: dict[Form, float] = {
-    "constant": 0.0,
-    "per byte": 0.05,
-    "per block": 0.05,
-    "per request": 0.05,
-    "in proportion": 0.15,
-}
+FORMS: dict[Form, float] = {"constant": 0.0, **dict.fromkeys(_EACH, 0.05), "in proportion": 0.15}
 
 MOST_GROUPS = 10
 _BEAM = 12
 _MOST_CONDITIONS = 3
 _PRICE = 1.0  # of a condition, in times that it has to explain
 _APART = 3.0  # times another: two costs, and not one
+_AS_WELL = 0.1  # spreads of logarithms of two forms that agree as well
+_WIDE = 2.0  # longest over shortest, from which on a law is seen
 _ALIKE = 1.3  # costs of two groups that are the same cost
 _SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.1  # of the deviating times, that a condition has to hold for
@@ -75,10 +72,7 @@ _MADE_BY = {
 
 
 # Who made the requests that a cell starts, and cells of one call that have so many of them at once.
-_MAKERS = {
-    "startall": "MPI_Send_init",
-    "persistent": "MPI_Send_init",
-}
+_MAKERS = {"startall": "MPI_Send_init", "persistent": "MPI_Send_init"}
 _OF_MANY = frozenset(("startall", "waitall", "waitsome", "testall", "testsome"))
 _REQUESTS = 8.0
 # What a cell of one call holds besides: what frees or completes what the call made.
@@ -128,10 +122,7 @@ def calls_of(item: Item) -> frozenset[str]:
         return frozenset(parts.get(metric, (*operation, *synchronisation)))
     if experiment == "coll":
         collective = traits.get("collective", "")
-        started = {
-            "nonblocking": (f"MPI_I{collective}", "MPI_Wait"),
-            "persistent": ("MPI_Start", "MPI_Wait"),
-        }
+        started = {"nonblocking": (f"MPI_I{collective}", "MPI_Wait"), "persistent": ("MPI_Start", "MPI_Wait")}
         return frozenset(started.get(traits.get("start", ""), (mpi_name(collective),)))
     if experiment == "first_use":
         if "call" in traits and pattern == "call":
@@ -246,19 +237,14 @@ class Cost:
         """Seconds that a time should be longer."""
         return self.coefficient_s * _units(judged, self.form)
 
-    @property
-    def words(self) -> str:
-        """`7.10 us [6.80 us, 7.40 us] longer`."""
+    def words(self, times: int = 1) -> str:
+        """`7.10 us [6.80 us, 7.40 us] longer`, so many times it."""
+        value, *ends = (times * number for number in (self.coefficient_s, *self.interval))
         if self.form == "per byte":
-            value, low, high = (1e9 * number for number in (self.coefficient_s, *self.interval))
-            return f"{value:.3g} ns [{low:.3g}, {high:.3g}] longer for each byte"
+            low, high = (1e9 * end for end in ends)
+            return f"{1e9 * value:.3g} ns [{low:.3g}, {high:.3g}] longer for each byte"
         each = f" for each {self.form.removeprefix('per ')}" if self.form.startswith("per") else ""
-        ends = ", ".join(format_time(max(end, 0.0)) for end in self.interval)
-        return f"{format_time(self.coefficient_s)} [{ends}] longer{each}"
-
-
-def _is_of_system(item: Item) -> bool:
-    return item.traits.get("pattern") == "init" or any(call.startswith(_BY_SYSTEM) for call in calls_of(item))
+        return f"{format_time(value)} [{', '.join(format_time(max(end, 0.0)) for end in ends)}] longer{each}"
 
 
 @dataclass(frozen=True)
@@ -289,8 +275,10 @@ class Shared:
         """Whether other kinds of machine alone say so, of few cells or of what the system decides: a receive that is
         posted early there and late here takes 30 times as long.
         """
-        decided = (time.item.phase == "first" or _is_of_system(time.item) for time in self.slow)
-        return not self.is_of_this_kind and (not self.is_of_many or any(decided))
+        items = [time.item for time in self.slow]
+        by_system = any(call.startswith(_BY_SYSTEM) for item in items for call in calls_of(item))
+        decided = by_system or any(item.phase == "first" or item.traits.get("pattern") == "init" for item in items)
+        return not self.is_of_this_kind and (not self.is_of_many or decided)
 
     @property
     def is_noise(self) -> bool:
@@ -328,7 +316,7 @@ class Shared:
     def subject(self) -> str:
         """The condition in words, calls first, then lengths."""
         ordered = sorted(self.conditions, key=lambda condition: condition.name != "message_bytes")
-        rest = [condition.words for condition in ordered if condition.relation != "calls"]
+        rest = [part.words for part in ordered if part.relation != "calls" and part.name != "experiment"]
         rest += [] if (rank := slow_rank(self.slow)) is None else [f"on rank {rank} alone"]
         return " ".join([listed(self.calls[:_MOST_CALLS], "or") if self.calls else _subject(self.slow), *rest])
 
@@ -343,24 +331,29 @@ class Shared:
         among, rest = max(self.among, cells), max(self.total - max(self.among, cells), self.others)
         such = f"{cells} of {among} such cells" if cells < among else f"all {among} such cells"
         counted = f"in {'the only such cell' if among == 1 else such}, and in {self.others or 'none'} of {rest} others."
-        if all(time.item.kind == MEAN for time in self.slow):
-            return f"{self._stalls}: {counted}"
-        takes = "take" if self.subject.split()[0] in _PLURALS else "takes"
+        period, times = self.period, (self.period or 1) if self.are_stalls else 1
+        subject = f"One in {period} operations of {self.subject}" if period else self.subject
+        takes = "takes" if subject.startswith(("One in", "MPI_")) else "take"
         if self.cost.form == "in proportion":
-            value, low, high = (1 + number for number in (self.cost.coefficient_s, *self.cost.interval))
+            value, low, high = (1 + times * number for number in (self.cost.coefficient_s, *self.cost.interval))
             longer = f"{format_ratio(value)}x [{format_ratio(low)}, {format_ratio(high)}] as long as {baseline}"
         else:
-            longer = f"{self.cost.words} than {baseline} ({format_ratio(self.ratio)}x)"
-        return f"{self.subject} {takes} {longer}: {counted}"
+            ratio = "" if self.are_stalls else f" ({format_ratio(self.ratio)}x)"  # of a mean
+            longer = f"{self.cost.words(times)} than {baseline}{ratio}"
+        return f"{subject} {takes} {longer}{', regularly' if period else ', on average' * self.are_stalls}: {counted}"
 
     @property
-    def _stalls(self) -> str:
-        """`One in 64 operations of MPI_Send takes 900 us longer, regularly`."""
-        ((period, agreeing),) = Counter(time.item.period or 1 for time in self.slow).most_common(1)
-        mean_s = statistics.median(time.extra_s for time in self.slow)
-        if 2 * agreeing <= len(self.slow):
-            return f"Some operations of {self.subject} take longer, {format_time(mean_s)} on average"
-        return f"One in {period} operations of {self.subject} takes {format_time(mean_s * period)} longer, regularly"
+    def are_stalls(self) -> bool:
+        """Whether most of its times are means, over calls of which few are slow."""
+        return 2 * sum(time.item.kind == MEAN for time in self.slow) > len(self.slow)
+
+    @property
+    def period(self) -> int | None:
+        """Of how many operations one is slow, as most of the cells say whose samples would show it."""
+        kind = MEAN if self.are_stalls else MEDIAN
+        periods = Counter(time.period for time in self.slow if time.item.is_series and time.item.kind == kind)
+        (period, agreeing) = next(iter(periods.most_common(1)), (None, 0))
+        return period if 2 * agreeing > periods.total() else None
 
 
 def slow_rank(slow: Sequence[Judged]) -> int | None:
@@ -389,9 +382,6 @@ def _slow_rank(judged: Judged) -> int | None:
     return slow[0] if len(slow) == 1 and of_ranks[slow[0]] > judged.limit else -1
 
 
-_PLURALS = ("Messages", "Collectives", "Calls", "One-sided")
-
-
 def _subject(slow: Sequence[Judged]) -> str:
     if common := frozenset[str].intersection(*(calls_of(time.item) for time in slow)):
         return listed(sorted(common, key=lambda call: (place_of(call), call))[:_MOST_CALLS], "or")
@@ -418,17 +408,13 @@ def _cost(slow: Sequence[Judged], form: Form) -> Cost:
     """Median over cells, with 95 % by resampling them; of fewer than five, the cells' own ends."""
     units = [_units(time, form) for time in slow]
     each = [time.extra_s / count for time, count in zip(slow, units, strict=True)]
-    return Cost(form, statistics.median(each), _interval_of(slow, units, each))
-
-
-def _interval_of(slow: Sequence[Judged], units: Sequence[float], each: Sequence[float]) -> Interval:
-    lows = [(time.item.interval[0] - time.reference.high) / n for time, n in zip(slow, units, strict=True)]
-    highs = [(time.item.interval[1] - time.reference.low) / n for time, n in zip(slow, units, strict=True)]
     if len(slow) < 5:
-        return statistics.median(lows), statistics.median(highs)
+        lows = [(time.item.interval[0] - time.reference.high) / n for time, n in zip(slow, units, strict=True)]
+        highs = [(time.item.interval[1] - time.reference.low) / n for time, n in zip(slow, units, strict=True)]
+        return Cost(form, statistics.median(each), (statistics.median(lows), statistics.median(highs)))
     draws = np.random.default_rng(1).choice(np.array(each), (400, len(each)))
     low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
-    return float(low), float(high)
+    return Cost(form, statistics.median(each), (float(low), float(high)))
 
 
 MOST_FINDINGS = 4
@@ -525,20 +511,26 @@ class _Table:
         self.is_mean = np.array([time.item.kind == MEAN for time in judged])
         self.is_series = np.array([time.item.is_series for time in judged])
         self.extra_s = np.array([time.extra_s for time in judged])
-        self.room_s = np.array([time.item.interval[1] - time.reference.low for time in judged])
+        self.value_s, self.period = np.array([(t.item.value, t.period or 1) for t in judged]).reshape(-1, 2).T
+        self.least_extra_s, self.most_extra_s = np.array([time.extra_ends_s for time in judged]).reshape(-1, 2).T
         self.clearness = np.array([time.item.interval[0] / time.limit for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
-        places = np.stack([self.units[form] for form in ("per byte", "per block", "per request")])
+        places = np.stack([self.units[form] for form in _EACH])
         self.length = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)  # which of them
         self.holds = _conditions(judged) if self.slow.any() else dict[Condition, Mask]()
 
-    def cost(self, hits: Mask) -> tuple[Form, float]:
-        """The form whose coefficients agree best over some deviating times, and the coefficient, seconds per unit."""
+    def costs(self, hits: Mask) -> list[tuple[Form, float]]:
+        """The forms whose coefficients agree best over some deviating times, and the coefficients, seconds per unit.
+
+        The best one first, and others that agree about as well: times of a single length fit each form.
+        """
         lengths = self.length[hits]
         known: list[tuple[float, Form, float]] = []
         for form, ahead in FORMS.items():
             units = self.units[form][hits]
-            if units.min() <= 0 or (form != "constant" and units.min() == units.max()):
+            # Times of about one length fit so much a byte as well as so much a time, and say nothing of other laws.
+            is_narrow = units.max() < _WIDE * units.min()
+            if units.min() <= 0 or (is_narrow and form in ("per block", "per request")):
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.
@@ -546,21 +538,30 @@ class _Table:
             centre = statistics.median(by_length.tolist())
             spread = float(np.mean(np.abs(np.log(np.maximum(by_length, 1e-15) / centre))))
             known.append((spread + ahead, form, statistics.median(each.tolist())))
-        return min(known)[1:]
+        known.sort()
+        return [(form, coefficient_s) for spread, form, coefficient_s in known if spread <= known[0][0] + _AS_WELL]
 
-    def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask]:
+    def against(self, where: Mask, form: Form, coefficient_s: float) -> Mask:
+        """Times that fulfil a condition and would show a cost, but do not."""
+        unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * coefficient_s * self.units[form])
+        return where & unlike
+
+    def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask, tuple[Form, float]]:
         """Deviating times that a condition leaves out, plus times that fulfil it and would show the cost but do not.
 
-        Returns: it, which times speak against the condition, and which it explains: those that cost about as much.
+        Returns: it, the latter times, those that cost about as much, and the cost: of forms that agree about as well
+        the one that leaves least.
         """
-        hits = where & left
-        form, coefficient_s = self.cost(hits)
-        expected_s = coefficient_s * self.units[form]
-        against = where & ~self.slow & (self.room_s < 0.5 * expected_s)
-        if self.is_mean[hits].all():
-            against &= self.is_series
-        explained = hits & (self.extra_s < _APART * expected_s) & (_APART * self.extra_s > expected_s)
-        return float(left.sum() - explained.sum() + against.sum()), against, explained
+        hits, answers = where & left, []
+        for form, coefficient_s in self.costs(hits):
+            expected_s = coefficient_s * self.units[form]
+            against = self.against(where, form, coefficient_s)
+            if self.is_mean[hits].all():  # stalls stand out of shorter calls alone
+                against &= self.is_series & (self.value_s < expected_s * np.median(self.period[hits]))
+            explained = hits & (self.extra_s < _APART * expected_s) & (_APART * self.extra_s > expected_s)
+            loss = float(left.sum() - explained.sum() + against.sum())
+            answers.append((loss, against, explained, (form, coefficient_s)))
+        return min(answers, key=lambda answer: answer[0])
 
 
 def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
@@ -626,7 +627,7 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
         else:
             first = groups[same]
             groups[same] = replace(first, slow=(*first.slow, *group.slow), among=first.among + group.among)
-    known = [replace(group, others=len(_cells(table, table.slow) - group.cells)) for group in groups]
+    known = (replace(group, others=len(_cells(table, table.slow) - group.cells)) for group in groups)
     return sorted(known, key=lambda group: (group.is_of_many, group.clearness), reverse=True)
 
 
@@ -646,6 +647,7 @@ class _Candidate:
     where: Mask
     against: Mask
     explained: Mask
+    cost: tuple[Form, float]
     clearness: float
 
 
@@ -656,7 +658,9 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     """
     fewest = max(1, _LEAST_SHARE * left.sum())
     useful = {c: where for c, where in table.holds.items() if (where & left).sum() >= fewest}
-    beam = sorted((_candidate(table, left, (c,), where) for c, where in useful.items()), key=_rank)[:_BEAM]
+    singles = sorted((_candidate(table, left, (c,), where) for c, where in useful.items()), key=_rank)
+    # Most costs are of a call, also those that show under a condition alone, against which its other times speak.
+    beam = singles[:_BEAM] + [s for s in singles[_BEAM:] if s.conditions[0].relation == "calls"][:_BEAM]
     if not beam:
         return None
     kept = list(beam)
@@ -677,43 +681,34 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
         kept += beam
     kept.sort(key=_rank)
     best = kept[0]
-    covered = best.explained
-    deviations = [table.judged[int(n)] for n in np.flatnonzero(covered)]
-    form, _ = table.cost(covered)
-    conditions = tuple(_tightened(table, condition, best) for condition in best.conditions)
-    rivals = tuple(
-        other.conditions
-        for other in kept[1:]
-        if other.loss < best.loss + _PRICE and len(other.conditions) == len(best.conditions)
+    deviations = [table.judged[int(n)] for n in np.flatnonzero(best.explained)]
+    alike = [c.conditions for c in kept[1:] if c.loss < best.loss + _PRICE]
+    group = Shared(
+        conditions=tuple(_tightened(table, condition, best) for condition in best.conditions),
+        slow=tuple(deviations),
+        among=len(_cells(table, best.where & (best.explained | best.against))),
+        others=0,
+        total=len({time.item.cell for time in table.judged}),
+        cost=_cost(deviations, best.cost[0]),
+        rivals=tuple(rival for rival in alike if len(rival) == len(best.conditions))[:3],
+        calls=_inseparable(table, left, best),
     )
-    return (
-        Shared(
-            conditions=conditions,
-            slow=tuple(deviations),
-            among=len(_cells(table, best.where & (covered | best.against))),
-            others=0,
-            total=len({time.item.cell for time in table.judged}),
-            cost=_cost(deviations, form),
-            rivals=rivals[:3],
-            calls=_inseparable(table, left, best),
-        ),
-        covered,
-    )
+    return group, best.explained
 
 
 def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Condition:
-    """A limit as the cells have it: the shortest length that is slow, or the longest, and the next that is not."""
+    """A limit as the cells have it: the shortest length that shows it, or the longest, and the next that does not."""
     if condition.relation not in ("from", "up to"):
         return condition
     sign = 1 if condition.relation == "from" else -1
     numbers = sign * np.array([whole_number(time.item.traits.get(condition.name, "")) or 0 for time in table.judged])
     limit = int(numbers[best.explained].min())
-    form, coefficient_s = table.cost(best.explained)
-    healthy = (
-        ~table.slow & (table.room_s < 0.5 * coefficient_s * table.units[form]) & (numbers < limit) & (numbers != 0)
-    )
-    beyond = numbers[np.logical_and.reduce([healthy, *(table.holds[c] for c in best.conditions if c != condition)])]
-    return replace(condition, value=str(sign * limit), beyond=str(sign * int(beyond.max())) if beyond.size else "")
+    rest = [table.holds[c] for c in best.conditions if c != condition]
+    nearer = np.logical_and.reduce([numbers < limit, numbers != 0, *rest])
+    beyond = max((int(n) for n in numbers[table.against(nearer, *best.cost)]), default=None)
+    showing = nearer & (table.least_extra_s > 0.5 * best.cost[1] * table.units[best.cost[0]])
+    limit = min((int(n) for n in numbers[showing] if beyond is None or n > beyond), default=limit)
+    return replace(condition, value=str(sign * limit), beyond="" if beyond is None else str(sign * beyond))
 
 
 def _inseparable(table: _Table, left: Mask, best: _Candidate) -> tuple[str, ...]:
@@ -736,10 +731,10 @@ def _cells(table: _Table, where: Mask) -> set[int]:
 
 
 def _candidate(table: _Table, left: Mask, conditions: tuple[Condition, ...], where: Mask) -> _Candidate:
-    loss, against, explained = table.loss(where, left)
+    loss, against, explained, cost = table.loss(where, left)
     price = sum(_PRICE + _reluctance(condition) for condition in conditions)
     clearness = float(table.clearness[explained].max(initial=0.0))
-    return _Candidate(loss + price, conditions, where, against, explained, clearness)
+    return _Candidate(loss + price, conditions, where, against, explained, cost, clearness)
 
 
 def _rank(candidate: _Candidate) -> tuple[float, int, float, tuple[Condition, ...]]:
@@ -747,17 +742,18 @@ def _rank(candidate: _Candidate) -> tuple[float, int, float, tuple[Condition, ..
 
 
 def _reluctance(condition: Condition) -> float:
-    """Among conditions that explain as much, first a call, then a length; last what is so by default."""
+    """Among conditions that explain as much, first a call, then a kind, then a length; last what is so by default."""
     if condition.relation == "calls":
         return 0.0
     is_default = condition.relation == "is" and condition.value in _usual(condition.name)
     if is_default and condition.name not in _LENGTHS:
         return 1.0
-    name = {"message_bytes": 0.2, "experiment": 0.6, "pattern": 0.6}.get(condition.name, 0.4)
+    name = {"message_bytes": 0.6, "experiment": 0.6, "pattern": 0.6}.get(condition.name, 0.4)
     if condition.relation == "multiple of":  # the largest that fits claims least
         return name + 0.1 - 1e-3 * GRANULES.index(int(condition.value))
     # The longest that was measured stands for longer ones, and the shortest for shorter ones.
-    return name + {"from": 0.0, "up to": 0.05, "is": 0.1}.get(condition.relation, 0.1)
+    # No cost is of one length alone, where others or other parameters may explain as much.
+    return name + {"from": 0.0, "up to": 0.05}.get(condition.relation, 0.5 if condition.name in _LENGTHS else 0.1)
 
 
 @cache

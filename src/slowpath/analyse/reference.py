@@ -18,7 +18,7 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import recorded
 from slowpath.core.machine import hardware
 from slowpath.core.results import Results
@@ -44,6 +44,7 @@ Key = tuple[str, str, str]  # identity of a cell, metric, phase
 
 THIS_KIND = "this kind of machine"
 MEDIAN, MEAN = "median", "mean"
+_FAR_MORE = 3.0  # times what a call takes longer as a rule: what stalls take longer on average
 _ONE_EACH = (0.7, 1.5)  # samples far above the median in a period: stalls, and not a wave or what is long at random
 
 
@@ -58,7 +59,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class HealthyRun(msgspec.Struct, frozen=True):
-    """A run that counts as healthy. machine: kind of machine."""
+    """A run that counts as healthy. machine: its kind, processor and number of processors."""
 
     name: str
     mpi: str
@@ -80,6 +81,7 @@ class Item:
 
     kind: what of its samples: the median, or the mean where some lie far above.
     period: of its samples.  is_series: they would show stalls.  by_rank_s: where the value is the slowest rank's.
+    least_s: of its samples.
     """
 
     key: Key
@@ -94,6 +96,7 @@ class Item:
     period: int | None = None
     is_series: bool = False
     by_rank_s: tuple[float, ...] = ()
+    least_s: float = math.inf
 
     @property
     def length(self) -> int:
@@ -128,6 +131,19 @@ class Judged:
     def extra_s(self) -> float:
         """Value less the healthy median."""
         return self.item.value - self.reference.median
+
+    @property
+    def period(self) -> int | None:
+        """Of how many calls one is slow. Of two the median is the slow one's, and the shortest takes no longer."""
+        is_half = self.item.period == 2 and self.item.least_s <= self.reference.high
+        return self.item.period if self.item.kind == MEAN or is_half else None
+
+    @property
+    def extra_ends_s(self) -> tuple[float, float]:
+        """The least and the most by which it is longer: its own doubt and that of healthy runs are independent."""
+        (low, high), healthy = self.item.interval, self.reference
+        below = math.hypot(self.item.value - low, healthy.high - healthy.median)
+        return self.extra_s - below, self.extra_s + math.hypot(high - self.item.value, healthy.median - healthy.low)
 
     @property
     def side(self) -> Literal["slower", "within"]:
@@ -180,7 +196,7 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
             if measured.unit != "s" or measured.better != "lower":
                 continue
             for phase, estimate in measured.phases.items():
-                low, high = _interval(estimate)
+                low, high = estimate.interval or (min(estimate.launch_values), max(estimate.launch_values))
                 traits = {
                     **(cell.parameters if cell.experiment != "first_use" else _own(cell, metric)),
                     "experiment": cell.experiment,
@@ -189,19 +205,20 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     "phase": str(phase),
                 }
                 key = (name, metric, str(phase))
-                item = Item(
-                    key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
-                    is_series=estimate.numbers is not None, by_rank_s=tuple(estimate.by_rank or ()),
-                )  # fmt: skip
-                yield item
                 # Collectives of healthy libraries go round their buffers, and every fourth is slow.
                 numbers = estimate.numbers if cell.experiment != "coll" else None
+                least_s = math.inf if estimate.min is None else estimate.min
+                item = Item(
+                    key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
+                    is_series=estimate.numbers is not None, by_rank_s=tuple(estimate.by_rank or ()), least_s=least_s,
+                    period=numbers.period if numbers else None,
+                )  # fmt: skip
+                yield item
                 if numbers and numbers.period and _ONE_EACH[0] <= numbers.far_share * numbers.period <= _ONE_EACH[1]:
                     mean = estimate.p50 * numbers.mean_ratio
                     ends = mean * low / estimate.value, mean * high / estimate.value
                     yield replace(
                         item, key=(name, f"{metric} {MEAN}", str(phase)), value=mean, interval=ends, kind=MEAN,
-                        period=numbers.period,
                     )  # fmt: skip
 
 
@@ -213,22 +230,13 @@ def _own(cell: CellResult, metric: str) -> dict[str, str]:
     return own if metric == "call_idle_s" else {name: value for name, value in own.items() if name != "idle_s"}
 
 
-def _interval(estimate: MetricEstimate) -> tuple[float, float]:
-    return estimate.interval or (min(estimate.launch_values), max(estimate.launch_values))
-
-
-def kind_of_machine(results: Results) -> str:
-    """Processor and number of processors."""
-    return ", ".join(word or "?" for word in hardware(results.run.machine)[:2])
-
-
 def healthy_run(results: Results, source: str, name: str | None = None) -> tuple[HealthyRun, dict[Key, float]]:
     """A run as one to compare with, and its values."""
     mpi = results.run.mpi
     run = HealthyRun(
         name=name or results.run.id,
         mpi=" ".join(filter(None, (mpi.name, mpi.version, (mpi.env or {}).get("OMPI_MCA_pml")))),
-        machine=kind_of_machine(results),
+        machine=", ".join(word or "?" for word in hardware(results.run.machine)[:2]),
         ranks=max((len(place.observed) for place in results.run.placements), default=0),
         source=source,
     )
@@ -238,14 +246,8 @@ def healthy_run(results: Results, source: str, name: str | None = None) -> tuple
 def joined(runs: Sequence[tuple[HealthyRun, Mapping[Key, float]]]) -> HealthyRuns:
     """Several runs as one table; four digits tell as much as such times do."""
     keys = sorted({key for _, values in runs for key in values})
-    return HealthyRuns(
-        [run for run, _ in runs],
-        {"|".join(key): [_short(values.get(key)) for _, values in runs] for key in keys},
-    )
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.4g}")
+    shortened = [{key: float(f"{value:.4g}") for key, value in values.items()} for _, values in runs]
+    return HealthyRuns([run for run, _ in runs], {"|".join(key): [run.get(key) for run in shortened] for key in keys})
 
 
 def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun) -> dict[Key, tuple[Reference, float]]:
@@ -265,10 +267,7 @@ def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun)
     kin = [number for number in same if healthy.runs[number].machine == here.machine]
     known: dict[Key, tuple[Reference, float]] = {}
     for item in measured:
-        for chosen, margin, source in (
-            (kin, SAME_KIND_MARGIN, THIS_KIND),
-            (same, OTHER_KIND_MARGIN, "other machines"),
-        ):
+        for chosen, margin, source in ((kin, SAME_KIND_MARGIN, THIS_KIND), (same, OTHER_KIND_MARGIN, "other machines")):
             # A run whose mean is not known had no stalls there.
             both = (tables[number].get(item.key, tables[number].get(item.of_median)) for number in chosen)
             values = [value for value in both if value is not None]
@@ -324,9 +323,14 @@ def judged(results: Results, healthy: HealthyRuns) -> list[Judged]:
 
 
 def decided(every: Sequence[Judged]) -> list[Judged]:
-    """Of median and mean the one that is slow; where the median is, so is the mean."""
-    slow = {time.item.of_median: time.item.kind for time in reversed(every) if time.side == "slower"}
-    return [time for time in every if time.item.kind == slow.get(time.item.of_median, MEDIAN)]
+    """Of median and mean the one that is slow; of both the median, unless stalls take far more than all calls do."""
+    slow: dict[Key, Judged] = {}
+    for time in sorted(every, key=lambda time: time.item.kind == MEAN):
+        known = slow.get(time.item.of_median)
+        if time.side == "slower" and (known is None or time.extra_s > _FAR_MORE * known.extra_s):
+            slow[time.item.of_median] = time
+    kinds = {key: time.item.kind for key, time in slow.items()}
+    return [time for time in every if time.item.kind == kinds.get(time.item.of_median, MEDIAN)]
 
 
 def between(line: Sequence[Judged], item: Item) -> Judged | None:

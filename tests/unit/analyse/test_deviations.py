@@ -181,14 +181,20 @@ def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
         deviation = Judged(item, *known[item.key])
         if item.traits["experiment"] == "p2p" and item.phase == "steady":
             mean_s = item.value + 900e-6 / 64
-            slow = replace(
-                item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64,
-            )  # fmt: skip
+            slow = replace(item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64, is_series=True)
             deviation = replace(deviation, item=slow)
         late.append(deviation)
     (group,) = shared(late)
     assert group.text.startswith("One in 64 operations of MPI_")
     assert any(f" takes {us}" in group.text for us in range(890, 911))
+
+
+def test_a_cost_that_one_length_alone_shows_may_be_by_the_byte() -> None:
+    late = _judged(
+        random.Random(8), lambda traits: 1e-10 * int(traits["message_bytes"]) if "collective" in traits else 0.0
+    )
+    (group,) = shared([time for time in late if time.item.length in (8, 64, 1024, LENGTHS[-1])])
+    assert re.match(r"Collectives take 0.(09|1)\d* ns \[", group.text)
 
 
 def test_each_parameter_of_the_panel_has_words() -> None:
@@ -208,11 +214,11 @@ def test_a_condition_is_said_in_words() -> None:
 
 
 def _series(draw: random.Random, every: int | None) -> CellResult:
-    """A cell of 23 single calls in each of five launches, each n-th of which stalls."""
+    """A cell of 23 single calls in each of five launches, each n-th of which stalls; of the fifth all are slow."""
     launches = []
     for _ in range(5):
-        calls_s = [1e-5 * draw.uniform(0.97, 1.03) for _ in range(23)]
-        for place in range(draw.randrange(every), 23, every) if every else ():
+        calls_s = [(1.3e-5 if every == 5 else 1e-5) * draw.uniform(0.97, 1.03) for _ in range(23)]
+        for place in range(draw.randrange(every) if every != 2 else 0, 23, every) if every else ():
             calls_s[place] += 1e-4
         reduced = reduce(MetricSamples(np.array(calls_s), 1))
         assert reduced is not None
@@ -221,7 +227,7 @@ def _series(draw: random.Random, every: int | None) -> CellResult:
     return msgspec.structs.replace(plain, metrics={"call_s": a_metric(estimate(launches, None))})
 
 
-@pytest.mark.parametrize("every", [3, 5, 7, None])
+@pytest.mark.parametrize("every", [2, 3, 5, 7, None])
 def test_a_series_of_23_calls_shows_each_nth_that_stalls(every: int | None) -> None:
     draw = random.Random(6)
     (usual,) = items([_series(draw, None)])

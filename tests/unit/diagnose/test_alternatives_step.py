@@ -14,10 +14,7 @@ from msgspec.structs import replace
 from slowpath.core.cell_results import MetricResult
 from slowpath.core.results import Finding, Results, SkippedRow
 from slowpath.diagnose.state import Asked, LibraryFacts, MeasuredStep, Proposal, State
-from slowpath.diagnose.steps.alternatives import (
-    CELLS,
-    propose,
-)
+from slowpath.diagnose.steps.alternatives import CELLS, propose
 from slowpath.diagnose.steps.order import conclude
 from slowpath.diagnose.steps.trial import propose_named
 from slowpath.diagnose.tasks import SurveyTask
@@ -67,8 +64,7 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
             number = len(cells)
             numbers[table.name, cell_.name] = number
             made = replace(
-                cell(number, {"message_bytes": LENGTHS[cell_.name]}, (), cell_.experiment, table.name),
-                group=cell_.name,
+                cell(number, {"message_bytes": LENGTHS[cell_.name]}, (), cell_.experiment, table.name), group=cell_.name
             )
             if ratio is None:
                 made = replace(made, status="failed", reason="see the list", metrics={})
@@ -106,8 +102,7 @@ def diagnosed(law: Law, seed: int = 1, spread: float = 0.05) -> tuple[Sequence[F
 
 
 @pytest.mark.parametrize(
-    ("law", "remedies"),
-    [(forced_tcp, {"set OMPI_MCA_btl", "set OMPI_MCA_pml"}), (without_cma, {"set OMPI_MCA_smsc"})],
+    ("law", "remedies"), [(forced_tcp, {"set OMPI_MCA_btl", "set OMPI_MCA_pml"}), (without_cma, {"set OMPI_MCA_smsc"})]
 )
 def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str]) -> None:
     findings, _ = diagnosed(law)

@@ -171,10 +171,7 @@ def first_use(description: Json, device: str) -> tuple[Results, Finding]:
     for number, (more, time_s) in enumerate([("1", 0.04), ("0", 0.004)]):
         parameters = {**defaults, **memory, "buffer_bytes": str(2**32), "overalloc_bytes": more}
         times = MetricResult(
-            unit="s",
-            better="lower",
-            phases={"first": made_results.estimate([time_s] * 4)},
-            by_repetition=None,
+            unit="s", better="lower", phases={"first": made_results.estimate([time_s] * 4)}, by_repetition=None
         )
         made = made_results.cell(number, parameters)
         cells.append(msgspec.structs.replace(made, metrics={"one_way_s": times}))
@@ -189,12 +186,7 @@ def first_use(description: Json, device: str) -> tuple[Results, Finding]:
 @pytest.mark.parametrize("own", [(), (HARMLESS,), (OF_GPUS,)])
 @pytest.mark.parametrize("real", [Pace(0.8, 1.6), Pace(1.28, 1.28)])
 def test_padding_is_tried_right_after_the_survey_and_fits(
-    gpus: int,
-    own: Sequence[OwnSetting],
-    real: Pace,
-    description: Json,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    gpus: int, own: Sequence[OwnSetting], real: Pace, description: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     survey, first = first_use(description, "0")
     machine = Machine(survey, description=description, gpus=gpus, real=real, settings=own)

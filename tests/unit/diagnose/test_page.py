@@ -112,14 +112,7 @@ def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> No
 
 def test_the_page_has_it_all_in_order_and_escaped() -> None:
     shown = page(diagnosis(), RUNS)
-    ids = [
-        "headline",
-        "findings",
-        f"finding-{PROVEN.id.replace(':', '-')}",
-        "trials",
-        "steps",
-        "environment",
-    ]
+    ids = ["headline", "findings", f"finding-{PROVEN.id.replace(':', '-')}", "trials", "steps", "environment"]
     places = [shown.index(f'id="{identity}"') for identity in ids]
     assert places == sorted(places)
     assert "n001" in shown

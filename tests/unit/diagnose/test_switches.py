@@ -60,9 +60,7 @@ def test_the_user_s_own_variable_is_taken_away_first_and_then_set_below_the_slow
     assert int(remedied.variables[CMA]) < 49152
 
 
-def test_limits_that_coincide_are_tried_one_by_one_and_then_together(
-    seen: tuple[Finding, list[MeasuredStep]],
-) -> None:
+def test_limits_that_coincide_are_tried_one_by_one_and_then_together(seen: tuple[Finding, list[MeasuredStep]]) -> None:
     start, measured = seen
     known = replace(start, law=law((40960.0, 50000.0)))
     read = {CELL: "45056", CMA: "45056"}

@@ -179,8 +179,7 @@ def propose_outside(state: State) -> Iterator[Proposal]:
     cells = {cell.cell: cell for cell in state.survey.cells}
     again: list[Change] = [] if made else [(number, ()) for group in groups for number in _chosen(group)]
     dividing = [change for group in groups for change in _lengths_to_divide(group, panel)]
-    if not made:
-        dividing += [change for group in groups for change in _changes(group, cells)]
+    dividing += [] if made else [change for group in groups for change in _changes(group, cells)]
     for changes in ([*again, *dividing], again):
         if changes:
             why = "find the limit" if made else "measure deviations again"
@@ -207,10 +206,9 @@ def _campaign(state: State, changes: Sequence[tuple[CellResult, Mapping[str, Sca
 
 def _chosen(group: Shared) -> list[int]:
     """Cells of a group over its lengths, of each length the clearest."""
-    by_cell = {
-        time.item.cell: time for time in sorted(group.slow, key=lambda time: time.ratio) if time.item.cell < _LATER
-    }
-    ordered = sorted(by_cell, key=lambda cell: by_cell[cell].item.length)
+    by_ratio = sorted(group.slow, key=lambda time: time.ratio)
+    lengths = {time.item.cell: time.item.length for time in by_ratio if time.item.cell < _LATER}
+    ordered = sorted(lengths, key=lengths.__getitem__)
     return ordered[:: math.ceil(len(ordered) / _MOST_AGAIN)]
 
 
@@ -222,9 +220,11 @@ def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]
         yield number, (("pauses", _PAUSES),)
         yield number, (("idle_s", 2 * float(clearest.item.traits["idle_s"])), ("pauses", _PAUSES))
         return
-    uses = min(_USES, int(_SERIES_S / clearest.item.value))
-    if cell.parameters.get("pattern") == "call" and uses >= 2 * int(cell.parameters["uses"]):
-        yield number, (("uses", uses),)
+    calls = [time for time in group.slow if cells[time.item.cell].parameters.get("pattern") == "call"]
+    single = max(calls, key=lambda time: time.ratio, default=clearest)
+    uses = min(_USES, int(_SERIES_S / single.item.value))
+    if calls and uses >= 2 * int(cells[single.item.cell].parameters["uses"]):
+        yield single.item.cell, (("uses", uses),)
     for name in stated(cell).keys() - not_traits() - _WHAT:
         yield number, ((name, defaults_of(cell.experiment)[name]),)
 
@@ -238,13 +238,13 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
         number = next((time.item.cell for time in line if time.item.cell < _LATER), None)
         if not inside or number is None or inside[0].item.phase == "first" != group.slow[0].item.phase:
             continue
-        # Of the others those that would show the cost, and do not.
-        room_s = {time.item.key: time.item.interval[1] - time.reference.low for time in line}
-        telling = [time for time in line if time in inside or 2 * room_s[time.item.key] < group.cost.at(time)]
+        # Of the others those that would show the cost, and do not; where its law is not known yet, all.
+        is_open = inside[-1].item.length < 2 * inside[0].item.length
+        telling = [time for time in line if time in inside or is_open or 2 * time.extra_ends_s[1] < group.cost.at(time)]
         clearest = max(inside, key=lambda time: time.ratio)
-        length = clearest.item.length
-        lengths = [length + _STEP] if length % GRANULES[0] == 0 else []  # of no granule
-        lengths = [near for near in lengths if all(time.item.length != near for time in telling)]
+        beside = clearest.item.length + _STEP  # of no granule
+        is_new = beside % GRANULES[0] == _STEP and all(time.item.length != beside for time in telling)
+        lengths = [beside] * is_new
         for low, high in itertools.pairwise(telling):
             if (low in inside) != (high in inside) and high.item.length > _CLOSE * low.item.length:
                 lengths += _spread(low.item.length, high.item.length)
@@ -266,8 +266,8 @@ def _spread(low: int, high: int) -> list[int]:
 
 def _summary(_: OutsideTask, __: StepConclusion, after: StepConclusion) -> str:
     """The first of what stays."""
-    texts = [finding.text for finding in after.findings if finding.rule == SLOW_PATH.code]
-    return texts[0] if texts else "not slow when measured again"
+    texts = (finding.text for finding in after.findings if finding.rule == SLOW_PATH.code)
+    return next(texts, "not slow when measured again")
 
 
 OUTSIDE = StepKind(OutsideTask, unchanged, _summary)
