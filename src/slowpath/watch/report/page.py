@@ -48,6 +48,7 @@ from slowpath.watch.results import (
     WatchFinding,
     WatchResults,
 )
+from slowpath.watch.verdict import run_seconds
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _FEWER_RANKS = (64, 32, 16, 8)  # of the picture ranks x time, until the page is small enough
@@ -118,7 +119,7 @@ def _named(sentence: str) -> tuple[str, str]:
     if sentence.startswith("Of ") and " a rank: " in sentence:
         return "time", sentence
     name, colon, rest = sentence.partition(": ")
-    return ("not decided", f"{rest[:1].upper()}{rest[1:]}") if colon and name == "Not decided" else ("note", sentence)
+    return ("not decided", rest) if colon and name == "Not decided" else ("note", sentence)
 
 
 def _place(program: WatchedProgram) -> list[str]:
@@ -141,7 +142,7 @@ def _ended(program: WatchedProgram) -> list[str]:
 
 
 def _numbers(results: WatchResults) -> list[tuple[str, str]]:
-    numbers, ranks = [(fmt.time(results.program.wall_s), "run")], max(1, len(results.ranks))
+    numbers, ranks = [(fmt.time(run_seconds(results)), "run")], max(1, len(results.ranks))
     if results.ranks:
         numbers.append((fmt.time(sum(rank.mpi_s for rank in results.ranks) / ranks), "in MPI a rank"))
     wait_s = sum(_waits(results)) / ranks
