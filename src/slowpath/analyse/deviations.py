@@ -42,7 +42,6 @@ _MOST_CONDITIONS = 3
 _PRICE = 1.0  # of a condition, in times that it has to explain
 _APART = 3.0  # times another: two costs, and not one
 _AS_WELL = 0.1  # spreads of logarithms of two forms that agree as well
-_WIDE = 2.0  # longest over shortest, from which on a law is seen
 _ALIKE = 1.3  # costs of two groups that are the same cost
 _SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.1  # of the deviating times, that a condition has to hold for
@@ -528,9 +527,7 @@ class _Table:
         known: list[tuple[float, Form, float]] = []
         for form, ahead in FORMS.items():
             units = self.units[form][hits]
-            # Times of about one length fit so much a byte as well as so much a time, and say nothing of other laws.
-            is_narrow = units.max() < _WIDE * units.min()
-            if units.min() <= 0 or (is_narrow and form in ("per block", "per request")):
+            if units.min() <= 0:
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.
@@ -706,7 +703,8 @@ def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Conditi
     rest = [table.holds[c] for c in best.conditions if c != condition]
     nearer = np.logical_and.reduce([numbers < limit, numbers != 0, *rest])
     beyond = max((int(n) for n in numbers[table.against(nearer, *best.cost)]), default=None)
-    showing = nearer & (table.least_extra_s > 0.5 * best.cost[1] * table.units[best.cost[0]])
+    expected_s = best.cost[1] * table.units[best.cost[0]]
+    showing = nearer & (table.least_extra_s > 0.5 * expected_s) & (table.extra_s < _APART * expected_s)
     limit = min((int(n) for n in numbers[showing] if beyond is None or n > beyond), default=limit)
     return replace(condition, value=str(sign * limit), beyond="" if beyond is None else str(sign * beyond))
 
