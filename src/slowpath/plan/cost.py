@@ -143,7 +143,9 @@ class TimeLeft:
             return median(self._measured[kind])
         start_s, cells_s = self._parts_s[kind]
         known = {k: times for k, times in self._measured.items() if k in self._parts_s}
-        pace = pace_of([LaunchTime(*self._parts_s[k], median(times)) for k, times in known.items()])
+        times = [LaunchTime(*self._parts_s[k], median(walls_s)) for k, walls_s in known.items()]
+        # The first kind that is over says little of the others: what was estimated of this one counts as one more.
+        pace = pace_of([*times, LaunchTime(start_s, cells_s, start_s + cells_s)])
         return start_s * pace.start_ratio + cells_s * pace.cells_ratio
 
 

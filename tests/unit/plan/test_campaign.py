@@ -321,8 +321,8 @@ def test_progress_learns_from_finished_launches(plan: Plan) -> None:
     first = plan.launches[0]
     measured = 7 * launch_seconds(plan)[kind_of(first)]
     progress.finished(first, measured)
-    seconds = 7 * sum(launch_seconds(plan).values())
-    assert progress.remaining_s() == pytest.approx(10 * seconds - measured), "all kinds are scaled alike"
+    seconds = sum(launch_seconds(plan).values())
+    assert 20 * seconds < progress.remaining_s() < 70 * seconds - measured, "one kind says something of the others"
     for launch in plan.launches[1:-1]:
         progress.finished(launch, 3.0)
     progress.skipped(plan.launches[-1])
