@@ -404,16 +404,12 @@ def _units(judged: Judged, form: Form) -> float:
 
 
 def _cost(slow: Sequence[Judged], form: Form) -> Cost:
-    """Median over cells, with 95 % by resampling them; of fewer than five, the cells' own ends."""
+    """Median over cells, of the ends as well: many cells do not make the healthy runs agree better."""
     units = [_units(time, form) for time in slow]
     each = [time.extra_s / count for time, count in zip(slow, units, strict=True)]
-    if len(slow) < 5:
-        lows = [(time.item.interval[0] - time.reference.high) / n for time, n in zip(slow, units, strict=True)]
-        highs = [(time.item.interval[1] - time.reference.low) / n for time, n in zip(slow, units, strict=True)]
-        return Cost(form, statistics.median(each), (statistics.median(lows), statistics.median(highs)))
-    draws = np.random.default_rng(1).choice(np.array(each), (400, len(each)))
-    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
-    return Cost(form, statistics.median(each), (float(low), float(high)))
+    lows = [time.extra_ends_s[0] / count for time, count in zip(slow, units, strict=True)]
+    highs = [time.extra_ends_s[1] / count for time, count in zip(slow, units, strict=True)]
+    return Cost(form, statistics.median(each), (statistics.median(lows), statistics.median(highs)))
 
 
 MOST_FINDINGS = 4
@@ -430,11 +426,8 @@ def findings_outside(results: Results, panel: Sequence[Judged], is_sure: Callabl
     numbers = {cell.cell for cell in results.cells}
     mpi = results.run.mpi.mpi if len(results.run.mpis) > 1 else None
     groups = [group for group in shared(panel) if any(time.item.launches >= SURE_LAUNCHES for time in group.slow)]
-    return [
-        _finding(group, mpi, numbers, is_sure(group))
-        for group in sorted(groups[:MOST_FINDINGS], key=lambda group: group.clearness, reverse=True)
-        if not group.is_noise
-    ]
+    groups = sorted(groups[:MOST_FINDINGS], key=lambda group: group.clearness, reverse=True)
+    return [_finding(group, mpi, numbers, is_sure(group)) for group in groups]
 
 
 def with_outside(findings: Sequence[Finding], outside: Sequence[Finding]) -> list[Finding]:
@@ -625,7 +618,8 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
             first = groups[same]
             groups[same] = replace(first, slow=(*first.slow, *group.slow), among=first.among + group.among)
     known = (replace(group, others=len(_cells(table, table.slow) - group.cells)) for group in groups)
-    return sorted(known, key=lambda group: (group.is_of_many, group.clearness), reverse=True)
+    said = [group for group in known if not group.is_noise]
+    return sorted(said, key=lambda group: (group.is_of_many, group.clearness), reverse=True)
 
 
 def _is_part(group: Shared, first: Shared) -> bool:

@@ -44,7 +44,7 @@ def test_the_field_logs_show_pinned_memory_and_prove_nothing(field: dict) -> Non
 
 def test_reports_show_them_first(field: dict) -> None:
     text, page = render_text(field), render_html(field)
-    assert text.index("SP001 observed") < text.index("Contrasts:")
+    assert text.index("SP001 observed") < text.index("Contrasts, b")
     assert "Not proven: run slowpath diagnose" in text
     # The last line ends with the report's path, which is one word however long the folder of the user is.
     assert max(len(line) for line in text.splitlines() if not line.startswith("Report: ")) <= 100
