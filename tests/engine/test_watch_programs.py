@@ -113,7 +113,7 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
         words = (*program, twin, "30", "100")
         watch = watched_run(ranks, watch_library, words, tmp_path / twin, 2, {"MPI4PY_LIBMPI": str(mpi)})
         calls = calls_of(watch)
-        of_objects = [pattern for _, pattern in seen_in(calls) if pattern.name == "reductions of objects in a row"]
+        of_objects = [pattern for _, pattern in seen_in(calls) if pattern.name == "collectives of objects in a row"]
         assert len(of_objects) == (twin == "faulty")
         for pattern in of_objects:
             assert "mpi4py.MPI.Comm.allreduce of an object" in pattern.text

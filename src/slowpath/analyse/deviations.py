@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.reference import MEAN, MEDIAN, SURE_LAUNCHES, THIS_KIND, Item, Judged
+from slowpath.analyse.reference import LEAST_FIRST_S, MEAN, MEDIAN, SURE_LAUNCHES, THIS_KIND, Item, Judged
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, whole_number
@@ -506,8 +506,10 @@ class _Table:
         self.value_s, self.period = np.array([(t.item.value, t.period or 1) for t in judged]).reshape(-1, 2).T
         self.least_extra_s, self.most_extra_s = np.array([time.extra_ends_s for time in judged]).reshape(-1, 2).T
         self.clearness = np.array([time.item.interval[0] / time.limit for time in judged])
+        self.least_s = np.array([LEAST_FIRST_S * (time.item.phase == "first") for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
-        places = np.stack([self.units[form] for form in _EACH])
+        # Lengths within a factor of two tell no law: a cost of 64 and of 72 B is as good as of one length.
+        places = np.stack([np.round(np.log2(np.maximum(self.units[form], 1e-9))) for form in _EACH])
         self.length = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)  # which of them
         self.holds = _conditions(judged) if self.slow.any() else dict[Condition, Mask]()
 
@@ -533,7 +535,8 @@ class _Table:
 
     def against(self, where: Mask, form: Form, coefficient_s: float) -> Mask:
         """Times that fulfil a condition and would show a cost, but do not."""
-        unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * coefficient_s * self.units[form])
+        cost_s = coefficient_s * self.units[form]
+        unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * cost_s) & (cost_s > self.least_s)
         return where & unlike
 
     def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask, tuple[Form, float]]:

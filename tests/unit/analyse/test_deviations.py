@@ -122,6 +122,19 @@ def test_a_class_that_is_slow_as_a_whole_is_held_against_the_others() -> None:
     assert groups[0].cost.coefficient_s == pytest.approx(20e-6, rel=0.25)
 
 
+def test_neither_lengths_that_are_close_nor_first_uses_tell_a_law() -> None:
+    late = []
+    for time in _judged(random.Random(9), lambda traits: 0.0):
+        is_call = time.item.traits.get("call") == "ssend"
+        for length, extra_s in ((64, 12e-6), (72, 23e-6)) if is_call else ((0, 0.0),):
+            value = time.item.value + extra_s * (time.item.phase == "steady")
+            traits = {**time.item.traits, "message_bytes": str(length)} if is_call else time.item.traits
+            own = {"cell": length, "value": value, "interval": (value, value), "traits": traits} if is_call else {}
+            late.append(replace(time, item=replace(time.item, **own)))
+    (group,) = shared(late)
+    assert re.match(r"MPI_Ssend takes [\d.]+ us \[.*\] longer than in healthy runs", group.text)
+
+
 def _starts(cost_s: float, slow: str) -> list[Judged]:
     """Calls that start requests, one or eight at once, of which some cost more by the request."""
     healthy = Reference(2e-6, 1.9e-6, 2.1e-6, 5, THIS_KIND)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions of objects by a binding: each is several MPI calls, with pickling between them. Pure."""
+"""Collectives of objects by a binding: each is several MPI calls, with pickling between them. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from slowpath.findings.program_pattern import SHORT_BYTES, Ints, ProgramCalls, SeenPattern, grouped, merged, most
 
 LEAST_RUN = 4
-_COLLECTIVES = (".allreduce", ".reduce", ".bcast")
-# Between two MPI calls of reductions of objects: pickling a number, unpickling it and a pass of a Python loop take 5 to
-# 20 us; what computes for longer may be what the next reduction is about.
+_PICKLED = (".allreduce", ".reduce", ".bcast", ".allgather", ".gather", ".scatter", ".alltoall", ".exscan", ".scan")
+# Between two of their MPI calls: pickling a number, unpickling it and a pass of a Python loop take 5 to 20 us; what
+# computes for longer may be what the next one is about.
 MOST_PICKLING_S = 50e-6
 MOST_USUAL = 3.0  # times the median of the runs: longer is a rank without a core
 
 
 def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each function of a binding: rows of its calls with nothing but pickling and a loop's step between."""
-    for name in sorted(name for name in {*calls.within} if name.endswith(_COLLECTIVES)):
+    for name in sorted(name for name in {*calls.within} if name.endswith(_PICKLED)):
         within = np.array([caller == name for caller in (*calls.within, "")], dtype=bool)
         here = within[calls.site] & (calls.bytes <= SHORT_BYTES)  # a site that is not known is NONE, the last
         goes_on = np.zeros(len(calls), dtype=bool)
@@ -42,7 +42,7 @@ def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
         method = name.rpartition(".")[2]
         buffers = method.capitalize()
         yield SeenPattern(
-            name="reductions of objects in a row",
+            name="collectives of objects in a row",
             sites=most(calls.site[rows], calls.own_s[rows]),
             count=max(round(total), 1),
             text=f"{round(total):,} {name} of an object in {{place}}, {made[runs].mean():.0f} in a row, each of them "
