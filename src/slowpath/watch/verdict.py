@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from slowpath.core.finding_results import RemedyResult
 from slowpath.core.result import Interval
 from slowpath.core.results import MOST_LINES, cut
-from slowpath.core.units import format_interval, format_ratio, listed, seconds
+from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, listed, seconds
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES
 from slowpath.watch.accounts import WAITS
+from slowpath.watch.findings import place_words
 from slowpath.watch.proof import Proof, proof_lines
 from slowpath.watch.results import (
     Account,
@@ -71,6 +72,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
         *_numbered([*(fault.action for fault in wrong), *(change.text for change in changes)]),
         *_together(results, changes),
         *accounts,
+        *_most_called(results, changes),
         *(f"{sentence}." for sentence in (results.outside.split(". ") if results.outside else ())),
         *((undecided,) if undecided else ()),
         *(f"Tried {proof_lines(proof)[0]}." for proof in proofs),
@@ -269,6 +271,22 @@ def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
 
 
 USEFUL: Final = ("outside MPI", "computing")  # what a program is for
+LARGE_PART: Final = 0.2  # of the run: in calls of one kind at one place, of which no change says as much
+
+
+def _most_called(results: WatchResults, changes: Sequence[_Change]) -> list[str]:
+    """Where most time in MPI passes, if no change is about a good part of it."""
+    kinds = [kind for kind in results.classes if not kind.call.startswith("MPI_Init")]
+    most = max(kinds, key=lambda kind: kind.time_s, default=None)
+    known_s = changes[0].saved_s if changes else 0.0
+    if most is None or most.time_s < max(LARGE_PART * run_seconds(results), 2 * known_s) or not most.count:
+        return []
+    ranks, count = max(len(results.ranks), 1), most.count
+    size = f" of {format_bytes(round(most.bytes / count))}" if most.bytes else ""
+    each = format_time(most.time_s * ranks / count)
+    where = place_words(results.sites[most.site])
+    times = f"{round(count / ranks):,} times a rank, {seconds(most.time_s)}, {each} each"
+    return [f"Most time in MPI: {most.call}{size} in {where}, {times}."]
 
 
 def _apart(results: WatchResults) -> list[str]:

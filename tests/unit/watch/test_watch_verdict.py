@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict that fits a screen: the answer first, then where the time goes, and what saves most.
 
-MPI-IO and MPI_Init in a watch: seconds.
-
-slowpath report of a watch: from the record to results, page and tables, with what was proven.
+MPI-IO and MPI_Init in a watch: seconds. slowpath report of a watch: from the record to results, page and tables.
 
 What a watched program spends, as a diagnosis for it takes it.
 
@@ -15,6 +13,7 @@ A program that hangs: which call each rank is in.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +48,7 @@ from slowpath.watch.verdict import full_lines, screen_lines, verdict_of
 from support.watch_record import REALTIME_NS, Job, Rank
 from support.watch_results import (
     SPAN_S,
+    a_class,
     a_coverage,
     a_finding,
     a_program,
@@ -120,6 +120,8 @@ def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
     answer = " ".join(lines(a_watch(accounts=accounts))[:2])
     assert "largest part: messages slower than between two processes alone, 9.00 s a rank" in answer
     assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, findings=small))[:2])
+    said = " ".join(lines(a_watch(findings=small, classes=(a_class(count=8000, bytes=64000, time_s=9.0),))))
+    assert re.search(r"Most time in MPI: MPI_Sendrecv of 8 B in .*, 2,000 times a rank, 9.00 s, 4.50 ms each\.", said)
     few = (account("late sender", 0.1), account("slow transfer", 0.09))
     answer = " ".join(lines(a_watch(accounts=few, findings=small))[:2])
     assert f"largest cause: {small[0].name} (saves 1.00 s)" in answer
