@@ -145,7 +145,8 @@ void count_call(Lane& lane, const Observed& call) {
         return;
     }
     const bool is_message = call.repeated != nullptr && (call.repeated->event.kind & layout::one_sided) == 0;
-    is_message&& call.error == 0 ? after_repeated(lane, call) : after_other(lane, call, plan, scratch);
+    if (is_message && call.error == 0) return after_repeated(lane, call);
+    after_other(lane, call, plan, scratch);
 }
 
 void observe_communicator_made(const Seen& seen) {

@@ -140,14 +140,10 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
         ++known.untimed;  // but for its time: it may wait
 }
 
-namespace {
-
-bool is_long(std::uint64_t ticks) {
+static bool is_long(std::uint64_t ticks) {
     constexpr double long_ns = 2000;
     return static_cast<double>(static_cast<std::int64_t>(ticks)) * ns_per_tick >= long_ns;
 }
-
-}  // namespace
 
 void settle_time(Observed& call) {
     // A post does not wait: one that was interrupted stands for itself.

@@ -65,7 +65,7 @@ PLANTED = {
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
-TRIES = {"chain": 3, "polls": 3}  # one of twelve runs: most ranks lack a processor; one of four: few polls are recorded
+TRIES = {"chain": 3}  # four ranks on two processors: in one of twelve runs most wait for want of one
 # Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
 FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls", "epochs", "any-request"), 2)
 LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}

@@ -293,6 +293,7 @@ def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int
 
 
 LEAST_OUTSIDE, LEAST_IN_CODE, FEWEST_SAMPLES = 0.3, 0.08, 20  # of the run, from which outside MPI is worth a line
+MOST_S_PER_BYTE = 20e-9  # between two calls, that packing, searching or encoding of what they move takes
 
 
 def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) -> str | None:
@@ -309,12 +310,15 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
             break
         mine = np.array([replace(code, line=other.line) == other for other in sampled.codes], dtype=bool)[sampled.code]
         pair, first = grouped(calls.site[sampled.row[mine] - 1], calls.site[sampled.row[mine]])
-        after = int(sampled.row[mine][first[np.bincount(pair, weights=sampled.seconds[mine]).argmax()]])
+        largest = np.bincount(pair, weights=sampled.seconds[mine]).argmax()
+        after = int(sampled.row[mine][first[largest]])
         placed = [(calls.names[calls.call[row]], int(calls.site[row])) for row in (after - 1, after)]
         ends = [name if site == NONE else f"{name} in {place_words(sites[site])}" for name, site in placed]
         where = f"before each {ends[1]}" if ends[0] == ends[1] else f"between {ends[0]} and {ends[1]}"
         parts.append(f"{100 * part:.0f} % in {code.words} {where}")
-        most_bytes = max(most_bytes, *calls.bytes[after - 1 : after + 1].tolist())
+        moved_bytes = int(calls.bytes[after - 1 : after + 1].max())
+        if np.nanmedian(calls.gap_s[sampled.row[mine][pair == largest]]) <= MOST_S_PER_BYTE * moved_bytes:
+            most_bytes = max(most_bytes, moved_bytes)
     if not parts:
         return None
     hint = f"If this packs, converts or searches what the calls move ({format_bytes(most_bytes)} each), do less of it"

@@ -285,7 +285,8 @@ def _most_called(results: WatchResults, changes: Sequence[_Change]) -> list[str]
     size = f" of {format_bytes(round(most.bytes / count))}" if most.bytes else ""
     each = format_time(most.time_s * ranks / count)
     where = place_words(results.sites[most.site])
-    times = f"{round(count / ranks):,} times a rank, {seconds(most.time_s)}, {each} each"
+    of_rank = round(count / ranks)
+    times = f"{of_rank:,} time{'s' * (of_rank != 1)} a rank, {seconds(most.time_s)}, {each} each"
     return [f"Most time in MPI: {most.call}{size} in {where}, {times}."]
 
 

@@ -189,6 +189,7 @@ def test_compare_names_the_same_at_its_head_and_judges() -> None:
 )
 def test_the_same_kind_of_machine(a: dict[str, Any], b: dict[str, Any], same: bool) -> None:
     first, other = (machine(**{k: int(v) if isinstance(v, float) else v for k, v in each.items()}) for each in (a, b))
-    assert (is_stated(first) and is_stated(other) and not unlike(first, other)) is same
+    for mine, theirs in ((first, other), (other, first)):
+        assert (is_stated(mine) and is_stated(theirs) and not unlike(mine, theirs)) is same
     assert len(described(first)) == 5
     assert bool(unlike(first, other)) is not same or None in (first["processor"], other["processor"])

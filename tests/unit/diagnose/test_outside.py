@@ -93,7 +93,8 @@ def test_what_is_slow_by_far_or_in_many_cells_is_a_fault_at_once(ping_pong: dict
     known, two = healthy(ping_pong), surveyed(panel(ping_pong, extra_s, 10, launches=2))
     assert [sure.needs_cause for sure in outside(surveyed(panel(ping_pong, extra_s, 10)), known)] == [False]
     assert outside(two, known) == []
-    assert not outside([*two, again(panel(ping_pong, extra_s, 11, launches=2))], known)[0].needs_cause
+    (sure,) = outside([*two, again(panel(ping_pong, extra_s, 11, launches=2))], known)
+    assert not sure.needs_cause
 
 
 def test_a_disturbance_is_not_slow_when_measured_again(ping_pong: dict[str, str]) -> None:
@@ -110,7 +111,8 @@ def test_two_launches_that_are_slow_again_refute_nothing(ping_pong: dict[str, st
 
 def test_what_was_not_measured_again_is_no_fault_though_something_else_was(ping_pong: dict[str, str]) -> None:
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, somewhat_above_10000, 10))
-    assert outside([*measured, again(panel(ping_pong, none, 13, lengths=[8, 64]))], known)[0].needs_cause
+    (only,) = outside([*measured, again(panel(ping_pong, none, 13, lengths=[8, 64]))], known)
+    assert only.needs_cause
 
 
 def test_a_single_time_of_the_panel_is_a_suspicion_however_slow(ping_pong: dict[str, str]) -> None:
@@ -118,7 +120,8 @@ def test_a_single_time_of_the_panel_is_a_suspicion_however_slow(ping_pong: dict[
         return 50e-6 if parameters["message_bytes"] == "64" else 0.0
 
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, at_64, 14))
-    assert outside([*measured, again(panel(ping_pong, at_64, 15))], known)[0].needs_cause
+    (lone,) = outside([*measured, again(panel(ping_pong, at_64, 15))], known)
+    assert lone.needs_cause
 
 
 def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping_pong: dict[str, str]) -> None:

@@ -356,11 +356,11 @@ ALLREDUCE = "mpi4py.MPI.Comm.allreduce"
 
 
 @pytest.mark.parametrize(("between_s", "in_a_row", "named"), [(12e-6, 32, 640), (12e-6, 3, None), (2e-4, 32, None)])
-def test_reductions_of_objects_in_a_row_are_named_and_those_with_computing_between_are_not(
+def test_collectives_of_objects_in_a_row_are_named_and_those_with_computing_between_are_not(
     between_s: float, in_a_row: int, named: int | None
 ) -> None:
     """Each is two broadcasts, of a length and of the bytes, 1 us apart; `between_s` before the next."""
-    named_patterns = list(objects.reductions_of_objects(reductions_of_objects(between_s, in_a_row)))
+    named_patterns = list(objects.collectives_of_objects(collectives_of_objects(between_s, in_a_row)))
     assert [pattern.count for pattern in named_patterns] == ([] if named is None else [named])
     for pattern in named_patterns:
         assert f"{ALLREDUCE} of an object in {{place}}, 32 in a row, each of them 2.0 MPI calls" in pattern.text
@@ -372,17 +372,17 @@ def test_reductions_of_objects_in_a_row_are_named_and_those_with_computing_betwe
 
 def test_what_a_rank_waits_for_within_a_row_is_anothers_pickling_and_goes_with_it() -> None:
     """Half of each call is a wait. In the first reduction of a row it is one for a rank that came late, which stays."""
-    calls = reductions_of_objects(12e-6, 32)
+    calls = collectives_of_objects(12e-6, 32)
     waits = dataclasses.replace(calls, own_s=calls.own_s / 2)
-    (pattern,) = objects.reductions_of_objects(calls)
-    (with_waits,) = objects.reductions_of_objects(waits)
+    (pattern,) = objects.collectives_of_objects(calls)
+    (with_waits,) = objects.collectives_of_objects(waits)
     in_first_s = 20 * 2 * CALL_S / 2 * 31 / 32  # of each row, a rank
     assert pattern.more_s[0] - with_waits.more_s[0] == pytest.approx(in_first_s, rel=1e-6)
     assert (with_waits.saved_s[:, [0, 2]] == 0.0).all()
     assert with_waits.saved_s[:, 1].sum() < pattern.saved_s[:, 1].sum()
 
 
-def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
+def collectives_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
     """Of two ranks, 20 rows with 1 ms between them."""
     rows = [(rank, row, number) for rank in range(2) for row in range(20) for number in range(2 * in_a_row)]
     rank, row, number = np.array(rows, dtype=np.int64).T
@@ -403,7 +403,7 @@ def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
 
 def sent_by(method: str, size: int) -> ProgramCalls:
     """Messages of mpi4py's calls of a rank, 1 ms apart."""
-    calls = reductions_of_objects(1e-3, 20)
+    calls = collectives_of_objects(1e-3, 20)
     functions = tuple(f"mpi4py.MPI.Comm.{name}" * bool(name) for name in (method, method.replace("send", "recv"), ""))
     return dataclasses.replace(calls, names=("MPI_Send",), bytes=np.full(len(calls), size), within=functions)
 
@@ -431,7 +431,7 @@ def test_calls_that_are_only_counted_are_named(name: str, times: int, seeks: int
     calls = dataclasses.replace(sent_by("", 8), counted=counted, counted_s=np.array([0.2, 0.3, 0.0]))
     seen = cost_of_calls.see(dataclasses.replace(calls, names=(name, "MPI_File_seek")))
     named = [pattern.more_s for pattern in seen if name in pattern.text]
-    assert named == [pytest.approx((0.3 * goes, 0.18 * goes, 0.45 * goes))] * (goes > 0)
+    assert named == [pytest.approx((0.3 * goes, 0.15 * goes, 0.45 * goes))] * (goes > 0)
 
 
 @pytest.mark.parametrize(
@@ -485,7 +485,7 @@ OF_READS = [(8, 1, False, ["each"]), (2**20, 1, False, []), (8, 2, False, []), (
 @pytest.mark.parametrize(("size", "closes", "swaps", "named"), OF_READS)
 def test_short_reads_that_are_each_completed_are_named(size: int, closes: int, swaps: bool, named: list[str]) -> None:
     """800 reads, or half of them swap, each of which stands for two; with a flush behind each, or every second pair."""
-    calls = reductions_of_objects(1e-3, 20)
+    calls = collectives_of_objects(1e-3, 20)
     turn = np.arange(len(calls)) % 2
     reads = dataclasses.replace(
         calls, names=("MPI_Get", "MPI_Win_flush", "MPI_Barrier", "MPI_Compare_and_swap"),
@@ -505,7 +505,7 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
     times: Floats, sends: bool, is_named: bool
 ) -> None:
     """Rows of 128 receives by rank 0, while rank 1 calls nothing that sends, or sends them."""
-    calls = reductions_of_objects(1e-6, 64)
+    calls = collectives_of_objects(1e-6, 64)
     own_s = np.where(calls.rank == 0, 1e-7 * np.tile(times, 40), CALL_S)
     sent = np.flatnonzero(calls.rank == 1) if sends else np.zeros(0, dtype=np.int64)
     none = np.full(sent.size, -1)
@@ -525,7 +525,7 @@ def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
                                                              (0.1e-6, 30e-6, False)])  # fmt: skip
 def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, since_s: float, is_named: bool) -> None:
     """Rank 0 receives what was there: from rank 1 in 20 us, from rank 2 at once, or in half of that."""
-    calls = reductions_of_objects(1e-6, 64)
+    calls = collectives_of_objects(1e-6, 64)
     rows, turn = np.flatnonzero(calls.rank == 0), np.arange(2560) % 2
     none, size = np.full(rows.size, -1), np.full(rows.size, 8)
     source = np.append(1 + turn, np.full(2560, 0))
@@ -544,7 +544,7 @@ def test_receives_that_are_slow_from_one_rank_alone_search(fast_s: float, since_
 @pytest.mark.parametrize(("grows", "came", "is_named"), [(1e-9, 0, True), (0.0, 0, False), (1e-9, 1280, False)])
 def test_receives_that_stay_open_are_named_where_calls_take_the_longer(grows: float, came: int, is_named: bool) -> None:
     """Each rank posts a receive before each completion of others. Args: came: messages for these receives."""
-    calls = reductions_of_objects(1e-6, 64)
+    calls = collectives_of_objects(1e-6, 64)
     turn, posted = np.arange(len(calls)) % 2, np.tile(np.arange(2560) // 2 + 1, 2)
     counted = np.array([[0, 0, rank, came] for rank in range(2)], dtype=np.int64)
     waiting = dataclasses.replace(
@@ -562,7 +562,7 @@ def test_receives_that_stay_open_are_named_where_calls_take_the_longer(grows: fl
 @pytest.mark.parametrize(("fresh", "between_s", "is_named"), [(64, 5e-6, True), (1, 5e-6, False), (64, 1e-3, False)])
 def test_broadcasts_of_sections_use_new_memory_each_time(fresh: int, between_s: float, is_named: bool) -> None:
     """Rows of 64. Args: fresh: of 64 broadcasts, those from memory that MPI sees for the first time."""
-    calls = reductions_of_objects(between_s, 32)
+    calls = collectives_of_objects(between_s, 32)
     new = np.array([[0, rank, 20 * fresh, 100_000] for rank in range(2)], dtype=np.int64)
     rows = dataclasses.replace(calls, site=0 * calls.site, bytes=0 * calls.bytes + 100_000, first_uses=new, within=())
     patterns = [pattern for pattern in cost_of_calls.see(rows) if pattern.name == "broadcasts of sections"]
@@ -589,7 +589,7 @@ def test_new_memory_is_placed_between_two_calls_in_words_of_the_language(place: 
 @pytest.mark.parametrize(("queued_s", "kept"), [(0.0, 1.0), (7e-6, 0.5), (1.0, 0.0)])
 def test_long_calls_are_capped_by_what_ranks_stood_in_the_queue_at_most(queued_s: float, kept: float) -> None:
     """Of 80 calls of 1 us four take 10 us: 28 us of that beyond three medians."""
-    calls = reductions_of_objects(1e-6, 1)
+    calls = collectives_of_objects(1e-6, 1)
     own_s = np.full(len(calls), 1e-6)
     own_s[:4] = 10e-6
     ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, queued_s, 1, queued_s) for i in range(2))
@@ -606,7 +606,7 @@ def test_short_blocks_are_named_where_a_loop_would_pack_them_faster(
     block_bytes: float, took_s: float, is_named: bool
 ) -> None:
     """8,192 blocks of 8 B: a loop takes 16 us for them, and 13 us more for their bytes."""
-    calls = reductions_of_objects(1e-3, 20)
+    calls = collectives_of_objects(1e-3, 20)
     each = np.full(len(calls), 1.0)
     moved = dataclasses.replace(
         calls, names=("MPI_Scan",), bytes=65536 * each.astype(np.int64), block_bytes=block_bytes * each,
@@ -742,7 +742,8 @@ def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) 
     assert words is not None
     assert words.startswith("80 % of the time passes outside MPI: 60 % in sweep (sweep.c:40) before each MPI_Allreduce")
     assert "20 % in memcpy, called in pack (pack.c:12)" in words
-    assert words.endswith("searches what the calls move (2 KiB each), do less of it")
+    packed = outside_words(dataclasses.replace(calls, bytes=1024 * calls.bytes), sites, 0.8)
+    assert packed == f"{words}. If this packs, converts or searches what the calls move (2 MiB each), do less of it"
     assert outside_words(calls, sites, 0.2) is None
     assert outside_words(with_samples(calls, OWN, every=20), sites, 0.8) is None
 

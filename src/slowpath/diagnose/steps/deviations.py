@@ -244,7 +244,7 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
         clearest = max(inside, key=lambda time: time.ratio)
         beside = clearest.item.length + _STEP  # of no granule
         is_new = beside % GRANULES[0] == _STEP and all(time.item.length != beside for time in telling)
-        lengths = [beside] * is_new
+        lengths = [beside] if is_new else []
         for low, high in itertools.pairwise(telling):
             if (low in inside) != (high in inside) and high.item.length > _CLOSE * low.item.length:
                 lengths += _spread(low.item.length, high.item.length)

@@ -29,7 +29,7 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import in_blocks, searching
-from slowpath.slowpaths.program.objects import reductions_of_objects
+from slowpath.slowpaths.program.objects import collectives_of_objects
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
@@ -78,7 +78,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_puts(calls),
         *_reductions(calls),
         *_sections(calls),
-        *reductions_of_objects(calls),
+        *collectives_of_objects(calls),
         *_epochs(calls, calls.named("MPI_Win_lock"), calls.named(*CLOSES), to_one=True, is_joint=False),
         *_epochs(calls, calls.named("MPI_Win_lock_all"), calls.named(*CLOSES), to_one=False, is_joint=False),
         *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), to_one=False, is_joint=True),
@@ -436,7 +436,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"of {total:,} {name} in {{place}} {share:.0%} is {'the same as before' if is_again else 'zeros'}",
             change=("send only what is used: count it", "send it once, and again only when it has changed")[is_again],
             rows=rows,
-            saved_s=(part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.6, 1.0],
+            saved_s=(part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0],
         )
 
 
@@ -540,7 +540,7 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 count=total,
                 text=f"{name} is called {total:,} times in {{place}}, {why}",
                 change=f"{name}: {changes[name.removesuffix('_c')]}",
-                more_s=(goes_s, 0.6 * goes_s, 1.5 * goes_s),
+                more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
                 outside=True,
             )
 

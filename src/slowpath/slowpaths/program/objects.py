@@ -17,7 +17,7 @@ MOST_PICKLING_S = 50e-6
 MOST_USUAL = 3.0  # times the median of the runs: longer is a rank without a core
 
 
-def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
+def collectives_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each function of a binding: rows of its calls with nothing but pickling and a loop's step between."""
     for name in sorted(name for name in {*calls.within} if name.endswith(_PICKLED)):
         within = np.array([caller == name for caller in (*calls.within, "")], dtype=bool)
@@ -39,15 +39,14 @@ def reductions_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
         value_s, high_s = _elapsed(calls, rows, run, made)
         low_s = merged(calls.own_s[rows], calls.call[rows], share, calls.bytes[rows].astype(float))[:, 1]
         alone_s = np.stack([np.zeros(rows.size), low_s, np.zeros(rows.size)], axis=1)
-        method = name.rpartition(".")[2]
-        buffers = method.capitalize()
+        buffers = name.rpartition(".")[2].capitalize()
         yield SeenPattern(
             name="collectives of objects in a row",
             sites=most(calls.site[rows], calls.own_s[rows]),
             count=max(round(total), 1),
             text=f"{round(total):,} {name} of an object in {{place}}, {made[runs].mean():.0f} in a row, each of them "
             f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
-            change=f"put their operands into one array and call comm.{buffers} once, without pickling (where each "
+            change=f"put their data into one array and call comm.{buffers} once, without pickling (where each "
             f"depends on the last, comm.{buffers} of one number still avoids it)",
             rows=rows,
             saved_s=alone_s,

@@ -448,6 +448,7 @@ def _library_work(
     here = rows[kind[rows] == in_kind_s.argmax()]
     sites = tuple(dict.fromkeys(int(calls.site[here[0] + step]) for step in (0, -1)))
     longest = longest[:2]
+    in_source = [code for code, _ in longest if re.search(r"\.(?!h$)", code.file or "")]  # not inlined from a header
     called = " and ".join(dict.fromkeys(code.called for code, _ in longest))
     places = ", ".join(f"{format_time(seconds / calls.ranks)} in {code.words}" for code, seconds in longest)
     yield SeenPattern(
@@ -457,17 +458,14 @@ def _library_work(
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
         f"{_between(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank",
         change=change,
-        at=", ".join(dict.fromkeys(code.at for code, _ in longest if _SOURCE.search(code.file or ""))),
+        at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,
         sooner=rows,
         sooner_s=np.minimum(
-            each_s[rows, None] * np.stack([part, 0.6 * part, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
+            each_s[rows, None] * np.stack([part, part / 2, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
         ),
         outside=True,
     )
-
-
-_SOURCE: Final = re.compile(r"\.(?!h$)")  # no header of a library, whose inlined function converts
 
 
 def _may_be_sent(calls: ProgramCalls, took_s: Floats, moved_bytes: float) -> bool:

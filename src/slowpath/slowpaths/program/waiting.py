@@ -277,7 +277,7 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
         before=True,
         sooner=rows,
         sooner_s=np.stack([value, np.minimum(least, to_all), np.maximum(to_first, value)], axis=1),
-        more_s=(later_s, 0.6 * later_s, later_s),
+        more_s=(later_s, later_s / 2, later_s),
         outside=True,
     )
 
@@ -719,6 +719,7 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
 VAIN = 10  # polls in vain for each that found something: fewer are what it takes to look
 FEWER = 10  # times: as often would do
 MOST_LOOPS = 0.1  # of the polls of a place: more belong to loops that wait, whose time is a wait
+MOSTLY_POLLS = 0.5  # of what an event spans, which stands for polls less than 1 us apart: less, and they compute there
 LEAST_BETWEEN = 0.25  # times a poll: with less between them ranks wait by several polls in turn
 LONG_S, LONG = 100e-6, 10.0  # between two polls, and times as long as a poll: the rank does something else meanwhile
 
@@ -773,13 +774,14 @@ def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterato
     rows = here[calls.end_s[here] > calls.start_s[here]]  # what belongs to a loop that waits has no time of its own
     if here.size - rows.size > MOST_LOOPS * here.size:
         return
-    if np.median(gaps(calls)[rows]) < LEAST_BETWEEN * np.median(calls.own_s[rows]):
+    polling = np.minimum(calls.weight[rows], 1.0)
+    inside_s = np.where(polling < MOSTLY_POLLS, 1.0 - polling, 0.0) * calls.own_s[rows]
+    if np.median(gaps(calls)[rows] + inside_s) < LEAST_BETWEEN * np.median(polling * calls.own_s[rows]):
         return
     is_waste = (calls.site == site) & (calls.call == call)
     is_waste[here] = False
-    of_place = (calls.counted[:, 1] == site) & (calls.counted[:, 0] == call)
     hits = calls.stood_for(np.flatnonzero(is_waste))
-    count = int(calls.counted[of_place, 3].sum()) - hits
+    count = int(calls.counted[(calls.counted[:, 1] == site) & (calls.counted[:, 0] == call), 3].sum()) - hits
     if not hits or count < VAIN * hits:  # polls that never find anything are there to let the library make progress
         return
     name = calls.names[call]
