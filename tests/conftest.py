@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that need a real MPI. The embedded one is always tested, others by SLOWPATH_TEST_MPIS=path:path."""
+"""Fixtures: what the engine says of itself; MPIs, the embedded one and those of SLOWPATH_TEST_MPIS=path:path."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,13 @@ from slowpath.run.engine.cache import Engine, list_engines, source_hash
 
 MPI_OPTIONS = ["embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))]
 CACHE = Path(__file__).resolve().parents[1] / "build" / "cache"
+
+
+@pytest.fixture(scope="session")
+def description() -> dict[str, Any]:
+    """What `slowpath-engine describe --json` says, kept beside the tests."""
+    loaded: dict[str, Any] = json.loads((Path(__file__).parents[1] / "schema" / "engine.json").read_text())
+    return loaded
 
 
 def pytest_configure() -> None:

@@ -3,21 +3,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from made_results import cell, results
 
 from slowpath.core.results import Results
-
-
-@pytest.fixture(scope="session")
-def description() -> dict[str, Any]:
-    """What the engine says of itself, as the planner's tests have it."""
-    loaded: dict[str, Any] = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())
-    return loaded
 
 
 @pytest.fixture(scope="session")

@@ -167,13 +167,6 @@ def comes(true: Callable[[], object]) -> bool:
     return True
 
 
-def runs_of_job_leftovers(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
     mark = tmp_path / "told"
     program = (
@@ -186,7 +179,7 @@ def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
     launcher = int(mark.read_text())
     slowpath.kill()
     slowpath.wait()
-    assert comes(lambda: not runs_of_job_leftovers(launcher))
+    assert comes(lambda: not runs(launcher))
 
 
 def test_time_in_which_slowpath_was_suspended_is_no_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,8 +211,8 @@ def test_what_a_killed_slowpath_left_is_ended(tmp_path: Path) -> None:
         assert comes(lambda: [job.processes for job in leftovers_of(tmp_path)] == [(rank.pid,)])
         said: list[str] = []
         end_leftovers(tmp_path, said.append)
-        assert comes(lambda: not runs_of_job_leftovers(rank.pid))
-        assert runs_of_job_leftovers(other.pid)
+        assert comes(lambda: not runs(rank.pid))
+        assert runs(other.pid)
         assert said == ["processes of an earlier launch ended: 1"]
     finally:
         for started in (rank, other):

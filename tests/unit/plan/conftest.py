@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine's description, and campaigns written in a line or two."""
+"""Campaigns written in a line or two."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,13 +20,6 @@ def resolve(setting: str) -> tuple[dict[str, str], str | None]:
     if setting == "network_path":
         return {}, "this library has no such switch"
     return {"SINGLE_COPY": "0"}, None
-
-
-@pytest.fixture(scope="session")
-def description() -> dict[str, Any]:
-    """What `slowpath-engine describe --json` says, kept beside the tests."""
-    loaded: dict[str, Any] = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())
-    return loaded
 
 
 @pytest.fixture

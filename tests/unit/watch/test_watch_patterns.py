@@ -101,30 +101,44 @@ def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: 
     assert faulty.saved_s == pytest.approx(sum(finding.saved_s or 0.0 for finding in findings), rel=0.05)
 
 
-@pytest.mark.parametrize(("count", "freed", "is_named"), [(2000, 0, True), (2000, 2000, False), (500, 0, False)])
-def test_datatypes_that_are_never_freed_are_named(count: int, freed: int, is_named: bool, tmp_path: Path) -> None:
+def with_counted(folder: Path, *rows: tuple[str, float, int, int]) -> dict[str, WatchFinding]:
+    """Findings by name, of two ranks that compute and reduce. Args: rows: call, us of one, how many, and where."""
     program = Program(2)
     for _ in range(20):
         program.compute()
         program.all(size=2048, site=ELSEWHERE)
     for rank in program.job.ranks:
-        rank.profile_row("MPI_Type_vector", 50, count, site=HERE)
-        rank.profile_row("MPI_Type_free", 50, freed, site=THERE)
-    names = {finding.name for finding in program.watched(tmp_path).findings}
-    assert ("datatypes never freed" in names) is is_named
+        for name, each_us, count, site in rows:
+            rank.profile_row(f"MPI_{name}", round(1000 * each_us), count, site=site)
+        rank.say("completed", "-1 0")
+    return {finding.name: finding for finding in program.watched(folder).findings}
+
+
+@pytest.mark.parametrize(("count", "freed", "is_named"), [(2000, 0, True), (2000, 2000, False), (500, 0, False)])
+def test_datatypes_that_are_never_freed_are_named(count: int, freed: int, is_named: bool, tmp_path: Path) -> None:
+    findings = with_counted(tmp_path, ("Type_vector", 0.05, count, HERE), ("Type_free", 0.05, freed, THERE))
+    assert ("datatypes never freed" in findings) is is_named
+
+
+@pytest.mark.parametrize(
+    ("makes", "frees", "kind"),
+    [("Session_init", "Session_finalize", "session"), ("Type_create_keyval", "Type_free_keyval", "attribute key"),
+     ("Comm_create_errhandler", "Errhandler_free", "error handler"), ("Group_union", "Group_free", "group"),
+     ("Comm_attach_buffer", "Comm_detach_buffer", "send buffer"), ("Win_get_info", "Info_free", "info object"),
+     ("Neighbor_alltoall_init", "Request_free", "persistent request")],
+)  # fmt: skip
+def test_objects_of_every_kind_are_named(makes: str, frees: str, kind: str, tmp_path: Path) -> None:
+    """MPI_Info_create starts no request, though it begins as MPI_Isend does."""
+    rows = ((makes, 5.0, 400, HERE), ("Info_create", 0.05, 400, ELSEWHERE), (frees, 5.0, 400, THERE))
+    findings = with_counted(tmp_path, *rows)
+    assert list(findings) == [f"{kind}s made anew"]
+    assert findings[f"{kind}s made anew"].seconds == pytest.approx(400 * 10e-6, rel=0.02)
 
 
 @pytest.mark.parametrize(("opened", "is_named"), [(400, True), (20, False)])
 def test_files_that_are_opened_anew_are_named(opened: int, is_named: bool, tmp_path: Path) -> None:
-    program = Program(2)
-    for _ in range(20):
-        program.compute()
-        program.all(size=2048, site=ELSEWHERE)
-    for rank in program.job.ranks:
-        rank.profile_row("MPI_File_open", 200_000, opened, site=HERE)
-        rank.profile_row("MPI_File_close", 100_000, opened, site=THERE)
-        rank.profile_row("MPI_File_preallocate", 500_000, opened, site=ELSEWHERE)
-    findings = {finding.name: finding for finding in program.watched(tmp_path).findings}
+    rows = (("File_open", 200, opened, HERE), ("File_close", 100, opened, THERE))
+    findings = with_counted(tmp_path, *rows, ("File_preallocate", 500, opened, ELSEWHERE))
     assert ("files made anew" in findings) is is_named
     if is_named:  # which names they have is not known, and each call's time is its own
         assert findings["files made anew"].seconds == pytest.approx(opened * 0.3e-3, rel=0.02)

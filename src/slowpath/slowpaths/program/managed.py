@@ -12,6 +12,7 @@ import numpy as np
 
 from slowpath.findings.program_pattern import (
     NONE,
+    Bools,
     Floats,
     Ints,
     ProgramCalls,
@@ -25,16 +26,16 @@ from slowpath.findings.program_pattern import (
 class _Kind:
     """Objects of one kind.
 
-    makes, frees, along: calls that make one, free it, and go with making it.  is_timed: each call has a time of its
-    own.  least: made by a rank at one place, after communication each time where that is known.  least_held: made by a
-    rank at one place, hardly any freed.  once: what to write instead.  is_used_first: the first calls on a new one set
-    it up, so that what they take may go as well.
+    makes, frees, along: what calls are named behind MPI_ that make one, free it, and go with making it.  is_timed: each
+    call has a time of its own.  least: made by a rank at one place, after communication each time where that is known.
+    least_held: made by a rank at one place, hardly any freed.  once: what to write instead.  is_used_first: the first
+    calls on a new one set it up, so that what they take may go as well.
     """
 
     name: str
-    makes: tuple[str, ...]
-    frees: tuple[str, ...]
-    along: tuple[str, ...] = ()
+    makes: str
+    frees: str
+    along: str = "(?!)"
     least: int = 50
     least_held: int = 1000
     once: str = ""
@@ -42,79 +43,68 @@ class _Kind:
     is_used_first: bool = False
 
     @property
-    def calls(self) -> tuple[str, ...]:
+    def calls(self) -> str:
         """All that manage objects of this kind."""
-        return (*self.makes, *self.frees, *self.along)
+        return "|".join((self.makes, self.frees, self.along))
 
 
-_TYPES = (
-    *("contiguous", "vector", "create_hvector", "indexed", "create_hindexed", "create_indexed_block", "create_struct"),
-    *("create_hindexed_block", "create_subarray", "create_darray", "create_resized", "hvector", "hindexed", "struct"),
-    "dup",
-)
-_PREPARED = ("Send", "Bsend", "Rsend", "Ssend", "Recv", "Bcast", "Allreduce", "Reduce", "Alltoall", "Alltoallv")
+_OF_ALL: Final = "(Comm|Win|Type|File|Session)_"
 KINDS: Final = (
     _Kind(
         "communicator",
-        (
-            *(f"MPI_Comm_{how}" for how in ("dup", "dup_with_info", "idup", "split", "split_type", "create")),
-            *("MPI_Comm_create_group", "MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create", "MPI_Intercomm_merge"),
-            *("MPI_Dist_graph_create", "MPI_Dist_graph_create_adjacent", "MPI_Intercomm_create"),
-        ),
-        ("MPI_Comm_free", "MPI_Comm_disconnect"),
+        r"Comm_(i?dup(_with_info)?|split(_type)?|create(_group|_from_group)?)|Cart_(create|sub)|(Dist_g|G)raph_create\w*"
+        r"|Intercomm_(create|merge)\w*",
+        "Comm_(free|disconnect)",
         least=10,
         least_held=20,
         is_timed=True,
     ),
     _Kind(
-        "window",
-        ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic"),
-        ("MPI_Win_free",),
+        *("window", r"Win_(create(_dynamic)?|allocate\w*)", "Win_free"),
         least=10,
         least_held=20,
         is_timed=True,
         is_used_first=True,
     ),
-    _Kind("datatype", tuple(f"MPI_Type_{how}" for how in _TYPES), ("MPI_Type_free",), ("MPI_Type_commit",)),
     _Kind(
-        "group",
-        (
-            *("MPI_Comm_group", "MPI_Win_get_group", "MPI_Group_incl", "MPI_Group_excl", "MPI_Group_range_incl"),
-            *("MPI_Group_range_excl", "MPI_Group_union", "MPI_Group_intersection", "MPI_Group_difference"),
-        ),
-        ("MPI_Group_free",),
+        *("datatype", r"Type_(contiguous|h?vector|h?indexed|struct|dup|create_(?!keyval|f90)\w+)", "Type_free"),
+        along="Type_commit",
     ),
+    _Kind("group", r"(Comm|Win|File)_(get_)?(remote_)?group|Group_(\w*(in|ex)cl|\w+(ion|ence|pset))", "Group_free"),
+    _Kind("info object", rf"Info_(create\w*|dup)|{_OF_ALL}get_info", "Info_free", "Info_set"),
+    _Kind("persistent request", r"(?!Session|T_)\w+_init", "Request_free"),
     _Kind(
-        "info object", ("MPI_Info_create", "MPI_Info_dup", "MPI_Comm_get_info"), ("MPI_Info_free",), ("MPI_Info_set",)
-    ),
-    _Kind("persistent request", tuple(f"MPI_{name}_init" for name in _PREPARED), ("MPI_Request_free",)),
-    _Kind(
-        *("attached region", ("MPI_Win_attach",), ("MPI_Win_detach",)),
+        *("attached region", "Win_attach", "Win_detach"),
         least=10,
         once="attach the memory once before the loop, and detach it after the loop",
     ),
     _Kind(
-        *("send buffer", ("MPI_Buffer_attach",), ("MPI_Buffer_detach",)),
+        *("send buffer", r"Buffer_attach|\w+_attach_buffer", r"Buffer_detach|\w+_detach_buffer"),
         once="attach the buffer once before the loop, and detach it after the loop",
     ),
-    _Kind("MPI allocation", ("MPI_Alloc_mem",), ("MPI_Free_mem",), least=10),
+    _Kind("MPI allocation", "Alloc_mem", "Free_mem", least=10),
     _Kind(
-        *("file", ("MPI_File_open",), ("MPI_File_close",), ("MPI_File_set_view", "MPI_File_set_size")),
+        *("file", "File_open", "File_close", "File_set_(view|size)"),
         least_held=100,
         once="open the file once before the loop, and close it after the loop",
     ),
     _Kind(
-        *("file reservation", ("MPI_File_preallocate",), (), (), 10, 10**9),
+        *("file reservation", "File_preallocate", "(?!)", "(?!)", 10, 10**9),
         once="leave MPI_File_preallocate out where no space need be reserved: writing makes a file longer",
     ),
-    _Kind("operation", ("MPI_Op_create",), ("MPI_Op_free",)),
+    _Kind("operation", "Op_create", "Op_free"),
+    _Kind("session", "Session_init", "Session_finalize", least=10, least_held=20),
+    _Kind("error handler", f"{_OF_ALL}create_errhandler|Errhandler_create", "Errhandler_free"),
+    _Kind("attribute key", f"{_OF_ALL}create_keyval", f"{_OF_ALL}free_keyval", f"{_OF_ALL}(set|delete)_attr"),
 )
+MANAGING: Final = "|".join(kind.calls for kind in KINDS)
 # No call counts for more than so many times the median of its kind: each is several steps of all ranks in turn, any of
 # which may have to wait for a core.
 LEAST, USUAL, MOST = 3.0, 10.0, 30.0
 FREED: Final = 0.1  # at most that share of what is made
 LEAST_REQUESTS: Final = 100  # of a rank at one place: those of a program that was stopped are few
-_REQUEST: Final = re.compile(r"MPI_(I(?!m?probe)\w+|Start(all)?|R(put|get|accumulate|get_accumulate))(_c)?")
+# A nonblocking call; MPI_Info_create and the like begin with the same letter.
+_REQUEST: Final = r"I(?!m?probe|n(it|fo|tercomm)|s_)\w+|Start(all)?|R(put|get|accumulate|get_accumulate)"
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
@@ -124,11 +114,17 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     return [*(pattern for kind in KINDS for pattern in _of_kind(calls, kind)), *_requests(calls)]
 
 
+def named_like(calls: ProgramCalls, pattern: str) -> Bools:
+    """Of each name whether it is like this behind MPI_, shape (len(names),)."""
+    like = re.compile(f"MPI_({pattern})(_c)?")
+    return np.array([like.fullmatch(name) is not None for name in calls.names], dtype=bool)
+
+
 def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
     """All places that make them again and again are one change; so are those whose objects are never freed."""
     call, site, rank, count = calls.counted.T
-    makes = calls.name_is(*kind.makes)[call]
-    made, freed = (int(count[here].sum()) for here in (makes, calls.name_is(*kind.frees)[call]))
+    makes = named_like(calls, kind.makes)[call]
+    made, freed = (int(count[here].sum()) for here in (makes, named_like(calls, kind.frees)[call]))
     again: dict[bool, dict[int, int]] = {True: {}, False: {}}  # whether they are held, place, rounds
     for place in np.unique(site[makes]).tolist():
         here = makes & (site == place)
@@ -174,20 +170,21 @@ def _saved(calls: ProgramCalls, kind: _Kind, rounds_at: Mapping[int, int], part:
     """
     again = 1.0 - 1.0 / max(rounds_at.values())
     places = list(rounds_at)
-    here = calls.named(*kind.makes) & np.isin(calls.site, places)
-    rows = np.flatnonzero(here | calls.named(*kind.frees, *kind.along))
+    makes, others = named_like(calls, kind.makes), named_like(calls, f"{kind.frees}|{kind.along}")
+    here = makes[calls.call] & np.isin(calls.site, places)
+    rows = np.flatnonzero(here | others[calls.call])
     share = np.where(here[rows], again, part * again)
     own_s, call = calls.own_s[rows], calls.call[rows]
     ends = [usual(own_s, call, times) * share for times in (USUAL, LEAST, MOST)]
     kept = np.zeros(len(calls.names), dtype=bool)
     kept[calls.call] = True
     counted, site = calls.counted[:, 0], calls.counted[:, 1]
-    makes = calls.name_is(*kind.makes)[counted] & np.isin(site, places) & ~kept[counted]
-    others = calls.name_is(*kind.frees, *kind.along)[counted] & ~kept[counted]
-    alone_s = float(calls.counted_s[makes].sum() + part * calls.counted_s[others].sum()) / calls.ranks * again
+    made_s, others_s = (float(calls.counted_s[which].sum()) for which in
+                        ((makes & ~kept)[counted] & np.isin(site, places), (others & ~kept)[counted]))  # fmt: skip
+    alone_s = (made_s + part * others_s) / calls.ranks * again
     saved_s = np.stack(ends, axis=1)
     if kind.is_used_first:
-        uses = np.flatnonzero(calls.is_one_sided & ~calls.named(*kind.calls))
+        uses = np.flatnonzero(calls.is_one_sided & ~named_like(calls, kind.calls)[calls.call])
         rows = np.concatenate([rows, uses])
         saved_s = np.concatenate([saved_s, calls.own_s[uses, None] * np.array([0.0, 0.0, part * again])])
     return rows, saved_s, alone_s
@@ -198,10 +195,10 @@ def _rounds(calls: ProgramCalls, kind: _Kind, place: int, made: int) -> int:
 
     Args: made: by the rank that makes most; it has to do where calls of this kind have no times.
     """
-    rows = np.flatnonzero(calls.named(*kind.makes) & (calls.site == place))
+    rows = np.flatnonzero(named_like(calls, kind.makes)[calls.call] & (calls.site == place))
     if not rows.size:
         return 0 if kind.is_timed else made
-    managing = calls.named(*(name for kind in KINDS for name in kind.calls))
+    managing = named_like(calls, MANAGING)[calls.call]
     traffic = np.cumsum((calls.is_message | calls.is_collective | calls.is_one_sided) & ~managing)
     first = np.ones(rows.size, dtype=bool)
     first[1:] = (calls.rank[rows][1:] != calls.rank[rows][:-1]) | (traffic[rows[1:] - 1] > traffic[rows[:-1]])
@@ -215,8 +212,7 @@ def _requests(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """
     if calls.completions is None:
         return
-    starts = np.array([_REQUEST.fullmatch(name) is not None for name in calls.names], dtype=bool)
-    call, site, rank, count = calls.counted[starts[calls.counted[:, 0]]].T
+    call, site, rank, count = calls.counted[named_like(calls, _REQUEST)[calls.counted[:, 0]]].T
     gone_site, gone_rank, gone = calls.completions.T
     unknown = np.bincount(gone_rank[gone_site == NONE], weights=gone[gone_site == NONE], minlength=calls.ranks)
     for place in np.unique(site).tolist():

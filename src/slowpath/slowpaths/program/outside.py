@@ -25,7 +25,7 @@ from slowpath.findings.program_pattern import (
     grouped,
     most,
 )
-from slowpath.slowpaths.program.managed import KINDS, PAGE_BYTES
+from slowpath.slowpaths.program.managed import MANAGING, PAGE_BYTES, named_like
 
 MAPPED_AGAIN = "memory mapped again and again"
 # What a Fortran program is told in place of other languages' examples.
@@ -82,7 +82,7 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         return
     places = {rank: _places(calls, again) for rank, again in ranks.items()}
     faults = sum(again.faults for again in ranks.values())
-    made = np.setdiff1d(np.flatnonzero(calls.name_is(*(name for kind in KINDS for name in kind.calls))), calls.call)
+    made = np.setdiff1d(np.flatnonzero(named_like(calls, MANAGING)), calls.call)
     making_s = float(calls.counted_s[np.isin(calls.counted[:, 0], made)].sum())
     if making_s >= OWN * sum(again.faults * again.each_s[1] for again in ranks.values()):
         return  # these calls have no times of their own: the memory may be what they take and give back
