@@ -23,38 +23,31 @@ def small_messages(program: Program, twin: bool) -> None:
                 program.receive(1, 0, at)
 
 
-def small_collectives(program: Program, twin: bool, call: str = "MPI_Allreduce") -> None:
+def small_collectives(program: Program, twin: bool, call: str = "MPI_Allreduce", step: int = 8) -> None:
     for _ in range(ITERATIONS):
         program.compute(20e-6)
         for number in range(1 if twin else 16):
-            program.all(call, size=128 if twin else 8, offset=8 * number, took_s=4e-6)
+            program.compute(0.0 if step else 0.2e-6)
+            program.all(call, size=128 if twin else 8, offset=step * number, took_s=4e-6)
 
 
-def waited_at_once(program: Program, twin: bool) -> None:
+def nonblocking(program: Program, twin: bool, is_each: bool = False) -> None:
+    """Started one by one; each is completed at once, or all together, which takes as long for each."""
+    call, completes = ("MPI_Start", "MPI_Wait") if is_each else ("MPI_Iallreduce", "MPI_Waitall")
+    count = 1 if twin else 16
     for _ in range(ITERATIONS):
         program.compute(20e-6)
-        for number in range(1 if twin else 16):
-            at, size = program.now[0], 128 if twin else 8
-            for rank in program.job.ranks:
-                sent = rank.icollective("MPI_Start", start_s=at, end_s=at + CALL_S - STEP_S, site=HERE,
-                                        message_bytes=size, start_offset=8 * number)  # fmt: skip
-                rank.wait(sent, start_s=at + CALL_S, end_s=at + 3 * CALL_S, site=THERE, call="MPI_Wait")
-            program.now = [at + 3 * CALL_S + STEP_S] * program.ranks
-
-
-def nonblocking(program: Program, twin: bool) -> None:
-    """Started one by one and completed together; what the completion takes less is not known."""
-    for _ in range(ITERATIONS):
-        program.compute(20e-6)
-        count = 1 if twin else 16
         for rank in program.job.ranks:
-            starts = [program.now[0] + number * 4e-6 for number in range(count)]
-            sent = [rank.icollective("MPI_Iallreduce", start_s=at, end_s=at + 4e-6 - STEP_S, site=HERE,
-                                     message_bytes=128 // count, start_offset=8 * number)
-                    for number, at in enumerate(starts)]  # fmt: skip
-            end = program.now[0] + count * 4e-6
-            rank.wait(*sent, start_s=end, end_s=end + CALL_S, site=THERE)
-        program.now = [end + CALL_S + STEP_S] * program.ranks
+            at, sent = program.now[0], []
+            for number in range(count):
+                sent.append(rank.icollective(call, start_s=at, end_s=at + CALL_S - STEP_S, site=HERE,
+                                             message_bytes=128 // count, start_offset=8 * number))  # fmt: skip
+                at += CALL_S
+                if is_each or number == count - 1:
+                    end = at + 2 * CALL_S * len(sent)
+                    rank.wait(*sent, start_s=at, end_s=end, site=THERE, call=completes)
+                    at, sent = end + STEP_S, []
+        program.now = [at] * program.ranks
 
 
 def started_together(program: Program, twin: bool) -> None:
@@ -405,9 +398,9 @@ Plant = Callable[[Program, bool], None]
 PLANTS: dict[str, Plant] = {
     "SP079 messages": small_messages,
     "SP079 reductions": small_collectives,
-    "SP079 waited at once": waited_at_once,
-    "SP079 scans": partial(small_collectives, call="MPI_Exscan"),
-    "SP079 gathers": partial(small_collectives, call="MPI_Allgather"),
+    "SP079 waited at once": partial(nonblocking, is_each=True),
+    "SP079 scans": partial(small_collectives, call="MPI_Exscan", step=0),
+    "SP079 gathers": partial(small_collectives, call="MPI_Neighbor_allgather"),
     "SP079 nonblocking": nonblocking,
     "SP079 started together": started_together,
     "SP079 fences": fences,

@@ -44,10 +44,9 @@ from slowpath.slowpaths.program.repeats import (
     times,
 )
 
-REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Scan", "MPI_Exscan")
-BY_RANK = ("MPI_Allgather", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall", "MPI_Reduce_scatter_block")
-IN_A_ROW = tuple(f"MPI_{form}" for name in ("MPI_Bcast", *REDUCTIONS, *BY_RANK) for form in
-                 (name[4:], f"I{name[4:].lower()}"))  # fmt: skip
+# Nonblocking, too. What they bring is the same on all ranks, so that it may end a loop.
+TO_ALL = tuple(f"MPI_{form}" for name in ("allreduce", "bcast", "allgather", "allgatherv")
+               for form in (name.capitalize(), f"I{name}"))  # fmt: skip
 PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
 GETS = ("MPI_Get", "MPI_Rget")
 CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
@@ -56,10 +55,9 @@ JOINT_CLOSES = ("MPI_Win_fence", "MPI_Win_complete")
 MOST_JOINT_BYTES = 8192  # of a transfer: with longer ones an epoch's end takes as long as their bytes
 # Times a send, of each message that a call completes, if its receiver searches; longer is a wait for that.
 MOST_COMPLETING = 5.0
-LEAST_DIFFERENT = 4  # reductions of one run, by place and buffer
+LEAST_DIFFERENT = 4  # collectives of one run, by place and buffer
 LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until something converges has others
-# Computing between two reductions of one run: a sum over some thousand elements; and no longer than a call, or usual.
-LITTLE_S, MOST_LITTLE_S = 5e-6, 50e-6
+NEXT_TO_NONE = 0.25  # of the calls' time, computing between them: counting what the next one is about
 NO_COMPUTING_S = 100e-9  # between two that use one buffer: a loop's step, and no work on what was reduced
 FASTEST = 5.0  # percentile: no cheaper call takes longer than these calls do at their fastest, in caches
 S_PER_COPIED_BYTE = 0.1e-9  # of what one core copies: 10 GB/s
@@ -76,7 +74,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *walks,
         *_messages(calls, walked),
         *_puts(calls),
-        *_reductions(calls),
+        *_collectives(calls),
         *_sections(calls),
         *collectives_of_objects(calls),
         *_epochs(calls, calls.named("MPI_Win_lock"), calls.named(*CLOSES), to_one=True, is_joint=False),
@@ -184,44 +182,43 @@ def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> tup
     return rows, own_s, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows]
 
 
-def _reductions(calls: ProgramCalls) -> Iterator[SeenPattern]:
+def _collectives(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each place: runs of short collectives on one communicator with little computing between them."""
-    small = calls.named(*IN_A_ROW) | calls.named("MPI_Start") & (calls.group != NONE)
-    small &= (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
-    ends = calls.named("MPI_Wait")  # of one start right before, and not one of several
-    waits = ends & ~np.append(ends, False)[1:] & np.append(False, small)[:-1] & np.isfinite(calls.gap_s)
-    every = np.flatnonzero(~waits)
-    is_small, thread = small[every], calls.thread[every]
-    others = np.append(False, (is_small[1:] != is_small[:-1]) | (thread[1:] != thread[:-1]))[: every.size]
-    before_s, gap_s = (np.diff(np.append(0.0, np.cumsum(part))[at], prepend=0.0) for part, at in
-                       ((calls.own_s, every), (gaps(calls), every + 1)))  # fmt: skip
-    follows = is_small & ~others
-    usual_s = float(np.median(gap_s[follows])) if follows.any() else 0.0
-    little_s = np.minimum(np.maximum(before_s, usual_s), MOST_LITTLE_S)
-    pauses = gap_s > np.minimum(np.maximum(little_s, LITTLE_S), 8.0 * max(usual_s, NO_COMPUTING_S))
-    begins = np.zeros(len(calls), dtype=bool)
-    begins[every[:-1]] = (others | pauses)[1:]
-    runs = alike(calls, np.flatnonzero(small), begins, calls.call, calls.communicator, calls.root)
-    fitting, length = _of_different_things(calls, runs)
-    for _, mine in dataclasses.replace(runs, length=length).only(fitting).by_place(calls):
+    small = (calls.group != NONE) & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
+    ends, started = _completing(calls, small & ~calls.is_collective)
+    every = alike(calls, np.flatnonzero(small), ~small & ~ends, calls.call, calls.communicator, calls.root)
+    for _, mine in _of_different_things(calls, dense(calls, every)).by_place(calls):
         rows = mine.rows
         name, size = calls.name_of(rows).removesuffix("_c"), format_bytes(round(float(calls.bytes[rows].mean())))
         total = round(float(calls.per_collective[rows].sum()))
-        at = np.flatnonzero(waits[np.minimum(rows + 1, len(calls) - 1)])
-        ended, gone = np.append(rows, rows[at] + 1), np.append(mine.gone, mine.gone[at])
+        gone = np.zeros(len(calls))
+        gone[rows] = mine.gone
+        ended = np.append(rows, np.flatnonzero(ends & (gone[started] > 0)))
+        gone = np.where(ends[ended], gone[started[ended]], gone[ended])
         took_s = gone * usual(calls.end_s[ended] - calls.start_s[ended], calls.call[ended])
-        kind = "broadcasts" if name == "MPI_Bcast" else "reductions" if name in REDUCTIONS else "collectives"
         yield SeenPattern(
-            name=f"small {kind} in a row",
+            name="small collectives in a row",
             sites=most(calls.site[rows], calls.own_s[rows]),
             count=total,
             text=f"{total:,} {name} of {size} in {{place}}, {mine.each:.0f} in a row on one communicator",
             change=f"put their operands into one array and call {name} once, for {mine.each:.0f} times as many "
-            "elements",
+            "elements, if none needs another's result",
             rows=ended,
             saved_s=np.maximum(merged(calls.own_s[ended], calls.call[ended], gone, calls.bytes[ended].astype(float)),
                                took_s[:, None] * [0.0, 0.0, 1.0]),
         )  # fmt: skip
+
+
+def _completing(calls: ProgramCalls, starts: Bools) -> tuple[Bools, Ints]:
+    """Calls that complete at most what these starts right before them started, and the last of those; shape (n,)."""
+    rows = np.arange(len(calls))
+    done = calls.named("MPI_Wait", "MPI_Waitall")
+    last = np.maximum.accumulate(np.where(done, 0, rows))
+    done &= starts[last] & (calls.thread[last] == calls.thread)
+    row = np.cumsum(starts & ~np.append(False, starts)[:-1])  # starts that follow each other at once
+    given = np.ones(len(calls)) if calls.requests is None else np.maximum(calls.requests, 1)
+    spare = np.bincount(row, weights=starts) - np.bincount(row, weights=given * done)
+    return done & (spare >= 0)[row], last
 
 
 OFTEN_NEW = 0.9  # of the broadcasts of a place, from memory that MPI had not seen
@@ -256,23 +253,26 @@ def _sections(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )
 
 
-def _of_different_things(calls: ProgramCalls, runs: Runs) -> tuple[Bools, Ints]:
-    """Of each run whether its calls are about different things, and how many of them could be one.
+def _of_different_things(calls: ProgramCalls, runs: Runs) -> Runs:
+    """Runs whose calls are about different things; their length is how many of them could be one.
 
-    They use several places or buffers, or one buffer in several runs of one length, without any computing within. One
-    buffer again and again may be a loop until something converges.
+    They use several places or buffers; or bring what differs by rank, and so ends no loop, with next to no computing
+    within; or have none within, and one length in several runs: a loop until something converges has other lengths.
     """
     if not runs.rows.size:
-        return np.zeros(0, dtype=bool), runs.length
+        return runs
     different = buffers_of(calls, runs, np.ones(len(calls), dtype=bool))
-    thread = np.zeros(runs.length.size, dtype=np.int64)
+    thread, ends_none = np.zeros(runs.length.size, dtype=np.int64), np.zeros(runs.length.size, dtype=bool)
     thread[runs.run] = calls.thread[runs.rows]
     same, where = grouped(thread, runs.length)
     often = np.bincount(same, minlength=where.size)[same]
-    alone = np.bincount(thread)[thread]
-    is_idle = times(calls, runs)[1] <= (runs.length - 1) * NO_COMPUTING_S
-    repeats = is_idle & (often >= LEAST_RUNS) & (often >= 0.9 * alone) & (runs.length >= LEAST_DIFFERENT)
-    return (different >= LEAST_DIFFERENT) | repeats, np.where(different >= LEAST_DIFFERENT, different, runs.length)
+    own_s, between_s = times(calls, runs)
+    repeats = (often >= LEAST_RUNS) & (often >= 0.9 * np.bincount(thread)[thread])
+    repeats &= between_s <= (runs.length - 1) * NO_COMPUTING_S
+    ends_none[runs.run[~calls.named("MPI_Start", *TO_ALL)[runs.rows]]] = True
+    repeats |= ends_none & (between_s <= NEXT_TO_NONE * own_s)
+    are_several = different >= LEAST_DIFFERENT
+    return dataclasses.replace(runs, length=np.where(are_several, different, runs.length)).only(are_several | repeats)
 
 
 def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, is_joint: bool) -> Iterator[SeenPattern]:
