@@ -16,7 +16,7 @@ The start of MPI in a watch: how long it takes. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
 
@@ -38,32 +38,7 @@ from slowpath.watch.totals import OVERHEAD, CallSeconds, unkept_seconds
 
 SHORT_BYTES: Final = 256  # up to which a message takes what its call takes
 NOTHING: Final = 1e-9  # of the time: what rounding leaves
-NAMES: Final[tuple[AccountName, ...]] = (
-    "late sender",
-    "late receiver",
-    "late progress",
-    "wait at barrier",
-    "wait at N x N",
-    "late broadcast",
-    "early reduce",
-    "wait at management",
-    "wait at fence",
-    "late target",
-    "unexpected copy",
-    "moving bytes",
-    "call overhead",
-    "slow transfer",
-    "wait or slow transfer",
-    "no processor",
-    "management",
-    "files",
-    "unattributed",
-    "computing",
-    "asleep",
-    "page faults",
-    "system calls",
-    "outside MPI",
-)
+NAMES: Final[tuple[AccountName, ...]] = get_args(AccountName)
 WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank needs no processor
 IDLE: Final = {*WAITS, "wait or slow transfer", "no processor", "asleep", "unattributed", "call overhead"}  # or polls
 _NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
@@ -200,14 +175,7 @@ class _Names:
             self.usual[chosen] = self.unknown[chosen] = _NUMBER[name]
 
 
-_WINDOWS = (
-    "MPI_Win_create",
-    "MPI_Win_allocate",
-    "MPI_Win_free",
-    "MPI_Win_attach",
-    "MPI_Win_detach",
-    "MPI_Win_shared_query",
-)
+_WINDOWS = tuple(f"MPI_Win_{what}" for what in ("create", "allocate", "free", "attach", "detach", "shared_query"))
 
 
 def _manages(world: World) -> Bools:
@@ -274,12 +242,6 @@ def _in_mpi(run: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Na
         return result * (rank.mpi_s / whole_s)
     result[_NUMBER["unattributed"]] += max(rank.mpi_s - whole_s, 0.0)
     return result
-
-
-def waiting_s(accounts: Sequence[Account], ranks: int) -> list[float]:
-    """For others, of each rank."""
-    waits = [account.by_rank for account in accounts if account.name in WAITS]
-    return [sum(by_rank[i] for by_rank in waits if i < len(by_rank)) for i in range(ranks)]
 
 
 def start_seconds(results: WatchResults) -> float | None:

@@ -14,7 +14,7 @@ from slowpath.findings.program_pattern import Ints, ProgramCalls, SeenPattern
 from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, SlowPath
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
 from slowpath.watch.prices import Price, length_words
-from slowpath.watch.results import CallSite, MessageClass
+from slowpath.watch.results import BEFORE_THE_RUN, CallSite, MessageClass
 
 MOST_SITES: Final = 8
 
@@ -111,6 +111,16 @@ def place_words(site: CallSite) -> str:
         return name if not site.function else f"{name} ({site.object})"
     short = site.file.rsplit("/", 1)[-1]
     return f"{name} ({short}:{site.line})" if site.line else f"{name} ({short})"
+
+
+def most_called(classes: Sequence[MessageClass]) -> list[MessageClass]:
+    """Those of the call and the place where most time in MPI passes, without its start."""
+    seconds: dict[tuple[str, int], float] = {}
+    for kind in classes:
+        if kind.call not in BEFORE_THE_RUN:
+            seconds[kind.call, kind.site] = seconds.get((kind.call, kind.site), 0.0) + kind.time_s
+    most = max(seconds, key=lambda place: seconds[place], default=None)
+    return [kind for kind in classes if (kind.call, kind.site) == most]
 
 
 def _remedies(row: ProgramPrice, library: str | None, version: str | None) -> list[Remedy]:

@@ -18,9 +18,10 @@ from msgspec.structs import replace as changed
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
-from slowpath.core.units import format_bytes
+from slowpath.core.units import format_bytes, format_ratio
 from slowpath.findings.program_pattern import (
     NONE,
+    SHORT_BYTES,
     Activity,
     Messages,
     ProgramCalls,
@@ -31,7 +32,8 @@ from slowpath.findings.program_pattern import (
     grouped,
 )
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS
+from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, between_words
+from slowpath.slowpaths.program.waiting import NO_CORE, activity_before, doing_of
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.classes import FIRST_USE
@@ -44,7 +46,7 @@ from slowpath.watch.record.activity import activity
 from slowpath.watch.record.layout import NONE_32, EventKind
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.record.sites import OF_MPI, sampled_code
-from slowpath.watch.results import CallSite, WatchFinding
+from slowpath.watch.results import CallSite, MessageClass, WatchFinding
 from slowpath.watch.totals import is_coarse, stands_for, time_weights
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, Change, Replayed, only, possible, replay, sampled, transfers
 
@@ -293,7 +295,6 @@ def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int
 
 
 LEAST_OUTSIDE, LEAST_IN_CODE, FEWEST_SAMPLES = 0.3, 0.08, 20  # of the run, from which outside MPI is worth a line
-MOST_S_PER_BYTE = 20e-9  # between two calls, that packing, searching or encoding of what they move takes
 
 
 def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) -> str | None:
@@ -301,7 +302,7 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
 
     Args: share: of the ranks' time, outside MPI.  None: it is little, or not known in which code.
     """
-    sampled, parts, most_bytes = calls.sampled, list[str](), 0
+    sampled, parts = calls.sampled, list[str]()
     if share < LEAST_OUTSIDE or sampled.row.size < FEWEST_SAMPLES:
         return None
     for code, seconds in sampled.longest(np.ones(sampled.row.size, dtype=bool))[:2]:
@@ -316,13 +317,62 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
         ends = [name if site == NONE else f"{name} in {place_words(sites[site])}" for name, site in placed]
         where = f"before each {ends[1]}" if ends[0] == ends[1] else f"between {ends[0]} and {ends[1]}"
         parts.append(f"{100 * part:.0f} % in {code.words} {where}")
-        moved_bytes = int(calls.bytes[after - 1 : after + 1].max())
-        if np.nanmedian(calls.gap_s[sampled.row[mine][pair == largest]]) <= MOST_S_PER_BYTE * moved_bytes:
-            most_bytes = max(most_bytes, moved_bytes)
-    if not parts:
+    return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}" if parts else None
+
+
+MOSTLY, LEAST_TOLD = 0.5, 0.05  # of a time: what says what it is, and what is worth a word
+LONG_BYTES: Final = 64 * 1024  # of a message whose time is that of its bytes
+LATER: Final = "do there what the others need not wait for after that call, or in smaller parts"
+
+
+def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[MessageClass]) -> str | None:
+    """`84 % of that waits for rank 0, which computes between ... and ...: ...`; with what these calls' time passes.
+
+    Args: most: of one call and one place.  None: not known.
+    """
+    same = [i for i, at in enumerate(sites) if most and place_words(at) == place_words(sites[most[0].site])]
+    rows = np.flatnonzero(np.isin(calls.site, same))
+    rows = rows[calls.call[rows] == calls.names.index(most[0].call)] if rows.size else rows
+    took_s = float(((calls.end_s - calls.start_s) * calls.seconds_weight)[rows].sum())
+    if calls.waits is None or not took_s:
         return None
-    hint = f"If this packs, converts or searches what the calls move ({format_bytes(most_bytes)} each), do less of it"
-    return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}{f'. {hint}' if most_bytes else ''}"
+    chosen = np.isin(calls.waits.wait, rows)
+    cause, spent_s = calls.waits.cause[chosen], (calls.waits.spent_s * calls.seconds_weight[calls.waits.wait])[chosen]
+    outside = calls.waits.outside[chosen] & np.isfinite(calls.gap_s[cause])
+    since = np.where(outside, calls.site[cause - 1], NONE)
+    kind, _ = grouped(outside.astype(np.int64), since, calls.site[cause], calls.call[cause])
+    of_kind = np.bincount(kind, weights=spent_s, minlength=1)
+    mine = kind == of_kind.argmax()
+    if of_kind.max() < MOSTLY * took_s or not outside[mine][0]:
+        return _own_words(calls, rows, took_s)
+    of_rank = np.bincount(calls.rank[cause[mine]], weights=spent_s[mine])
+    rank, late = int(of_rank.argmax()), int((of_rank > LEAST_TOLD * of_rank.sum()).sum())
+    there = np.unique(cause[mine & (calls.rank[cause] == rank)])
+    ends = [place_words(sites[at]) if at != NONE else "an unknown place" for at in calls.site[there[0] - [0, 1]]]
+    doing = doing_of(calls, rank, there, float((calls.gap_s * calls.seconds_weight)[there].sum()))
+    where = between_words(calls, there, ends[0] == ends[1]).format(place=ends[0], other=ends[1])
+    said = f"rank {rank}, which {doing.words} {where.removeprefix('outside MPI ')}"
+    if (seen := activity_before(calls, rank, there)) is not None:
+        said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
+    change = f": {doing.change.format(rank=rank) if late == 1 else LATER}" * (doing.words != NO_CORE)
+    several = f"{late} ranks, such as " * (late > 1)
+    return f"{100 * of_kind.max() / took_s:.0f} % of that waits for {several}{said}{change}"
+
+
+def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
+    """Of calls that mostly do not wait.  None: they do, may lack a processor, or neither bytes nor calls explain it."""
+    own_s = float((calls.own_s * calls.seconds_weight)[rows].sum())
+    queued_s = sum(share.waited_s or 0.0 for share in calls.resources.ranks) if calls.resources else 0.0
+    moved = np.where(calls.is_collective, calls.bytes, 0).astype(float)
+    for call in (calls.messages.left, calls.messages.arrived):
+        np.add.at(moved, call[call != NONE], calls.messages.bytes[call != NONE])
+    each = float(np.average(moved[rows], weights=calls.weight[rows]))
+    if max(MOSTLY * took_s, queued_s / MOSTLY) > own_s or SHORT_BYTES < each < LONG_BYTES:
+        return None
+    own, rate = f"{100 * own_s / took_s:.0f} % of that", float((moved * calls.weight)[rows].sum()) / own_s / 1e9
+    if each <= SHORT_BYTES:
+        return f"{own} is what the calls take themselves: make fewer"
+    return f"{own} moves bytes, {format_bytes(round(each))} a call at {format_ratio(rate)} GB/s: move fewer"
 
 
 _LONG: Final = 1000  # characters: of a remedy's text
@@ -366,7 +416,7 @@ def patterns_of(
     findings = [
         _finding(path, pattern, saved.of(i), calls, weight, sites)
         for i, (path, pattern) in enumerate(seen)
-        if pattern.reported or _gain(saved.of(i), pattern, calls, weight) >= LEAST_SHARE * calls.span_s
+        if pattern.reported or (saved.of(i) or _seconds(pattern, calls, weight))[0] >= LEAST_SHARE * calls.span_s
     ]
     findings = _with_own_ids(findings)
     findings.sort(key=lambda finding: finding.seconds if finding.saved_s is None else finding.saved_s, reverse=True)
@@ -408,10 +458,6 @@ def _worth(pattern: SeenPattern, calls: ProgramCalls, weight: Floats) -> bool:
     by_rank = np.bincount(calls.rank[np.concatenate([pattern.rows, pattern.sooner])], weights=each_s, minlength=1)
     more_s = pattern.more_s[0] + pattern.waited_s * calls.ranks
     return float(by_rank.max(initial=0.0)) + more_s >= LEAST_SHARE * calls.span_s
-
-
-def _gain(saved: Three | None, pattern: SeenPattern, calls: ProgramCalls, weight: Floats) -> float:
-    return _seconds(pattern, calls, weight)[0] if saved is None else saved[0]
 
 
 def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern], weight: Floats) -> _Saved:
@@ -566,7 +612,7 @@ def _finding(
         rule=path.code,
         name=pattern.name or path.name,
         title=path.title,
-        text=f"{pattern.text.format(place=where, other=other)}.",
+        text=f"{pattern.text}.".replace("{place}", where).replace("{other}", other),  # C++ has {lambda()#1}
         seconds=seconds[0],
         interval=(seconds[1], seconds[2]),
         share=min(max(seconds[0] / calls.span_s, 0.0), 1.0) if calls.span_s else 0.0,

@@ -259,6 +259,7 @@ class WatchResults(Result, frozen=True, kw_only=True):
     standstill: WhyStill = optional()
     start_s: StartTime = optional()
     outside: Annotated[Text | None, means("where time outside MPI passes; null: little, or not known")] = optional()
+    most: Annotated[Text | None, means("with what most time in MPI passes; null: not known")] = optional()
 
 
 def tried_remedy(finding: WatchFinding) -> str | None:

@@ -19,7 +19,7 @@ from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, listed, seconds
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES
 from slowpath.watch.accounts import WAITS
-from slowpath.watch.findings import place_words
+from slowpath.watch.findings import most_called, place_words
 from slowpath.watch.proof import Proof, proof_lines
 from slowpath.watch.results import (
     Account,
@@ -66,23 +66,20 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
     changes = _changes(results, watch)
     answer, wrong = _headline(results, changes), results.place or ()
     heads = (" ".join(fault.sentence for fault in wrong), f"{answer}.") if wrong else (answer,)
+    actions = [*(fault.action for fault in wrong), *(change.text for change in changes)]
     undecided = _undecided(results, watch)
     return (
         *heads,
-        *_numbered([*(fault.action for fault in wrong), *(change.text for change in changes)]),
+        *(f"{number}. {action}" for number, action in enumerate(actions[:MOST_CHANGES], 1)),
         *_together(results, changes),
-        *accounts,
         *_most_called(results, changes),
-        *(f"{sentence}." for sentence in (results.outside.split(". ") if results.outside else ())),
+        *accounts,
+        *((f"{results.outside}.",) if results.outside else ()),
         *((undecided,) if undecided else ()),
         *(f"Tried {proof_lines(proof)[0]}." for proof in proofs),
         *_apart(results),
         *notes,
     )
-
-
-def _numbered(actions: Sequence[str]) -> list[str]:
-    return [f"{number}. {action}" for number, action in enumerate(actions[:MOST_CHANGES], 1)]
 
 
 def _together(results: WatchResults, changes: Sequence[_Change]) -> list[str]:
@@ -110,11 +107,6 @@ def full_lines(results: WatchResults) -> list[str]:
     """Return what a screen has no room for."""
     lines = [f"{finding.rule} {finding.name}: {finding.text}" for finding in results.findings]
     return [*lines, _sentence(coverage(results))]
-
-
-def start_words(start_s: float) -> str:
-    """`MPI_Init takes 0.31 s a rank before the run`."""
-    return f"MPI_Init takes {seconds(start_s)} a rank before the run"
 
 
 def stood_still(still: Standstill) -> str:
@@ -275,26 +267,28 @@ LARGE_PART: Final = 0.2  # of the run: in calls of one kind at one place, of whi
 
 
 def _most_called(results: WatchResults, changes: Sequence[_Change]) -> list[str]:
-    """Where most time in MPI passes, if no change is about a good part of it."""
-    kinds = [kind for kind in results.classes if not kind.call.startswith("MPI_Init")]
-    most = max(kinds, key=lambda kind: kind.time_s, default=None)
+    """Where most time in MPI passes, and with what, if no change is about a good part of it."""
+    most = most_called(results.classes)
+    time_s, count, length = (sum(part) for part in ((kind.time_s for kind in most), (kind.count for kind in most),
+                                                    (kind.bytes for kind in most)))  # fmt: skip
     known_s = changes[0].saved_s if changes else 0.0
-    if most is None or most.time_s < max(LARGE_PART * run_seconds(results), 2 * known_s) or not most.count:
+    if not count or time_s < max(LARGE_PART * run_seconds(results), 2 * known_s):
         return []
-    ranks, count = max(len(results.ranks), 1), most.count
-    size = f" of {format_bytes(round(most.bytes / count))}" if most.bytes else ""
-    each = format_time(most.time_s * ranks / count)
-    where = place_words(results.sites[most.site])
-    of_rank = round(count / ranks)
-    times = f"{of_rank:,} time{'s' * (of_rank != 1)} a rank, {seconds(most.time_s)}, {each} each"
-    return [f"Most time in MPI: {most.call}{size} in {where}, {times}."]
+    ranks = max(len(results.ranks), 1)
+    size = f" of {format_bytes(round(length / count))}" if length else ""
+    where, of_rank = place_words(results.sites[most[0].site]), round(count / ranks)
+    times = (
+        f"{of_rank:,} time{'s' * (of_rank != 1)} a rank, {seconds(time_s)}, {format_time(time_s * ranks / count)} each"
+    )
+    said = f"Most time in MPI: {most[0].call}{size} in {where}, {times}."
+    return [f"{said} {results.most}." if results.most else said]
 
 
 def _apart(results: WatchResults) -> list[str]:
     """The start of MPI and the cost of the watch, which no rule judges, where they are worth a line."""
     lines, run_s = [], run_seconds(results)
     if results.start_s is not None and results.start_s >= LONG_START * run_s:
-        lines.append(f"{start_words(results.start_s)}.")
+        lines.append(f"MPI_Init takes {seconds(results.start_s)} a rank before the run.")
     if results.coverage.own_cost_s >= LEAST_SHARE * run_s > 0:
         lines.append(_sentence(own_cost_words(results)))
     return lines

@@ -37,12 +37,7 @@ from slowpath.slowpaths import sp060_shared_processors
 from slowpath.slowpaths.program import calls as cost_of_calls
 from slowpath.slowpaths.program import excess, objects, outside
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
-from slowpath.watch.analysis import (
-    calls_of_program,
-    kept_of,
-    pair_classes,
-    watched,
-)
+from slowpath.watch.analysis import read_watched
 from slowpath.watch.patterns import change_in, on_shared, one_place, outside_words
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import CallSite, WatchFinding, WatchResults
@@ -336,9 +331,7 @@ def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -
             program.now[0] += 6 * CALL_S
             program.receive(1, 0, program.send(0, 1))
     program.watched(tmp_path)
-    watch = watched(tmp_path)
-    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
-    calls = calls_of_program(watch, kept_of(watch.attributed, pairs))
+    calls = read_watched(tmp_path).calls
     seen = [cost_of_calls.see(dataclasses.replace(calls, cost_s=cost_s)) for cost_s in (0.0, 4 * CALL_S, 5 * CALL_S)]
     assert [len(patterns) for patterns in seen] == [0, 1, 1]
     between_s = [pattern.more_s[2] for patterns in seen for pattern in patterns]
@@ -357,10 +350,7 @@ def test_messages_of_short_blocks_are_not_told_to_become_one_that_is_packed_as_s
         for _ in range(96):
             program.message(0, 1, 768)
     program.watched(tmp_path)
-    watch = watched(tmp_path)
-    calls = calls_of_program(
-        watch, kept_of(watch.attributed, pair_classes(watch.attributed, watch.class_keys, watch.results.classes))
-    )
+    calls = read_watched(tmp_path).calls
     each = np.ones(len(calls))
     calls = dataclasses.replace(calls, own_s=9e-6 * each, block_bytes=block_bytes * each)
     assert [[pattern.name for pattern in account.see(calls)] for account in (cost_of_calls, excess)] == named
@@ -713,9 +703,7 @@ def computing(tmp_path: Path) -> ProgramCalls:
         program.compute()
         program.all(size=2048)
     program.watched(tmp_path)
-    watch = watched(tmp_path)
-    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
-    return calls_of_program(watch, kept_of(watch.attributed, pairs))
+    return read_watched(tmp_path).calls
 
 
 @pytest.mark.parametrize(
@@ -751,13 +739,11 @@ def test_library_work_that_serves_messages_is_named(
 def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) -> None:
     lines = [dataclasses.replace(OWN, line=line) for line in (40, 41, 42)]
     calls = with_samples(computing(tmp_path), *lines, PACK)
-    sites = watched(tmp_path).results.sites
+    sites = read_watched(tmp_path).results.sites
     words = outside_words(calls, sites, 0.8)
     assert words is not None
     assert words.startswith("80 % of the time passes outside MPI: 60 % in sweep (sweep.c:40) before each MPI_Allreduce")
     assert "20 % in memcpy, called in pack (pack.c:12)" in words
-    packed = outside_words(dataclasses.replace(calls, bytes=1024 * calls.bytes), sites, 0.8)
-    assert packed == f"{words}. If this packs, converts or searches what the calls move (2 MiB each), do less of it"
     assert outside_words(calls, sites, 0.2) is None
     assert outside_words(with_samples(calls, OWN, every=20), sites, 0.8) is None
 

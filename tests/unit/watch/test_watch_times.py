@@ -21,7 +21,7 @@ import pytest
 
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.watch.accounts import outside_parts
-from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, pair_classes, watched
+from slowpath.watch.analysis import AttributedWatch, read_watched, watched
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import RecordState
@@ -214,9 +214,7 @@ def late_receives(level: int) -> Program:
 
 def seen(program: Program, folder: Path) -> tuple[AttributedWatch, ProgramCalls, WatchResults]:
     results = program.watched(folder)
-    watch = watched(folder)
-    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
-    return watch, calls_of_program(watch, kept_of(watch.attributed, pairs)), results
+    return watched(folder), read_watched(folder).calls, results
 
 
 def test_parts_of_a_kind_never_exceed_what_the_profile_counted(tmp_path: Path) -> None:
@@ -378,9 +376,7 @@ def test_no_kind_of_call_stands_for_more_seconds_than_the_profile_counts(tmp_pat
 
 
 def calls_in(folder: Path) -> ProgramCalls:
-    watch = watched(folder)
-    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
-    return calls_of_program(watch, kept_of(watch.attributed, pairs))
+    return read_watched(folder).calls
 
 
 def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> AttributedWatch:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from slowpath.findings.program_pattern import (
     SeenPattern,
 )
 from slowpath.slowpaths.program import waiting
-from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
+from slowpath.watch.analysis import read_watched
+from slowpath.watch.patterns import patterns_of
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
 from support.program_plants import another_rank, late_rank, polls
@@ -33,9 +35,7 @@ def calls_of(plant: Callable[[Program], None], folder: Path) -> ProgramCalls:
     program = Program(4)
     plant(program)
     program.watched(folder)
-    watch = watched(folder)
-    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
-    return calls_of_program(watch, kept_of(watch.attributed, pairs))
+    return read_watched(folder).calls
 
 
 def does(sleeping: Mapping[str, float], **shares: float) -> Callable[[int, Floats, Floats], Activity]:
@@ -83,17 +83,20 @@ def test_what_a_late_rank_does_is_in_its_name(
 
 def test_a_late_rank_computes_in_the_function_that_most_of_its_samples_are_in(tmp_path: Path) -> None:
     calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
-    codes = (Code("", "relax", "x", "x.c", 7), Code("", "relax", "x", "x.c", 8), Code("memcpy", "pack", "x", "x.c", 9))
+    own = "relax::{lambda()#1}"  # as C++ has it
+    codes = (Code("", own, "x", "x.c", 7), Code("", own, "x", "x.c", 8), Code("memcpy", "pack", "x", "x.c", 9))
     mine = np.flatnonzero((calls.rank == 1) & np.isfinite(calls.gap_s))
     code = np.where(np.arange(mine.size) % 4 == 3, 2, np.arange(mine.size) % 4 // 2)
     late = "rank 1 is late: it computes"
     for kept, words in (
-        (mine.size, f"{late} in relax (x.c:7)"),
+        (mine.size, f"{late} in {own} (x.c:7)"),
         (5, late),
     ):
         sampled = Sampled(mine[:kept], code[:kept], np.full(kept, 1e-3), codes)
         sampled_calls = dataclasses.replace(calls, activity=does({}, ran=1.0), sampled=sampled)
         assert seen(sampled_calls).name == words
+        whole = read_watched(tmp_path)
+        assert words in patterns_of(sampled_calls, whole.kept.order, whole.results.sites).findings[0].name
 
 
 @pytest.mark.parametrize(
@@ -165,9 +168,7 @@ def test_a_rank_is_late_where_it_computes_more_than_equal_ranks_do_by_chance(
         program.now = [at + float(spent) for at, spent in zip(program.now, each, strict=True)]
         program.all(size=2048, site=ELSEWHERE)
     program.watched(tmp_path)
-    watch = watched(tmp_path)
-    pairs = pair_classes(watch.attributed, watch.class_keys, watch.results.classes)
-    named = [pattern.name for pattern in waiting.see(calls_of_program(watch, kept_of(watch.attributed, pairs)))]
+    named = [pattern.name for pattern in waiting.see(read_watched(tmp_path).calls)]
     assert any(name.startswith("rank 1 is late") for name in named) == is_named
     assert is_named or not any("is late: " in name for name in named)
 
@@ -214,6 +215,25 @@ def test_polls_without_computing_between_them_are_a_wait(between_s: float, tmp_p
     calls = calls_of(lambda program: polls(program, twin=False), tmp_path)
     vars(calls)["gap_s"] = np.minimum(calls.gap_s, between_s)
     assert any(pattern.name == "MPI_Test finds nothing" for pattern in waiting.see(calls)) is (between_s > 0)
+
+
+@pytest.mark.parametrize(
+    ("work_s", "size", "words"),
+    [(3e-4, 8, r"9\d % of that waits for rank 0, which .* between MPI_Recv in .* and MPI_Send in .*: give rank 0 less"),
+     (0.0, 8, r"\d+ % of that is what the calls take themselves: make fewer"), (0.0, 4096, None),
+     (0.0, 2**20, r"\d+ % of that moves bytes, 1 MiB a call at [\d.]+ GB/s: move fewer")],
+    ids=["a rank works between receive and send", "short", "neither", "long"],
+)  # fmt: skip
+def test_the_place_of_most_time_in_mpi_says_with_what_it_passes(
+    work_s: float, size: int, words: str | None, tmp_path: Path
+) -> None:
+    program = Program(2, call_s=20e-6)
+    for _ in range(40):
+        program.receive(0, 1, program.send(1, 0, size), size, site=ELSEWHERE)
+        program.now[0] += work_s
+        program.receive(1, 0, program.send(0, 1, size), size)
+    said = program.watched(tmp_path).most
+    assert said == words if said is None or words is None else re.match(words, said)
 
 
 def test_the_critical_path_is_on_the_late_rank_in_the_results_and_on_the_page(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tupl
     (before, after, is_call), part = max(by_kind.items(), key=lambda kind: kind[1])
     key = (before, after, is_call)
     rows = np.concatenate([place.rows for place in seen if (place.before, place.after, place.is_call) == key])
-    where = f"in {calls.name_of(rows)} in {{place}}" if is_call else _between(calls, rows, before == after)
+    where = f"in {calls.name_of(rows)} in {{place}}" if is_call else between_words(calls, rows, before == after)
     text = (
         f"the ranks had {faults:,} page faults for memory that they had had before and given back, about "
         f"{part / faults:.0%} of them {where}"
@@ -148,7 +148,7 @@ def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tupl
     return (after, *((before,) if before not in (after, NONE) else ())), text, not is_call
 
 
-def _between(calls: ProgramCalls, rows: Ints, is_one_place: bool) -> str:
+def between_words(calls: ProgramCalls, rows: Ints, is_one_place: bool) -> str:
     """Where a stretch outside MPI is that these calls end."""
     if is_one_place:
         return f"outside MPI before {calls.name_of(rows)} in {{place}}"
@@ -353,7 +353,7 @@ def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
             each_s[part.rows] = part.seconds / part.rows.size
         mine = np.concatenate([part.rows for part in parts])
         pieces, length = sum(part.pieces for part in parts), sum(part.length for part in parts)
-        where = _between(calls, mine, before == there)
+        where = between_words(calls, mine, before == there)
         names = sorted({part.name for part in parts} - {""})
         asked = ", ".join([*names, *([f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}"]
                                     if pieces else [])])  # fmt: skip
@@ -456,7 +456,7 @@ def _library_work(
         sites=tuple(site for site in sites if site != NONE),
         count=calls.stood_for(rows),
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
-        f"{_between(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank",
+        f"{between_words(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank",
         change=change,
         at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,

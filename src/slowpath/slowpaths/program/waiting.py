@@ -242,14 +242,14 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     to_first = np.zeros(rows.size)
     np.maximum.at(to_first, number, seconds)
     late_s = float((to_others * calls.seconds_weight[rows]).sum())
-    doing = _doing(calls, rank, rows, late_s)
-    if is_crowded and doing.words == _NO_CORE and _computes_alone(calls, rank):
+    doing = doing_of(calls, rank, rows, late_s)
+    if is_crowded and doing.words == NO_CORE and _computes_alone(calls, rank):
         doing = replace(doing, words="computes on a shared processor", change=_LESS_OR_CORE)
-    if is_crowded and (doing.words == _NO_CORE or _activity(calls, rank, rows) is None):
+    if is_crowded and (doing.words == NO_CORE or activity_before(calls, rank, rows) is None):
         return
     is_usual = np.minimum(to_others, 3.0 * np.median(to_others)).sum() >= USUAL * to_others.sum()
-    late_share = LATE_ON_BUSY if doing.words == _NO_CORE else OFTEN_LATE if is_usual else LATE
-    if (doing.words == _NO_CORE and not is_usual) or late_s < late_share * calls.span_s:
+    late_share = LATE_ON_BUSY if doing.words == NO_CORE else OFTEN_LATE if is_usual else LATE
+    if (doing.words == NO_CORE and not is_usual) or late_s < late_share * calls.span_s:
         return  # late now and then, as any rank is, and those without a core are
     least = to_all if doing.moves else to_others * min(doing.part, 1.0)
     value = to_all if doing.moves else (least + to_others) / 2
@@ -303,7 +303,7 @@ class _Doing:
     at: str = ""
 
 
-_NO_CORE = "computes or has no core"
+NO_CORE = "computes or has no core"
 _GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
 _CORE = "give rank {rank} a core of its own"
 _LESS_OR_CORE = "give rank {rank} less to compute there, or a core of its own"
@@ -316,12 +316,12 @@ LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
 LEAST_ASLEEP_S = 0.01  # shorter ones are errors of two clocks
 
 
-def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
+def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
     """By samples, or by what the rank had of its processor.
 
     Args: rows: calls before which it is late.  late_s: that the others waited for it, of all its calls.
     """
-    seen = _activity(calls, rank, rows)
+    seen = activity_before(calls, rank, rows)
     if seen is not None:
         late_s = min(late_s, seen.length_s)
         asleep = max(seen.sleeping_s, key=lambda name: seen.sleeping_s[name], default="")
@@ -340,7 +340,7 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
             words = f"{kind} ({count:,.0f} system calls of {format_bytes(round(length / count))})"
             return _Doing(words, _FILES, in_system)
         if seen.queued_s >= OWN * late_s:
-            return _Doing(_NO_CORE, _CORE, moves=True)
+            return _Doing(NO_CORE, _CORE, moves=True)
         at = _function(calls, rows)
         return _Doing(f"computes in {at}" if at else "computes", _GIVEN, moves=True, at=at)
     share = _share(calls, rank)
@@ -348,7 +348,7 @@ def _doing(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
         return _Doing("is outside MPI", _GIVEN)
     if _asleep_s(share) >= max(OWN * late_s, LEAST_ASLEEP_S):
         return _Doing("sleeps", _SLEEP)
-    return _Doing(*((_NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
+    return _Doing(*((NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
 
 
 def _function(calls: ProgramCalls, rows: Ints) -> str:
@@ -360,7 +360,7 @@ def _function(calls: ProgramCalls, rows: Ints) -> str:
     return longest[0][0].words
 
 
-def _activity(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
+def activity_before(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
     rows = rows[np.isfinite(calls.gap_s[rows])]
     rows = rows[np.argsort(calls.start_s[rows], kind="stable")]
     return calls.activity(rank, calls.end_s[rows - 1], calls.start_s[rows])
@@ -747,7 +747,7 @@ def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]
         share, mine = _share(calls, rank), calls.rank[rows] == rank
         whole_s = float((between_s[mine] * calls.weight[rows[mine]]).sum())
         asleep_s[0] += whole_s
-        if (seen := _activity(calls, rank, rows[mine])) is not None:
+        if (seen := activity_before(calls, rank, rows[mine])) is not None:
             asleep_s[1] += whole_s * seen.slept_s / seen.length_s
         elif share is not None and share.ran_s is not None:
             asleep_s[1] += _asleep_s(share)

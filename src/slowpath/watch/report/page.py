@@ -34,7 +34,7 @@ from slowpath.report.figure import (
     times,
 )
 from slowpath.report.page import PAGE_BYTES, render
-from slowpath.watch.accounts import WAITS, waiting_s
+from slowpath.watch.accounts import WAITS
 from slowpath.watch.findings import place_words
 from slowpath.watch.prices import length_words
 from slowpath.watch.proof import Proof, proof_lines
@@ -145,7 +145,7 @@ def _numbers(results: WatchResults) -> list[tuple[str, str]]:
     numbers, ranks = [(fmt.time(run_seconds(results)), "run")], max(1, len(results.ranks))
     if results.ranks:
         numbers.append((fmt.time(sum(rank.mpi_s for rank in results.ranks) / ranks), "in MPI a rank"))
-    wait_s = sum(_waits(results)) / ranks
+    wait_s = sum(account.seconds for account in results.accounts if account.name in WAITS)
     numbers += [(fmt.time(wait_s), "waiting for others a rank")] if wait_s else []
     return [*numbers, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
 
@@ -326,7 +326,9 @@ def _rank_bars(results: WatchResults) -> Rows:
 
 
 def _waits(results: WatchResults) -> list[float]:
-    return waiting_s(results.accounts, len(results.ranks))
+    """Seconds of each rank."""
+    waits = [account.by_rank for account in results.accounts if account.name in WAITS]
+    return [sum(by_rank[i] for by_rank in waits if i < len(by_rank)) for i in range(len(results.ranks))]
 
 
 def _parts(results: WatchResults, i: int) -> list[float]:
