@@ -263,8 +263,8 @@ def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun)
         if run.mpi.split(" ")[::2] == library and run.ranks == here.ranks
     ]
     rows = [healthy.values.get("|".join(item.key)) for item in measured]
-    tables = {number: _scaled(measured, rows, number, healthy.runs[number].machine == here.machine) for number in same}
-    kin = [number for number in same if healthy.runs[number].machine == here.machine]
+    kin = [number for number in same if _is_same_kind(healthy.runs[number], here)]
+    tables = {number: _scaled(measured, rows, number, number in kin) for number in same}
     known: dict[Key, tuple[Reference, float]] = {}
     for item in measured:
         for chosen, margin, source in ((kin, SAME_KIND_MARGIN, THIS_KIND), (same, OTHER_KIND_MARGIN, "other machines")):
@@ -279,6 +279,13 @@ def references(measured: Sequence[Item], healthy: HealthyRuns, here: HealthyRun)
                 known[item.key] = reference, high * max(least, high / reference.median)
                 break
     return known
+
+
+def _is_same_kind(run: HealthyRun, here: HealthyRun) -> bool:
+    """Whether both have the same processor, as many or two for each rank (32 for 16: 0 to 3 of 6,786 times outside)."""
+    (model, _, number), (other, _, count) = run.machine.rpartition(", "), here.machine.rpartition(", ")
+    has_room = all(word.isdigit() and int(word) >= 2 * here.ranks for word in (number, count))
+    return model == other and (number == count or has_room)
 
 
 def _scaled(

@@ -64,11 +64,11 @@ def _measured(draw: random.Random, extra_s=lambda traits: 0.0, speed: float = 1.
 
 
 def _healthy(draw: random.Random, count: int = 5):
-    runs = [(HealthyRun(f"h{n}", "mpich 5", "host", 2), _measured(draw)) for n in range(count)]
+    runs = [(HealthyRun(f"h{n}", "mpich 5", "host, 16", 2), _measured(draw)) for n in range(count)]
     return joined([(run, {item.key: item.value for item in items}) for run, items in runs])
 
 
-def _judged(draw: random.Random, extra_s, machine: str = "host", speed: float = 1.0) -> list[Judged]:
+def _judged(draw: random.Random, extra_s, machine: str = "host, 16", speed: float = 1.0) -> list[Judged]:
     items = _measured(draw, extra_s, speed)
     here = HealthyRun("here", "mpich 5", machine, 2)
     known = references(items, _healthy(draw), here)
@@ -76,7 +76,7 @@ def _judged(draw: random.Random, extra_s, machine: str = "host", speed: float = 
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("machine", ["host", "another host"])
+@pytest.mark.parametrize("machine", ["host, 16", "other, 16"])
 def test_a_cost_planted_at_random_is_named_with_its_call_and_number(seed: int, machine: str) -> None:
     draw = random.Random(seed)
     name = draw.choice(COLLECTIVES)
@@ -107,17 +107,20 @@ def test_healthy_runs_deviate_nowhere_on_this_machine_or_a_slower_one() -> None:
     draw = random.Random(2)
     for _ in range(20):
         assert shared(_judged(draw, lambda traits: 0.0)) == []
-        assert shared(_judged(draw, lambda traits: 0.0, "another host", speed=draw.uniform(0.3, 4.0))) == []
+        assert shared(_judged(draw, lambda traits: 0.0, "other, 16", speed=draw.uniform(0.3, 4.0))) == []
 
 
-def test_runs_over_another_transport_are_no_reference() -> None:
+def test_transport_and_kind_of_machine_choose_the_references() -> None:
     items, known = _measured(random.Random(2)), _healthy(random.Random(3))
-    assert references(items, known, HealthyRun("here", "mpich 5.1", "host", 2))
-    assert not references(items, known, HealthyRun("here", "mpich 5 ucx", "host", 2))
+    assert references(items, known, HealthyRun("here", "mpich 5.1", "host, 16", 2))
+    assert not references(items, known, HealthyRun("here", "mpich 5 ucx", "host, 16", 2))
+    for machine, source in (("host, 32", THIS_KIND), ("host, 2", "other machines"), ("new, 32", "other machines")):
+        chosen = references(items, known, HealthyRun("here", "mpich 5", machine, 2))
+        assert {reference.source for reference, _ in chosen.values()} == {source}
 
 
 def test_a_class_that_is_slow_as_a_whole_is_held_against_the_others() -> None:
-    groups = shared(_judged(random.Random(3), lambda t: 20e-6 if t["experiment"] == "coll" else 0.0, "another host"))
+    groups = shared(_judged(random.Random(3), lambda t: 20e-6 if t["experiment"] == "coll" else 0.0, "other, 16"))
     assert groups[0].subject.startswith("Collectives")
     assert groups[0].cost.coefficient_s == pytest.approx(20e-6, rel=0.25)
 
@@ -188,7 +191,7 @@ def test_the_rank_is_said_where_it_alone_is_slow(experiment, by_rank_s, said) ->
 def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
     draw = random.Random(4)
     items = _measured(draw)
-    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host", 2))
+    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host, 16", 2))
     late = []
     for item in items:
         deviation = Judged(item, *known[item.key])
@@ -244,9 +247,9 @@ def _series(draw: random.Random, every: int | None) -> CellResult:
 def test_a_series_of_23_calls_shows_each_nth_that_stalls(every: int | None) -> None:
     draw = random.Random(6)
     (usual,) = items([_series(draw, None)])
-    healthy = joined([(HealthyRun(f"h{n}", "mpich 5", "host", 2), {usual.key: usual.value}) for n in range(3)])
+    healthy = joined([(HealthyRun(f"h{n}", "mpich 5", "host, 16", 2), {usual.key: usual.value}) for n in range(3)])
     measured = list(items([_series(draw, every)]))
-    here = HealthyRun("here", "mpich 5", "host", 2)
+    here = HealthyRun("here", "mpich 5", "host, 16", 2)
     known = references(measured, healthy, here)
     others = _judged(random.Random(7), lambda traits: 0.0)
     said = [group.text for group in shared([*others, *decided([Judged(i, *known[i.key]) for i in measured])])]
