@@ -88,10 +88,7 @@ def test_a_late_rank_computes_in_the_function_that_most_of_its_samples_are_in(tm
     mine = np.flatnonzero((calls.rank == 1) & np.isfinite(calls.gap_s))
     code = np.where(np.arange(mine.size) % 4 == 3, 2, np.arange(mine.size) % 4 // 2)
     late = "rank 1 is late: it computes"
-    for kept, words in (
-        (mine.size, f"{late} in {own} (x.c:7)"),
-        (5, late),
-    ):
+    for kept, words in ((mine.size, f"{late} in {own} (x.c:7)"), (5, late)):
         sampled = Sampled(mine[:kept], code[:kept], np.full(kept, 1e-3), codes)
         sampled_calls = dataclasses.replace(calls, activity=does({}, ran=1.0), sampled=sampled)
         assert seen(sampled_calls).name == words

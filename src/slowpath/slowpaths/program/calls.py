@@ -30,6 +30,7 @@ from slowpath.findings.program_pattern import (
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import in_blocks, searching
 from slowpath.slowpaths.program.objects import collectives_of_objects
+from slowpath.slowpaths.program.outside import file_bytes
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
@@ -511,29 +512,37 @@ SHARED = {f"MPI_File_{move}_shared": f"call MPI_File_{move}_at, each rank at its
 PACKS = {f"MPI_{move}": "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"
          for move in ("Pack", "Unpack", "Pack_external", "Unpack_external", "Reduce_local")}  # fmt: skip
 # At the own pointer, so that each moves what lies behind the last, unless there is a seek as often.
-FILES = {f"MPI_File_{move}{every}": f"{move} more by one call, {way} a buffer" for move, way in
-         (("write", "from"), ("read", "into")) for every in ("", "_all")}  # fmt: skip
+FILES = {f"MPI_File_{move}": f"{move} more by one call, to or from a buffer" for move in ("write", "read")}
+PIECES = {f"MPI_File_{move}{at}_all": f"{move} more by one call, described by a datatype or a file view"
+          for move in ("write", "read") for at in ("", "_at")}  # fmt: skip
+MOST_PIECE_BYTES = 65536  # of a collective transfer: in longer ones the bytes take their time
+SYNCS = {"MPI_File_sync": "call it once behind the last write, if nobody reads the file before"}
 # Calls; the name of what they are; calls of a rank at one place, and what one takes, at most; share that goes; why.
 COUNTED = (
     (LOCAL, "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing"),
     (SHARED, "the shared pointer of a file", 100, np.inf, 0.5, "and ranks get their places in the file one by one"),
     (PACKS, "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time"),
     (FILES, "many small transfers of a file", 1000, 10e-6, 0.7, "for few bytes each time"),
+    (PIECES, "small collective transfers of a file", 100, np.inf, 0.7, "for few bytes each time"),
+    (SYNCS, "a file is synced again and again", 10, np.inf, 0.8, "each time for all that was written"),
 )  # fmt: skip
 
 
 def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Calls that are only counted, again and again: they send nothing, move little, or wait for a shared pointer."""
     table = calls.counted
-    seeks = int(table[calls.name_is("MPI_File_seek")[table[:, 0]], 3].sum())
+    seeks, pieces = (int(table[calls.name_is(*names)[table[:, 0]], 3].sum()) for names in (("MPI_File_seek",), PIECES))
+    is_small = 0 < file_bytes(calls, range(calls.ranks)) <= MOST_PIECE_BYTES * pieces
     for changes, kind, least, most_s, share, why in COUNTED:
         for call, place in sorted(set(map(tuple, table[calls.name_is(*changes)[table[:, 0]], :2].tolist()))):
             here = (table[:, :2] == (call, place)).all(axis=1)
             total, name, took_s = int(table[here, 3].sum()), calls.names[call], calls.counted_s[here]
-            each, every_s = (np.bincount(table[here, 2], weights=part).max() for part in (table[here, 3], took_s))
-            if each < least or took_s.sum() > most_s * total or (changes is FILES and 2 * seeks >= total):
+            each, every_s = (np.bincount(table[here, 2], weights=part) for part in (table[here, 3], took_s))
+            is_needed = (changes is FILES and 2 * seeks >= total) or (changes is PIECES and not is_small)
+            if each.max() < least or took_s.sum() > most_s * total or is_needed:
                 continue
-            goes_s = share * float(every_s)
+            is_of_all = changes is PIECES or changes is SYNCS  # the last rank to come does not wait for others in it
+            goes_s = share * float(every_s[each > 0].min() if is_of_all else every_s.max())
             yield SeenPattern(
                 name=kind,
                 sites=(place,),

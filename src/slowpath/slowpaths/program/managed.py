@@ -42,11 +42,6 @@ class _Kind:
     is_timed: bool = False
     is_used_first: bool = False
 
-    @property
-    def calls(self) -> str:
-        """All that manage objects of this kind."""
-        return "|".join((self.makes, self.frees, self.along))
-
 
 _OF_ALL: Final = "(Comm|Win|Type|File|Session)_"
 KINDS: Final = (
@@ -97,7 +92,7 @@ KINDS: Final = (
     _Kind("error handler", f"{_OF_ALL}create_errhandler|Errhandler_create", "Errhandler_free"),
     _Kind("attribute key", f"{_OF_ALL}create_keyval", f"{_OF_ALL}free_keyval", f"{_OF_ALL}(set|delete)_attr"),
 )
-MANAGING: Final = "|".join(kind.calls for kind in KINDS)
+MANAGING: Final = "|".join(names for kind in KINDS for names in (kind.makes, kind.frees, kind.along))
 # No call counts for more than so many times the median of its kind: each is several steps of all ranks in turn, any of
 # which may have to wait for a core.
 LEAST, USUAL, MOST = 3.0, 10.0, 30.0
@@ -109,15 +104,12 @@ _REQUEST: Final = r"I(?!m?probe|n(it|fo|tercomm)|s_)\w+|Start(all)?|R(put|get|ac
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Of each place: objects that are made again and again, or never freed, and requests that are never completed."""
-    if not len(calls.counted):
-        return ()
     return [*(pattern for kind in KINDS for pattern in _of_kind(calls, kind)), *_requests(calls)]
 
 
 def named_like(calls: ProgramCalls, pattern: str) -> Bools:
     """Of each name whether it is like this behind MPI_, shape (len(names),)."""
-    like = re.compile(f"MPI_({pattern})(_c)?")
-    return np.array([like.fullmatch(name) is not None for name in calls.names], dtype=bool)
+    return np.array([re.fullmatch(f"MPI_({pattern})(_c)?", name) is not None for name in calls.names], dtype=bool)
 
 
 def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
@@ -184,7 +176,7 @@ def _saved(calls: ProgramCalls, kind: _Kind, rounds_at: Mapping[int, int], part:
     alone_s = (made_s + part * others_s) / calls.ranks * again
     saved_s = np.stack(ends, axis=1)
     if kind.is_used_first:
-        uses = np.flatnonzero(calls.is_one_sided & ~named_like(calls, kind.calls)[calls.call])
+        uses = np.flatnonzero(calls.is_one_sided & ~(makes | others)[calls.call])
         rows = np.concatenate([rows, uses])
         saved_s = np.concatenate([saved_s, calls.own_s[uses, None] * np.array([0.0, 0.0, part * again])])
     return rows, saved_s, alone_s

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -468,12 +468,16 @@ def _library_work(
     )
 
 
+def file_bytes(calls: ProgramCalls, ranks: Iterable[int]) -> float:
+    """What these ranks read and wrote by system calls, as far as samples saw it."""
+    seen = [of_rank for rank in ranks if (of_rank := calls.activity(rank, np.zeros(1), np.full(1, calls.span_s)))]
+    return sum(of_rank.read_bytes + of_rank.written_bytes for of_rank in seen)
+
+
 def _may_be_sent(calls: ProgramCalls, took_s: Floats, moved_bytes: float) -> bool:
     """Whether this text may go through MPI: it moves as much, or ranks share memory; and files do not take it."""
     least_bytes = LEAST_TEXT_BYTES * float(took_s.sum())
-    ends_s = np.array([float(calls.start_s.min())]), np.array([float(calls.end_s.max())])
-    seen = [of_rank for rank in np.flatnonzero(took_s).tolist() if (of_rank := calls.activity(rank, *ends_s))]
-    in_files = sum(of_rank.read_bytes + of_rank.written_bytes for of_rank in seen)
+    in_files = file_bytes(calls, np.flatnonzero(took_s).tolist())
     is_shared = bool(calls.name_is("MPI_Win_allocate_shared")[calls.counted[:, 0]].any())
     return in_files < least_bytes and (is_shared or moved_bytes >= least_bytes)
 
