@@ -75,7 +75,8 @@ def _diagnosis(folder: Path, format: str, panel: bool) -> int:
     else:
         name = {"html": "report.html", "json": "diagnosis.json"}[format]
         click.echo((folder / name).read_text(encoding="utf-8").rstrip("\n"))
-    click.echo(f"report: {folder / 'report.html'}", err=True)
+    if format != "text":
+        click.echo(f"report: {folder / 'report.html'}", err=True)
     return exit_code_of(*results)
 
 

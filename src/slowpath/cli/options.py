@@ -203,7 +203,7 @@ WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv"
 
 
 def show(run: Path, results: Results, format_name: str, full: bool = False) -> None:
-    """Print the results on stdout in one of WRITTEN's formats, and the paths of the files on stderr.
+    """Print the results on stdout in one of WRITTEN's formats. The text names the report; else stderr does.
 
     Args: full: all of the text in place of the verdict.
     """
@@ -213,7 +213,7 @@ def show(run: Path, results: Results, format_name: str, full: bool = False) -> N
         click.echo((render_text if full else render_brief)(results).rstrip("\n"))
     else:
         click.echo((run / WRITTEN[format_name]).read_text(encoding="utf-8").rstrip("\n"))
-    click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
+        click.echo(f"report: {run / WRITTEN['html']}", err=True)
 
 
 def exit_code_of(*every: Results) -> int:
