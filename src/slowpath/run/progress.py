@@ -56,9 +56,7 @@ class Plain(Quiet):
         self._end: float | None = None  # as it was said last
 
     def step(self, done: int, total: int, left_s: float | None, running: str) -> None:
-        """A line at the first and last step, and in between at most every `every_s` seconds; at once where the time
-        left is another than was said.
-        """
+        """A line at the first and last step, else every `every_s` seconds, or where the time left changed."""
         now = time.monotonic()
         before_s = self._end - now if self._end is not None else None
         moved = left_s is not None and before_s is not None and self._has_moved(left_s, max(0.0, before_s))

@@ -410,9 +410,7 @@ def require_machine_of(run: Path, environ: Mapping[str, str], tell: Tell, what_t
 
 
 def _recorded(info: RunInfo) -> list[dict[str, Any]]:
-    """Return what run.json states of each MPI; a run from before there could be several has one, without a short
-    name.
-    """
+    """Return what run.json states of each MPI; an old run has one, without a short name."""
     if info.mpis:
         return info.mpis
     return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]
