@@ -18,6 +18,7 @@ from slowpath.cli.options import (
     minimum_effect_option,
     phase_option,
     phases_of,
+    teller,
 )
 from slowpath.core.engine_description import unknown
 from slowpath.core.errors import UsageError, exclude
@@ -55,7 +56,8 @@ def compare_command(
     import msgspec
 
     if _are_watches(a, b):
-        return _compare_watches(a, b, as_json or format == "json", full)
+        _compare_watches(a, b, as_json or format == "json", full)
+        return 0
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
@@ -81,13 +83,21 @@ def _are_watches(a: Path, b: Path) -> bool:
     return len(watched) == 2
 
 
-def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
-    from slowpath.watch.compare import compared, comparison_json, comparison_lines, read_side
+def _compare_watches(a: Path, b: Path, as_json: bool, full: bool, minimum_effect: float | None = None) -> str:
+    """Print the comparison of watches, with a minimum effect also the verdict by 95 % intervals; return its outcome."""
+    from slowpath.watch.compare import FEWEST_RUNS, compared, comparison_json, comparison_lines, read_side
 
-    comparison = compared(read_side(a), read_side(b))
-    for line in [comparison_json(comparison)] if as_json else comparison_lines(comparison, full):
+    comparison, effect, outcome = compared(read_side(a), read_side(b)), minimum_effect or 0.0, "undecided"
+    low, high = comparison.interval or (0.0, math.inf)
+    words = f"may be {100 * effect:.3g} % slower; watch {FEWEST_RUNS} runs or more of each side"
+    if low > 1 and comparison.ratio > 1 + effect:
+        outcome, words = "regression", f"is more than {100 * effect:.3g} % slower"
+    elif high < 1 + effect:
+        outcome, words = "pass", f"is not {100 * effect:.3g} % slower"
+    verdict = [f"{outcome.upper()}: the program {words}."] if minimum_effect else []
+    for line in [comparison_json(comparison)] if as_json else [*verdict, *comparison_lines(comparison, full)]:
         click.echo(line)
-    return 0
+    return outcome
 
 
 @click.command("gate", epilog="Example: slowpath gate new --baseline old --junit gate.xml")
@@ -112,6 +122,7 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool) -> int:
     metavar="KINDS",
     help="Accepted differences: hardware, mpi, engine, placement, settings, shared, incomplete.",
 )
+@click.option("--again", is_flag=True, help="Measure RUN anew where cells may be slower, into RUN-again.")
 @format_option("text", "json")
 @json_option()
 @click.option("--junit", type=PATH, metavar="FILE", help="JUnit XML file.")
@@ -124,6 +135,7 @@ def gate_command(
     phase: str,
     undecided: Undecided,
     accept: tuple[str, ...],
+    again: bool,
     format: str,
     as_json: bool,
     junit: Path | None,
@@ -138,20 +150,26 @@ def gate_command(
     """
     import msgspec
 
+    from slowpath.compare.gate import final_exit_code, gate, of_nearest, suspects_of
+
     if _are_watches(run, baselines[0]):
-        if junit is not None:
-            raise exclude("--junit", "a watch")
-        if len(baselines) > 1:
-            raise exclude("a watch", "several baselines")
-        return _gate_watches(run, baselines[0], minimum_effect, undecided, as_json or format == "json")
-    from slowpath.compare.gate import final_exit_code, gate, of_nearest
+        for option, given in (("--junit", junit), ("--again", again), ("several baselines", baselines[1:])):
+            if given:
+                raise exclude(option, "a watch")
+        outcome = _compare_watches(baselines[0], run, as_json or format == "json", False, minimum_effect)
+        return final_exit_code(outcome, undecided)
     from slowpath.compare.read import read_source
     from slowpath.compare.views import render_gate, render_junit
     from slowpath.core.files import write_atomically
+    from slowpath.run.measure import measure_again
+    from slowpath.run.progress import choose
 
     chosen = minimum_effect, metrics, phases_of(phase), _kinds(accept), excluded
     source = read_source(run)
     judged = of_nearest([gate(source, read_source(baseline), *chosen) for baseline in baselines])
+    if again and suspects_of(judged.comparison, excluded):
+        nearest, later = Path(judged.comparison.a.path), measure_again(run, teller(), lambda: choose(False))
+        judged = gate(source, read_source(nearest), *chosen, read_source(later))
     if junit is not None:
         write_atomically(junit, render_junit(judged, undecided))
     if as_json or format == "json":
@@ -159,25 +177,6 @@ def gate_command(
     else:
         click.echo(render_gate(judged).rstrip("\n"))
     return final_exit_code(judged.outcome, undecided)
-
-
-def _gate_watches(run: Path, baseline: Path, minimum_effect: float, undecided: Undecided, as_json: bool) -> int:
-    """By the interval of the program's time over its runs, at 95 %."""
-    from slowpath.compare.gate import final_exit_code
-    from slowpath.watch.compare import FEWEST_RUNS, compared, comparison_json, comparison_lines, read_side
-
-    comparison = compared(read_side(baseline), read_side(run))
-    low, high = comparison.interval or (0.0, math.inf)
-    percent, outcome = f"{100 * minimum_effect:.3g} %", "undecided"
-    words = f"may be {percent} slower; watch {FEWEST_RUNS} runs or more of each side"
-    if low > 1 and comparison.ratio > 1 + minimum_effect:
-        outcome, words = "regression", f"is more than {percent} slower"
-    elif high < 1 + minimum_effect:
-        outcome, words = "pass", f"is not {percent} slower"
-    verdict = f"{outcome.upper()}: the program {words}."
-    for line in [comparison_json(comparison)] if as_json else [verdict, *comparison_lines(comparison)]:
-        click.echo(line)
-    return final_exit_code(outcome, undecided)
 
 
 def _kinds(words: tuple[str, ...]) -> list[str]:

@@ -95,7 +95,7 @@ def run_command(
     from slowpath.record.folder import require_free
     from slowpath.report.write import rebuild
     from slowpath.run.machine import others_now
-    from slowpath.run.measure import create, measure_prepared, resume
+    from slowpath.run.measure import create, measure, resume
     from slowpath.run.prepare import command_lines, inherited_processors, prepare
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
@@ -130,7 +130,7 @@ def run_command(
     others = others_now(inherited_processors()) if prepared.plan.campaign in CHECKS else None
     run = create(prepared, out, ["slowpath", *sys.argv[1:]], others)
     tell(f"run folder: {run}")
-    measure_prepared(run, prepared, limits, choose(quiet))
+    measure(run, prepared.plan, prepared.commands, limits, choose(quiet))
     results = rebuild(run)
     show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results) or int(any(_is_there(condition, results) for condition in fail_on))

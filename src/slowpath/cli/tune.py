@@ -62,7 +62,7 @@ def tune_command(
     from slowpath.diagnose.tune.promise_table import crowded, lines
     from slowpath.diagnose.tune.session import Session, found_preload
     from slowpath.mpi.find import find_mpi
-    from slowpath.run.measure import new_folder
+    from slowpath.record.folder import create_run_folder
 
     tell = teller(quiet)
     request = load(resumed) if resumed is not None else None
@@ -76,7 +76,7 @@ def tune_command(
     words = ["slowpath", *sys.argv[1:]]
     if dry_run:
         return _dry(Session(Path(), request, chosen, os.environ, tell, quiet, words, cores), tell)
-    folder = (resumed or new_folder("tune", out)).absolute()
+    folder = (resumed or create_run_folder("tune", out)).absolute()
     if resumed is None:
         save(folder, request)
     tell(f"folder: {folder}")

@@ -19,7 +19,7 @@ import msgspec
 
 from slowpath.analyse.deviations import shared
 from slowpath.analyse.reference import Judged, Reference, identity, items, scale_class
-from slowpath.compare.read import RunSource, environment_of, mpi_of, placement_of, require_measured
+from slowpath.compare.read import RunSource, require_measured
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
 from slowpath.core.machine import count_cpus, gpus, is_stated, memory, unlike
@@ -30,6 +30,7 @@ from slowpath.experiments.registry import ROLES, experiment_named
 from slowpath.run.machine import stated_variables
 from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, rank_sum_p, unpaired
 from slowpath.stats.estimate import MeanWithT, welch
+from slowpath.stats.launches import beyond_errors
 
 SCHEMA = 4
 FEWEST_LAUNCHES = 3  # on each side: two values show their spread too badly to decide (docs/internals/statistics.md)
@@ -214,7 +215,7 @@ def compare(
             for kind, fact in dict.fromkeys([*facts[0], *facts[1]])
             if facts[0].get((kind, fact)) != facts[1].get((kind, fact))
         ],
-        verdicts={word: sum(row.verdict == word for row in rows) for word in ("slower", "faster", "same", "undecided")},
+        verdicts=_counted(rows),
         factors=factors,
         shared=_sentences(b.results, rows),
         rows=rows,
@@ -226,6 +227,21 @@ def compare(
         ],
         uncompared=uncompared,
         set_aside=set_aside,
+    )
+
+
+def _counted(rows: Sequence[ComparisonRow]) -> dict[str, int]:
+    """Return the number of rows by verdict."""
+    return {word: sum(row.verdict == word for row in rows) for word in ("slower", "faster", "same", "undecided")}
+
+
+def merge(first: Comparison, again: Comparison, cells: Collection[int]) -> Comparison:
+    """Return the first comparison with these cells of A as in `again`, and what that one says of the machine."""
+    later = {(row.a_cell, row.metric, row.phase): row for row in again.rows if row.a_cell in cells}
+    rows = [later.get((row.a_cell, row.metric, row.phase), row) for row in first.rows]
+    doubts = list(dict.fromkeys([*first.doubts, *again.doubts]))
+    return msgspec.structs.replace(
+        first, rows=rows, verdicts=_counted(rows), factors=again.factors, shared=again.shared, doubts=doubts
     )
 
 
@@ -413,7 +429,6 @@ def _series(pair: CellPair, metrics: Collection[str], phases: Sequence[str], by_
                 yield _Series(pair, metric, phase, a, b, None)
 
 
-_NORMAL_QUARTILE = 0.6745
 _YARDSTICKS: Mapping[str, str] = {"short": "flag", "long": "copy_across"}
 
 
@@ -445,25 +460,12 @@ def _factors(
             if floor_a.name == floor_b.name == _YARDSTICKS[size] and floor_a.time_s and floor_b.time_s
         ]
         yardstick = statistics.median(without_mpi) if without_mpi else None
-        spread = _spread([(change.value - shift, change.se) for change in changes if change.se]) if expects_equal else 0
+        apart = [(change.value - shift, change.se) for change in changes if change.se]
+        spread = beyond_errors(apart) if expects_equal else 0
         factor = SharedFactor(size, math.exp(shift), yardstick, True, math.exp(spread), len(here))
         if expects_equal or factor.differs(minimum_effect):
             factors.append(msgspec.structs.replace(factor, is_removed=expects_equal or factor.is_alike))
     return factors
-
-
-def _spread(changes: Sequence[tuple[float, float]]) -> float:
-    """Return the standard deviation of changes beyond their own errors.  Args: changes: each with its standard error.
-
-    With it half of the changes lie within the quartiles of the normal law, so cells that a regression slows down don't
-    count. Source: Efron 2004, doi 10.1198/016214504000000089.
-    """
-    least, most = 0.0, 10.0
-    for _ in range(40):
-        middle = (least + most) / 2
-        typical = statistics.median(abs(change) / math.hypot(error, middle) for change, error in changes or [(0, 1)])
-        least, most = (middle, most) if typical > _NORMAL_QUARTILE else (least, middle)
-    return least
 
 
 def _judged(
@@ -547,7 +549,8 @@ _Facts = Mapping[tuple[str, str], str | None]  # kind of ACCEPTABLE, or "" for w
 
 def _facts(run: RunResult, cells: Sequence[CellResult]) -> _Facts:
     machine, load = run.machine, run.machine.get("load")
-    mpis = list({id(mpi): mpi for mpi in (mpi_of(run, cell.mpi) for cell in cells)}.values())
+    named_mpis = {cell.mpi for cell in cells}
+    mpis = [mpi for mpi in run.mpis if mpi.mpi in named_mpis] or [run.mpi]
     engines = [mpi.engine or machine.get("engine") for mpi in mpis]
     builds = [str(engine["key"]) for engine in engines if isinstance(engine, dict) and engine.get("key")]
     names = (
@@ -577,9 +580,11 @@ def _facts(run: RunResult, cells: Sequence[CellResult]) -> _Facts:
         ("", "status"): run.status,
     }
     for cell in {cell.placement: cell for cell in cells}.values():
-        facts |= {("placement", f"{cell.placement}, {w}"): fact for w, fact in _placed(placement_of(run, cell)).items()}
+        placed = _placed(run.placement_of(cell.placement))
+        facts |= {("placement", f"{cell.placement}, {name}"): fact for name, fact in placed.items()}
     for cell in {cell.environment: cell for cell in cells}.values():
-        facts["settings", f"environment {cell.environment}"] = _set(environment_of(run, cell))
+        alike = (each for each in run.environments if each.name == cell.environment and each.mpi in (None, cell.mpi))
+        facts["settings", f"environment {cell.environment}"] = _set(next(alike, None))
     facts |= {("", f"variable {name}"): value for name, value in sorted(stated_variables(machine).items())}
     return {name: None if value is None else str(value) for name, value in facts.items()}
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, Doubt, Uncompared, compare
+from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, Doubt, Uncompared, compare, merge
 from slowpath.compare.read import RunSource
 
 SCHEMA = 6
@@ -70,16 +70,30 @@ def gate(
     phases: Sequence[str] = ("steady",),
     accept: Collection[str] = (),
     excluded: float = EXCLUDED,
+    again: RunSource | None = None,
 ) -> Gate:
     """Judge a run against a baseline. Other arguments and errors are those of `compare`, with the baseline as A.
 
     Args: accept: kinds of doubts, of ACCEPTABLE, that don't prevent a judgement.  excluded: slowdown that a pass
-          excludes in each cell.
+          excludes in each cell.  again: later launches, which alone judge suspects: not the chance that chose them.
     """
+    excluded = max(excluded, minimum_effect)
     comparison = compare(baseline, run, minimum_effect, metrics, phases, expects_equal=True)
-    moved = [Doubt(SHARED, factor.sentence) for factor in comparison.factors if factor.differs(MOST_SHARED)]
-    doubts = [msgspec.structs.replace(each, accepted=each.kind in accept) for each in (*comparison.doubts, *moved)]
-    rows = [judge_row(row, max(excluded, minimum_effect)) for row in comparison.rows]
+    notes = list[str]()
+    if again is not None:
+        suspects = suspects_of(comparison, excluded)
+        repeated = compare(baseline, again, minimum_effect, metrics, phases, expects_equal=True)
+        changed = _moved(repeated)
+        comparison = comparison if changed else merge(comparison, repeated, suspects)
+        used = f"is not used: {changed[0].reason}" if changed else f"judges {len(suspects)} of {len(comparison.rows)}"
+        notes.append(f"What was measured again ({again.path}) {used}.")
+    doubts = [*comparison.doubts, *_moved(comparison)]
+    doubts = [msgspec.structs.replace(each, accepted=each.kind in accept) for each in doubts]
+    rows = [judge_row(row, excluded) for row in comparison.rows]
+    slower = [each for each in rows if each.outcome == "regression"]
+    may_be_chance = MOST_NOISY * len(rows) > 1 and (again is None or changed)  # as in 2 of 20 pairs of equal runs
+    if may_be_chance and len(slower) == 1 and (slower[0].row.interval or (0.0,))[0] < 1 + excluded / 2:
+        rows[rows.index(slower[0])] = JudgedRow(slower[0].row, "undecided", "slower, but alone; --again decides")
     if unlike := list(dict.fromkeys(d.kind for d in doubts if not d.accepted and d.kind != INCOMPLETE)):
         rows = [JudgedRow(row, "undecided", f"not judged: {', '.join(unlike)} differ") for row in comparison.rows]
     noisy = sum(each.outcome == NOISY for each in rows)
@@ -88,7 +102,7 @@ def gate(
     rows = [JudgedRow(each.row, "undecided", each.reason) if each.outcome in unknown else each for each in rows]
     wrong = [
         Uncompared("b", cell.cell, cell.label, cell.status, f"{cell.wrong_bytes} bytes arrived wrong")
-        for cell in run.results.cells
+        for cell in (*run.results.cells, *(again.results.cells if again else ()))
         if cell.wrong_bytes
     ]
     outcomes = {judged.outcome for judged in rows}
@@ -97,10 +111,19 @@ def gate(
         outcome = "regression"
     elif "undecided" in outcomes or not rows or any(not doubt.accepted for doubt in doubts):
         outcome = "undecided"
-    notes = [] if rows else ["nothing was compared"]
-    if comparison.set_aside:
-        notes.append(f"{comparison.set_aside} cells ignored, without a value in both runs")
+    notes += [] if rows else ["nothing was compared"]
+    notes += [f"{comparison.set_aside} cells ignored, without a value in both runs"] if comparison.set_aside else []
     return Gate(SCHEMA, "gate", outcome, EXIT_CODES[outcome], comparison, rows, doubts, wrong, notes)
+
+
+def suspects_of(comparison: Comparison, excluded: float = EXCLUDED) -> set[int]:
+    """Return cells of A whose slowdown may be more than half of what a pass excludes; all where the machine changed."""
+    suspects = {row.a_cell for row in comparison.rows if judge_row(row, excluded / 2).outcome != "pass"}
+    return {row.a_cell for row in comparison.rows} if _moved(comparison) else suspects
+
+
+def _moved(comparison: Comparison) -> list[Doubt]:
+    return [Doubt(SHARED, factor.sentence) for factor in comparison.factors if factor.differs(MOST_SHARED)]
 
 
 def final_exit_code(outcome: Outcome, undecided: Undecided) -> int:

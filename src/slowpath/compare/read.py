@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from slowpath.analyse.source import read_results
-from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
 from slowpath.core.files import is_diagnosis, step_folders
-from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult, Results, RunResult, nothing_measured
+from slowpath.core.results import Results, RunResult, nothing_measured
 
 READY = "results.json"
 
@@ -29,28 +28,11 @@ class RunSource(msgspec.Struct, frozen=True):
         return self.results.run
 
 
-def mpi_of(run: RunResult, name: str | None) -> MpiResult:
-    """Return the facts that the run states about the MPI that its cells call `name`."""
-    return next((mpi for mpi in run.mpis if mpi.mpi == name), run.mpi)
-
-
-def environment_of(run: RunResult, cell: CellResult) -> EnvironmentResult | None:
-    """Return the cell's environment under its MPI, or None if the run does not state it."""
-    alike = (e for e in run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
-    return next(alike, None)
-
-
-def placement_of(run: RunResult, cell: CellResult) -> PlacementResult | None:
-    """Return the cell's placement, or None if the run does not state it."""
-    return next((p for p in run.placements if p.name == cell.placement), None)
-
-
 def read_source(path: Path) -> RunSource:
     """Read the results of a run folder, a diagnosis or a results.json.
 
-    A diagnosis is represented by its survey, because the other steps depend on what it found. A run folder is analysed
-    again, because its results.json may be older than the launches, or edited. Only a results.json without launches next
-    to it is used as it is. Nothing is written.
+    A diagnosis is represented by its survey, on which its other steps depend. A run folder is analysed again, since its
+    results.json may be older than the launches, or edited; one on its own is used as it is. Nothing is written.
     Raises: RecordError: the path does not exist, or has no results, damaged ones or ones of another schema.
     """
     if not path.exists():

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Literal
 from xml.etree import ElementTree
@@ -17,10 +16,9 @@ from slowpath.core.results import Brief
 from slowpath.experiments.registry import experiment_named
 from slowpath.report import format as fmt
 from slowpath.report.figure import grouped, heading
+from slowpath.report.terminal import PLAIN, WIDTH, wrap
 
-WIDTH = 100
 ORDER = ("slower", "faster", "undecided", "same")
-_PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
 _UNLIKE = "The runs differ in more than the code"
 
 
@@ -69,13 +67,13 @@ def render_comparison_brief(comparison: Comparison) -> str:
     doubts = [f"{_UNLIKE}: {'; '.join(doubt.reason for doubt in comparison.doubts)}."] if comparison.doubts else []
     notes = [*factor_sentences(comparison), *part_lines(comparison), *doubts, comparison.caution]
     brief = Brief(
-        answer=plain(answer(comparison)),
-        measured=tuple(plain(f"Furthest apart, but undecided: {row_words(row)}.") for row in apart),
-        actions=tuple(plain(words) for words in [*comparison.shared, *(f"{row_words(row)}." for row in worst)]),
-        undecided=plain(f"{', '.join(lacking)}.").capitalize() if lacking else None,
-        notes=(*map(plain, notes), "All rows: --full."),
+        answer=answer(comparison),
+        measured=tuple(f"Furthest apart, but undecided: {row_words(row)}." for row in apart),
+        actions=(*comparison.shared, *(f"{row_words(row)}." for row in worst)),
+        undecided=f"{', '.join(lacking)}.".capitalize() if lacking else None,
+        notes=(*notes, "All rows: --full."),
     )
-    return "\n".join(brief.lines(WIDTH)) + "\n"
+    return "\n".join(brief.lines(WIDTH)).translate(PLAIN) + "\n"
 
 
 @cleaned
@@ -106,17 +104,17 @@ def render_gate(gate: Gate) -> str:
     listed = "; ".join(f"{doubt.reason}{' (accepted)' * doubt.accepted}" for doubt in gate.doubts)
     differing = [difference(each) for each in both.differences if each.fact != "began"]
     noisy = [judged.row.label for judged in gate.rows if judged.outcome == NOISY]
-    listed_noisy = [f"Too noisy to tell: {named(noisy)}."] if noisy else []
-    notes = [*listed_noisy, *both.shared[: gate.judges], *gate.notes]
+    notes = [f"Too noisy to tell: {named(noisy)}."] if noisy else []
+    notes += [*both.shared[: gate.judges], *gate.notes]
     notes += [f"Differences: {'; '.join(differing)}."] if differing else []
     brief = Brief(
-        answer=plain(f"{gate.outcome.upper()}: {headline(gate)}."),
-        measured=(plain(f"{listed[:1].upper()}{listed[1:]}."),) if listed else (),
-        actions=tuple(plain(f"{words}.") for words in [*wrong, *(f"{row_words(each.row)}" for each in bad)]),
-        undecided=plain(_what_to_do(gate)) if gate.outcome == "undecided" else None,
-        notes=(*(plain(note) for note in notes), "All rows: --json."),
+        answer=f"{gate.outcome.upper()}: {headline(gate)}.",
+        measured=(f"{listed[:1].upper()}{listed[1:]}.",) if listed else (),
+        actions=tuple(f"{words}." for words in [*wrong, *(row_words(each.row) for each in bad)]),
+        undecided=_what_to_do(gate) if gate.outcome == "undecided" else None,
+        notes=(*notes, "All rows: --json."),
     )
-    return "\n".join(brief.lines(WIDTH)) + "\n"
+    return "\n".join(brief.lines(WIDTH)).translate(PLAIN) + "\n"
 
 
 def _what_to_do(gate: Gate) -> str:
@@ -124,7 +122,8 @@ def _what_to_do(gate: Gate) -> str:
         again = "Measure another baseline now and name both" if SHARED in kinds else "Measure both completely and alike"
         return f"{again}, or judge anyway: --accept {','.join(kinds)}"
     launches = min((min(each.row.a_launches, each.row.b_launches) for each in gate.rows), default=0)
-    return f"Measure both runs again on a quiet machine, with --rounds {max(LAUNCHES, 2 * launches)}."
+    again, rounds = ", or the run alone: --again" * (launches >= LAUNCHES), max(LAUNCHES, 2 * launches)
+    return f"Measure both runs again on a quiet machine, with --rounds {rounds}{again}."
 
 
 def headline(gate: Gate) -> str:
@@ -155,18 +154,6 @@ def row_words(row: ComparisonRow) -> str:
     values = f"{fmt.quantity(row.b_value, row.unit)} instead of {fmt.quantity(row.a_value, row.unit)}"
     metric = f": {name}" if (name := fmt.metric_name(row.metric)) not in row.label else ""
     return f"{row.label}{metric}, {row.phase}: {values}, {shown}{relative}"
-
-
-def plain(words: str) -> str:
-    """Return the text with Slowpath's own signs replaced by ASCII."""
-    return words.translate(_PLAIN)
-
-
-def wrap(words: str, first: str = "") -> str:
-    """Wrap a paragraph, with later lines indented to the end of `first`."""
-    return textwrap.fill(
-        plain(words), WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_long_words=False
-    )
 
 
 def difference(differing: RunDifference) -> str:

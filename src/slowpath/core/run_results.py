@@ -194,6 +194,10 @@ class RunResult(Result, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         require_machine(self.machine)
 
+    def placement_of(self, name: str) -> PlacementResult | None:
+        """Return the placement that cells call so; None: the run does not state it."""
+        return next((placement for placement in self.placements if placement.name == name), None)
+
 
 SkippedStatus = Annotated[str, Meta(pattern="^(skipped|failed|hung|crashed|interrupted|not started)$")]
 

@@ -25,7 +25,7 @@ from slowpath.diagnose.tasks import ProgramUse
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.mpi import listed_by, settings_of
 from slowpath.report.write import write_all
-from slowpath.run.measure import create, measure_prepared, resume
+from slowpath.run.measure import create, measure, resume
 from slowpath.run.prepare import Library as Built
 from slowpath.run.prepare import PreparedRun, checker_of, estimated_size, judge_ahead, prepare_campaign, unavailable
 from slowpath.run.progress import Progress
@@ -176,7 +176,7 @@ class Bench:
         if is_survey:
             share_s = survey_s(self.budget_s, self.job.ranks)
             limits = replace(limits, fair_s=share_s if budget_s is None else min(budget_s, share_s))
-        measure_prepared(folder, prepared, limits, self.progress())
+        measure(folder, prepared.plan, prepared.commands, limits, self.progress())
 
     def _limits(self, budget_s: float | None, against: Against | None) -> RunLimits:
         """Of a step.  Whoever waits for the end of a budget does not wait a minute for a launch of half a second."""

@@ -64,8 +64,9 @@ from slowpath.diagnose.trials import FEWEST_PAIRS
 from slowpath.findings.conclude import conclude, group_of
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
+from slowpath.record.folder import create_run_folder
 from slowpath.run.machine import place_here
-from slowpath.run.measure import measured_s, new_folder
+from slowpath.run.measure import measured_s
 from slowpath.run.ownership import now, require_free
 from slowpath.run.prepare import PreparedRun
 from slowpath.run.reopen import launcher_again
@@ -408,7 +409,7 @@ def begin(
     """
     bench = for_program(bench)
     asked = asked_for(only, whole_survey(bench.state([], [])))
-    folder = new_folder("diagnosis", out)
+    folder = create_run_folder("diagnosis", out)
     diagnosis = Diagnosis(
         schema=SCHEMA,
         slowpath=__version__,

@@ -145,7 +145,7 @@ def condition(cell: CellResult, results: Results) -> Condition:
     """What the cell's environment and placement stand for in its run."""
     fitting = (e for e in results.run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
     environment = next(fitting, None)
-    at = next((placement for placement in results.run.placements if placement.name == cell.placement), None)
+    at = results.run.placement_of(cell.placement)
     return Condition(
         environment=cell.environment,
         variables=dict(environment.variables) if environment else {},

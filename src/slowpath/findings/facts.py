@@ -411,7 +411,7 @@ class Facts:
 
     def processors(self, cell: CellResult) -> Processors | None:
         """Where its ranks may run; None: not recorded."""
-        place = next((placement for placement in self.run.placements if placement.name == cell.placement), None)
+        place = self.run.placement_of(cell.placement)
         return allowed(place.observed) if place else None
 
     def place(self, cells: Sequence[CellResult], words: Sequence[str] = ()) -> Place:

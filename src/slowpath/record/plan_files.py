@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from slowpath.core.engine_description import Parameter, recorded
 from slowpath.core.errors import unreadable
 from slowpath.core.files import RESTORE, decoded, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Launch, Plan
 from slowpath.core.result import FILE_BYTES
-from slowpath.record.folder import LaunchInfo
+from slowpath.record.folder import LaunchInfo, create_run_folder, read_run, write_run
 
 ENGINE_PLAN_VERSION = 1
 
@@ -35,6 +38,30 @@ def read_plan(path: Path) -> Plan:
     except ValueError as error:
         raise unreadable(path, error, RESTORE) from error
     return plan
+
+
+def begin_again(run: Path, out: Path, times: int, started: str) -> None:
+    """Make a folder for the launches of a run, `times` as many and in another order, of which none was started yet.
+
+    Args:   started: now, as run.json has it.
+    Raises: RecordError: no run, or a damaged one.  EnvironmentFailure: `out` is taken or can't be written.
+    """
+    info, plan, generator = read_run(run), read_plan(run / "plan.json"), random.Random(started)
+    launches = list[Launch]()
+    for again in range(times):
+        for launch in plan.launches:
+            launches.append(
+                msgspec.structs.replace(
+                    launch,
+                    launch=len(launches) + 1,
+                    round=again * plan.rounds + launch.round,
+                    cells=generator.sample(launch.cells, len(launch.cells)),
+                    seed=generator.getrandbits(48),
+                )
+            )
+    create_run_folder(plan.campaign, out)
+    write_plan(out / "plan.json", msgspec.structs.replace(plan, rounds=times * plan.rounds, launches=launches))
+    write_run(out, msgspec.structs.replace(info, id=out.name, started=started, wall_s=None, status="running", notes=[]))
 
 
 def engine_plan_text(plan: Plan, launch: Launch, cells: Iterable[int] | None = None) -> str:

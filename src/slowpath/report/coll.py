@@ -121,7 +121,7 @@ def _panel(cells: Sequence[CellResult], results: Results, usual: Mapping[str, se
 
 def _where(cell: CellResult, results: Results, usual: Mapping[str, set[str]]) -> list[str]:
     run = results.run
-    place = next((placement for placement in run.placements if placement.name == cell.placement), None)
+    place = run.placement_of(cell.placement)
     ranks = (place.ranks or len(place.observed)) if place else 0
     words = [cell.mpi] if cell.mpi and len(run.mpis or []) > 1 else []
     words += [f"{ranks} ranks"] if ranks else []

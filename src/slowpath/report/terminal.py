@@ -23,7 +23,7 @@ from slowpath.report.studies import answers_of, views_of
 WIDTH = 100
 SCREEN = 40  # lines
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
-_PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
+PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
 
 
 @cleaned
@@ -58,7 +58,7 @@ def render_brief(results: Results) -> str:
     ]
     report = str(PurePath(results.run.folder) / "report.html") if results.run.folder else None
     brief = Brief.of(verdict, report, notes=[note for note in notes if note], measured=measured)
-    lines = "\n".join(line.translate(_PLAIN) for line in brief.lines(WIDTH))
+    lines = "\n".join(line.translate(PLAIN) for line in brief.lines(WIDTH))
     return "\n\n".join(part for part in (*tables, "" if tables else numbers, lines) if part) + "\n"
 
 
@@ -76,33 +76,33 @@ def _tables(results: Results) -> list[str]:
     return [*(lines for _, lines in views if lines), wrapped(cell_lines(results, without=covered))]
 
 
-def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
+def wrap(words: str, first: str = "", rest: str | None = None) -> str:
     after = " " * len(first) if rest is None else rest
-    lines = words.translate(_PLAIN).splitlines() or [""]
+    lines = words.translate(PLAIN).splitlines() or [""]
     return textwrap.fill(" ".join(lines), WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False)
 
 
 def _verdict(results: Results) -> str:
     verdict = results.verdict
-    lines = [_wrap(line) for line in (verdict.answer, *verdict.actions)]
-    lines += [_wrap(line) for line in (verdict.still_open, verdict.place, verdict.count) if line]
-    lines += [_wrap(", ".join(run_page.summary(results)))]
+    lines = [wrap(line) for line in (verdict.answer, *verdict.actions)]
+    lines += [wrap(line) for line in (verdict.still_open, verdict.place, verdict.count) if line]
+    lines += [wrap(", ".join(run_page.summary(results)))]
     notes = (
         run_page.status_note(results.run),
         run_page.spread_note(results),
         *(run_page.ignored_note(mpi) for mpi in results.run.mpis),
     )
-    lines += [_wrap(note) for note in notes if note]
+    lines += [wrap(note) for note in notes if note]
     if results.run.imported:
-        lines.append(_wrap("Imported: the times come from a log, not from Slowpath's engine."))
-    shown = [_wrap(line.text, f"  {LEVELS[line.level]:<8} ") for line in verdict.lines]
+        lines.append(wrap("Imported: the times come from a log, not from Slowpath's engine."))
+    shown = [wrap(line.text, f"  {LEVELS[line.level]:<8} ") for line in verdict.lines]
     return "\n".join(lines + (["", *shown] if shown else []))
 
 
 def wrapped(lines: list[str]) -> str:
     """Join lines, and wrap those that are too long to their own indentation."""
-    return "\n".join(_wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
-                     else line.translate(_PLAIN) for line in lines)  # fmt: skip
+    return "\n".join(wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
+                     else line.translate(PLAIN) for line in lines)  # fmt: skip
 
 
 def _contrasts(results: Results) -> str:
@@ -115,18 +115,18 @@ def _contrasts(results: Results) -> str:
     lines = ["Contrasts, b against a (above 1: b is slower):", _line(head, widths)]
     for group, members in grouped(zip(contrasts, rows, strict=True), lambda entry: entry[0].group).items():
         asked = questions([contrast for contrast, _ in members])
-        lines.append(_wrap(asked[0] if len(asked) == 1 else group, "  "))
+        lines.append(wrap(asked[0] if len(asked) == 1 else group, "  "))
         lines += [_line(row, widths) for _, row in members]
     kinds = dict.fromkeys(c.interval_kind for c in contrasts if c.interval and c.interval_kind)
     if kinds:
-        lines.append(_wrap(f"Intervals: {', '.join(kinds)}.", "  "))
+        lines.append(wrap(f"Intervals: {', '.join(kinds)}.", "  "))
     lines += _without_interval(contrasts) + _remedies(contrasts)
     return "\n".join(lines)
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
     fixed = "  ".join(text.ljust(width) for text, width in zip(row[:5], widths, strict=True))
-    return _wrap(row[5], f"    {fixed}  ")
+    return wrap(row[5], f"    {fixed}  ")
 
 
 def _row(contrast: ContrastResult) -> tuple[str, ...]:
@@ -139,16 +139,16 @@ def _row(contrast: ContrastResult) -> tuple[str, ...]:
         fmt.time(contrast.a_value_s),
         ": ".join(part for part in (title(contrast), common(contrast)) if part),
     )
-    return tuple(cell.translate(_PLAIN) for cell in cells)
+    return tuple(cell.translate(PLAIN) for cell in cells)
 
 
 def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
     """Return each reason for which comparisons have no interval or were not made."""
     without = dict.fromkeys(fmt.with_kind(None, c.interval_kind) for c in contrasts if c.ratio and not c.interval)
     missing = Counter(c.reason or "no reason was recorded" for c in contrasts if c.ratio is None)
-    lines = [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in without]
+    lines = [wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in without]
     return lines + [
-        _wrap(f"Not compared ({fmt.plural(count, 'contrast')}): {why}.", "  ") for why, count in missing.items()
+        wrap(f"Not compared ({fmt.plural(count, 'contrast')}): {why}.", "  ") for why, count in missing.items()
     ]
 
 
@@ -165,7 +165,7 @@ def _skipped(results: Results) -> str:
     lines = ["Skipped and failed:"]
     for group in groups:
         log = f" ({group.log})" if group.log else ""
-        lines.append(_wrap(f"{group.label}: {group.reason}{log}", f"  {group.status:<8} "))
+        lines.append(wrap(f"{group.label}: {group.reason}{log}", f"  {group.status:<8} "))
     return "\n".join(lines)
 
 

@@ -25,7 +25,7 @@ from slowpath.core.version import __version__
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.plan.cost import needed_bytes, of_rounds
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
-from slowpath.record.plan_files import read_plan, write_plan
+from slowpath.record.plan_files import begin_again, read_plan, write_plan
 from slowpath.run.engine.build import Tell
 from slowpath.run.execute import Execution, RunEnd
 from slowpath.run.machine import machine_facts
@@ -37,11 +37,6 @@ from slowpath.run.schedule import RunLimits, Schedule
 
 # Kept free as well: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024
-
-
-def new_folder(kind: str, out: Path | None) -> Path:
-    """An empty folder: `out`, or slowpath-runs/KIND-YYYYMMDD-HHMMSS.  Raises: EnvironmentFailure: it is taken."""
-    return create_run_folder(kind, out)
 
 
 def create(prepared: PreparedRun, out: Path | None, command: list[str], others: Others | None = None) -> Path:
@@ -117,11 +112,6 @@ def _measure(
     return result
 
 
-def measure_prepared(run: Path, prepared: PreparedRun, limits: RunLimits, progress: Progress) -> RunEnd:
-    """Measure what `create` made a folder for.  Raises: as `measure`."""
-    return measure(run, prepared.plan, prepared.commands, limits, progress)
-
-
 def resume(
     run: Path,
     environ: Mapping[str, str],
@@ -144,6 +134,15 @@ def resume(
         schedule, machine = what_is_left(run, reopened)  # only now does nobody else add launches
         tell(f"launches left: {len(schedule.launches_left())} of {len(reopened.plan.launches)}")
         return measure(run, reopened.plan, reopened.commands, limits, progress(), schedule, machine)
+
+
+def measure_again(run: Path, tell: Tell, progress: Callable[[], Progress]) -> Path:
+    """Measure the cells of a run twice as often, into RUN-again, or go on with that.  Returns: that folder."""
+    again = run.with_name(f"{run.name}-again")
+    if not again.exists():
+        begin_again(run, again, 2, now())
+    resume(again, os.environ, tell, RunLimits(), progress)
+    return again
 
 
 @dataclass(frozen=True)

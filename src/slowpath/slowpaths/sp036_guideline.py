@@ -123,7 +123,7 @@ def _ranges(facts: Facts, cell: CellResult, lengths: Sequence[int]) -> tuple[tup
 
 
 def _ranks(facts: Facts, cell: CellResult) -> int | None:
-    place = next((placement for placement in facts.run.placements if placement.name == cell.placement), None)
+    place = facts.run.placement_of(cell.placement)
     ranks = (place.ranks or len(place.observed)) if place else 0
     members = cell.parameters.get("members", "all")
     return min(ranks, int(members)) if members.isdecimal() and ranks else ranks or None

@@ -29,8 +29,7 @@ from slowpath.stats.estimate import (
     welch,
 )
 
-# Adjusted p values for a family of contrasts: with 50 of them, plain p < 0.05 cries wolf almost every
-# time.
+# Adjusted p values for a family of contrasts: with 50 of them, one has p < 0.05 nearly always.
 
 
 def benjamini_hochberg(p_values: Values) -> Floats:
@@ -63,9 +62,7 @@ def benjamini_hochberg(p_values: Values) -> Floats:
 
 @dataclass(frozen=True)
 class LocationShift:
-    """Median of all b_j - a_i, and the interval of the shift of b against a (None when the samples are too
-    small).
-    """
+    """Median of all b_j - a_i, and the interval of the shift of b against a (None: too few samples)."""
 
     value: float
     interval: Interval | None
@@ -113,8 +110,7 @@ def rank_sum_shift(a: Values, b: Values, level: float = 0.95) -> LocationShift:
     return LocationShift(value, Interval(float(differences[k - 1]), float(differences[pairs - k]), achieved))
 
 
-# How b compares with a: the ratio b / a, its intervals and its p. What the ratio means is decided in
-# `verdict`.
+# How b compares with a: the ratio b / a, its intervals and its p. `judge` says what it means.
 #
 # Paired: launches of a and b stand in randomised interleaved pairs, so slow drift of the machine is common to
 # both sides of a pair and cancels in the logarithm of their ratio. The estimate and its interval follow the

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,7 +84,7 @@ def tails(samples: Values, ordered: Floats | None = None) -> Tails:
     )
 
 
-_MAD_TO_SD = 1.4826  # of a normal law, 1 / the 75 % quantile of the standard normal
+MAD_TO_SD = 1.4826  # of a normal law, 1 / the 75 % quantile of the standard normal
 
 
 def within(samples: Values, ordered: Floats | None = None) -> float | None:
@@ -96,13 +97,27 @@ def within(samples: Values, ordered: Floats | None = None) -> float | None:
     if array.size < 2:
         return None
     middle = median(array) if ordered is None else median_of_sorted(ordered)
-    return _MAD_TO_SD * median(np.abs(array - middle)) / middle
+    return MAD_TO_SD * median(np.abs(array - middle)) / middle
 
 
 def between(launch_medians: Values) -> float | None:
     """Standard deviation of the log launch medians; None with fewer than 2 launches."""
     logs = np.log(positive(launch_medians, "launch medians"))
     return float(logs.std(ddof=1)) if logs.size >= 2 else None
+
+
+def beyond_errors(changes: Sequence[tuple[float, float]]) -> float:
+    """Return the standard deviation of changes beyond their own errors.  Args: changes: each with its standard error.
+
+    With it half of the changes lie within the quartiles of the normal law, so a few large ones don't count.
+    Source: Efron 2004, doi 10.1198/016214504000000089.
+    """
+    least, most = 0.0, 10.0
+    for _ in range(40):
+        middle = (least + most) / 2
+        typical = median([abs(change) / math.hypot(error, middle) for change, error in changes or [(0.0, 1.0)]])
+        least, most = (middle, most) if MAD_TO_SD * typical > 1 else (least, middle)
+    return least
 
 
 # Where the steady state of a launch begins, if it has one, and whether its first message is slower.
@@ -126,7 +141,6 @@ _CLIP_SD = 3.0
 # Noise that is estimated from few points is often estimated too small: calibrated so that at most one flat
 # series in twenty is split, from 32 samples to 1000 (tests/unit/stats/test_warmup.py).
 _FEW_POINTS_PENALTY = 20.0
-_WARMUP_MAD_TO_SD = 1.4826
 
 
 @dataclass(frozen=True)
@@ -145,7 +159,7 @@ def _condense(logs: Floats) -> tuple[Floats, int]:
 
 def _noise(z: Floats) -> float:
     steps = np.diff(z)
-    return max(_WARMUP_MAD_TO_SD * median(np.abs(steps - np.median(steps))) / math.sqrt(2.0), _NOISE_FLOOR_LOG)
+    return max(MAD_TO_SD * median(np.abs(steps - np.median(steps))) / math.sqrt(2.0), _NOISE_FLOOR_LOG)
 
 
 def clip_spikes(z: Floats, sd: float) -> Floats:

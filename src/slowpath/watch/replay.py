@@ -22,7 +22,7 @@ from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import Tell
-from slowpath.run.measure import create, measure_prepared
+from slowpath.run.measure import create, measure
 from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose
 from slowpath.run.schedule import RunLimits
@@ -221,7 +221,9 @@ def measured(
     """Measure into a new folder of the watch.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
     run = next_price_folder(watch)
     create(prepared, run, command)
-    measure_prepared(run, prepared, RunLimits(cell_timeout_s, budget_s, whole_rounds=True), choose(quiet))
+    measure(
+        run, prepared.plan, prepared.commands, RunLimits(cell_timeout_s, budget_s, whole_rounds=True), choose(quiet)
+    )
     return run
 
 

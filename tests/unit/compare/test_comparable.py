@@ -103,15 +103,9 @@ def test_a_regression_on_another_machine_is_none_and_with_a_lost_cell_it_is() ->
     elsewhere = gate(slow, base())
     assert elsewhere.outcome == "undecided"
     assert {row.outcome for row in elsewhere.rows} == {"undecided"}
-    assert [judged for judged in elsewhere.rows if judged.outcome == "regression"] == []
     assert "none of 3 judged" in render_gate(elsewhere)
     fewer = planted.run_of(rng, "new", 2, {0: 1.5})
     assert gate(fewer, base()).outcome == "regression"
-
-
-def test_wrong_bytes_are_a_regression_on_any_machine() -> None:
-    wrong = planted.source("new", cells(wrong_bytes=1), machine=machine(processor="Q"))
-    assert gate(wrong, base()).outcome == "regression"
 
 
 @pytest.mark.parametrize(("unit", "better"), [("ms", "lower"), ("s", "higher")])

@@ -53,10 +53,6 @@ def everything(job: Job, known: frozenset[str]) -> Campaign:
     return within(PAIRS, job, known, None, math.inf, COLL).campaign
 
 
-def names_of(survey: Campaign) -> list[str]:
-    return [group.name for group in survey.cells]
-
-
 @pytest.fixture
 def seconds(description: Json) -> Callable[[Campaign], float]:
     library: Any = SimpleNamespace(in_use=MPICH[0])
@@ -115,7 +111,7 @@ def test_the_budget_is_kept_with_any_number_of_ranks(
     budget_s = max(survey_s(BUDGET_S, ranks), seconds(PAIRS))
     kept = within(PAIRS, Job(ranks, cores=ranks), known, seconds, budget_s)
     assert seconds(kept.campaign) <= budget_s
-    names = names_of(kept.campaign)
+    names = [group.name for group in kept.campaign.cells]
     every = parts()
     fitting = [part.name for part in every if part.needs in known]
     there = [name for name in fitting if name in names]

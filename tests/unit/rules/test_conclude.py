@@ -177,10 +177,6 @@ def test_findings_that_one_proven_remedy_removes_take_one_line() -> None:
     assert "1 change makes it faster" in verdict.answer
 
 
-def contrast_of_headline(name: str, ratio: float | None, verdict: str | None, **changes: Any) -> ContrastResult:
-    return a_contrast(name, ratio, **{"verdict": verdict, "where": "1 MiB", **changes})
-
-
 def huge_pages(**changes: Any) -> Finding:
     tried = a_remedy("huge pages", phrase="huge pages", **changes)
     return a_finding(
@@ -192,10 +188,8 @@ def lengths() -> tuple[list[ContrastResult], dict[int, CellResult]]:
     """Decided at 1 and 16 MiB, the same at 64 KiB."""
     cells = {n: a_cell(n, parameters={"message_bytes": str(size)}) for n, size in ((0, 2**16), (1, 2**20), (16, 2**24))}
     sides = {n: a_side(n, "small") for n in cells}
-    contrasts = [
-        contrast_of_headline(name, 3.2, "slower", axis="pages", b=sides[n]) for name, n in (("m1", 1), ("m16", 16))
-    ]
-    return [contrast_of_headline("k64", 1.0, "same", axis="pages", b=sides[0]), *contrasts], cells
+    contrasts = [contrast(name, 3.2, "slower", axis="pages", b=sides[n]) for name, n in (("m1", 1), ("m16", 16))]
+    return [contrast("k64", 1.0, "same", axis="pages", b=sides[0]), *contrasts], cells
 
 
 def test_the_headline_says_what_to_do_first_and_from_which_measured_length_on() -> None:

@@ -42,7 +42,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Measured, Pick, environments
 from slowpath.report.write import rebuild
 from slowpath.run.engine.build import Tell
-from slowpath.run.measure import create, measure_prepared, resume
+from slowpath.run.measure import create, measure, resume
 from slowpath.run.prepare import PreparedRun, allocated_nodes, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms
@@ -345,7 +345,7 @@ class Session:
         prepared = self._within(campaign, ranks, share_s)
         self.tell(f"{name}: {prepared.cost.launches} launches, about {duration(prepared.cost.wall_s)}")
         create(prepared, run, list(self.command))
-        measure_prepared(run, prepared, limits, choose(self.quiet))
+        measure(run, prepared.plan, prepared.commands, limits, choose(self.quiet))
         return self._learned(run, ranks)
 
     def _learned(self, run: Path, ranks: int) -> Results:

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from slowpath.stats.estimate import SIGNED_RANK_LAUNCHES, T_LAUNCHES, Floats, estimate_of
+from slowpath.stats.launches import MAD_TO_SD
 from slowpath.stats.laws.law import Bracket, Coefficient, Column, Covariates, Law, Sweep, Variant
 
 # Weighted least squares with terms that can't be negative, for a handful of columns.
@@ -180,7 +181,6 @@ STANDARD_ERRORS = 1.96  # of the logarithm of a centre: 95 %
 FLOOR_RATIO = 0.01
 PRIOR_DF = 4.0  # weight of the typical point, in launches
 CLIP_SD = 3.0
-_MAD_TO_SD = 1.4826  # for a normal law
 
 
 @dataclass(frozen=True)
@@ -248,8 +248,8 @@ def _typical_spread(deviations: Floats) -> Floats:
     """Standard deviation of single launches at each point by the median of their absolute deviations, which wild values
     don't move, drawn towards that of the whole sweep; shape (points,)."""
     absolute = np.abs(deviations)
-    own = _MAD_TO_SD * np.nanmedian(absolute, axis=0)
-    whole = _MAD_TO_SD * float(np.nanmedian(absolute))
+    own = MAD_TO_SD * np.nanmedian(absolute, axis=0)
+    whole = MAD_TO_SD * float(np.nanmedian(absolute))
     df = np.isfinite(deviations).sum(axis=0) - 1.0
     spread: Floats = np.sqrt((PRIOR_DF * whole**2 + df * own**2) / (PRIOR_DF + df))
     return spread

@@ -30,7 +30,7 @@ from slowpath.core.plan import Plan
 from slowpath.core.units import format_time, ratio_words
 from slowpath.experiments.measured import LaunchRecord, load_launches
 from slowpath.run.engine.build import Tell
-from slowpath.run.measure import create, measure_prepared, resume, state_of
+from slowpath.run.measure import create, measure, resume, state_of
 from slowpath.run.prepare import PreparedRun, nodes_at_hand, prepare_on
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms
@@ -122,7 +122,7 @@ def take_step(
         if before is None:
             prepared = make()
             create(prepared, run, list(bench.command))
-            measure_prepared(run, prepared, limits, bench.progress())
+            measure(run, prepared.plan, prepared.commands, limits, bench.progress())
         elif not before.is_over:
             resume(run, bench.environ, bench.tell, limits, bench.progress, bench.terms)
     except EnvironmentFailure as error:

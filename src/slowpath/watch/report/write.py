@@ -17,6 +17,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
 from slowpath.core.guard import line, text
 from slowpath.report.csv import as_csv
+from slowpath.report.terminal import PLAIN
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.proof import Proof, proof_folders, read_proof
 from slowpath.watch.report.page import render_watch_html
@@ -40,16 +41,13 @@ def classes_csv(results: WatchResults) -> str:
     return as_csv([*fields, *PLACE], rows)
 
 
-_PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
-
-
 def render_watch_text(results: WatchResults, folder: str) -> str:
     """The verdict, where the page is, and what a screen has no room for. Ends with a newline.
 
     Args: folder: of the watch.
     """
     every = [*screen_lines(results.verdict, f"{folder}/report.html"), *(full_lines(results) if results.ranks else ())]
-    return text("\n".join(line(words).translate(_PLAIN) for words in every)) + "\n"
+    return text("\n".join(line(words).translate(PLAIN) for words in every)) + "\n"
 
 
 CSV_FILE, TEXT_FILE, PAGE_FILE = "classes.csv", "report.txt", "report.html"
