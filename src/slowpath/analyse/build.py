@@ -59,7 +59,6 @@ from slowpath.record.witness import (
     CONTROL_VARIABLES,
     PERFORMANCE_VARIABLES,
     UCX_LOGS,
-    Variable,
     read_logs,
     read_variables,
 )
@@ -249,22 +248,12 @@ def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[Librar
             continue
         reason = reason or read.reason
         for variable in read.variables:
-            known = rows.setdefault(variable.name, _row(variable))
+            row = msgspec.convert(variable, LibraryVariable, from_attributes=True)
+            known = rows.setdefault(variable.name, row)
             if known.value != variable.value:
                 elsewhere.setdefault(variable.name, {})[launch.info.environment] = variable.value
     variables = [msgspec.structs.replace(row, by_environment=elsewhere.get(name)) for name, row in rows.items()]
     return (variables, None) if variables else ([] if reason else None, reason)
-
-
-def _row(variable: Variable) -> LibraryVariable:
-    return LibraryVariable(
-        name=variable.name,
-        value=variable.value,
-        type=variable.type,
-        description=variable.description,
-        reason=variable.reason,
-        kind=variable.kind,
-    )
 
 
 def _protocols(launch: LaunchRecord) -> list[UcxProtocol]:
@@ -311,15 +300,8 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
         status=info.status,
         command=clean_words(info.command),
         environments=[
-            EnvironmentResult(
-                name=e.name,
-                mpi=e.mpi,
-                setting=e.setting,
-                variables=e.variables,
-                unset=e.unset,
-                witness=e.witness,
-                unavailable=e.unavailable,
-                stated=e.stated or None,
+            msgspec.structs.replace(
+                msgspec.convert(e, EnvironmentResult, from_attributes=True), stated=e.stated or None
             )
             for e in plan.environments
         ],

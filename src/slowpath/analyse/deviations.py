@@ -28,6 +28,7 @@ from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, whole_number
 from slowpath.slowpaths.sp078_deviations import SLOW_PATH as DEVIATIONS
+from slowpath.stats.distribution import TURNS
 
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
@@ -42,51 +43,27 @@ _MOST_CONDITIONS = 3
 _PRICE = 1.0  # of a condition, in times that it has to explain
 _APART = 3.0  # times another: two costs, and not one
 _AS_WELL = 0.1  # spreads of logarithms of two forms that agree as well
-_ALIKE = 1.3  # costs of two groups that are the same cost
 _SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.1  # of the deviating times, that a condition has to hold for
 _FEW = 0.2  # of a group's cells that know the slow rank
 _EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
 GRANULES = (64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
+_FEWEST_OF_PART = 2  # cells that a part of a union explains
+_WIDENED = 4  # of the best conditions, that are tried with more values
+# What the experiment does, and a program says in no argument of a call.
+_MEASURED_SO = frozenset(
+    ("posted", "idle_s", "order", "other_bytes", "live_buffers", "queue", "open_receive", "progress", "overalloc_bytes")
+)
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
 
 # The calls that a time holds. Those of a receive that waits for its sender are in the receive's time as well.
 
-_SYNCHRONISATIONS = {
-    "flush_all": ("MPI_Win_flush",),
-    "flush_local": ("MPI_Win_flush_local",),
-    "fence": ("MPI_Win_fence",),
-    "pscw": ("MPI_Win_start", "MPI_Win_complete", "MPI_Win_post", "MPI_Win_wait"),
-    "lock": ("MPI_Win_lock", "MPI_Win_unlock"),
-}
 _BY_SYSTEM = ("MPI_File", "MPI_Init", "MPI_Session", "MPI_Finalize")
 _EAGER_BYTES = 65536  # beyond, a send is taken to wait for its receive
-_MADE_BY = {
-    "duplicate": "MPI_Comm_dup",
-    "split": "MPI_Comm_split",
-    "create": "MPI_Comm_create",
-    "intercommunicator": "MPI_Intercomm_create",
-    "merge": "MPI_Intercomm_merge",
-}
-
-
 # Who made the requests that a cell starts, and cells of one call that have so many of them at once.
 _MAKERS = {"startall": "MPI_Send_init", "persistent": "MPI_Send_init"}
 _OF_MANY = frozenset(("startall", "waitall", "waitsome", "testall", "testsome"))
 _REQUESTS = 8.0
-# What a cell of one call holds besides: what frees or completes what the call made.
-_FREES_TYPE = ("MPI_Type_commit", "MPI_Type_free")
-_HELD: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"comm_group|win_get_group|group_(incl|excl|range_incl|union|intersection|difference)", ("MPI_Group_free",)),
-    (r"type_(contiguous|h?vector|h?indexed|indexed_block|struct|subarray|create_darray|resized)", _FREES_TYPE),
-    (r"type_dup", ("MPI_Type_free",)),
-    (r"comm_idup(_with_info)?", ("MPI_Wait",)),
-    (r"grequest_start", ("MPI_Grequest_complete", "MPI_Wait")),
-    (r"op_create", ("MPI_Op_free",)),
-    (r"info_(create|dup)|(comm|win)_get_info", ("MPI_Info_free",)),
-    (r"comm_get_errhandler", ("MPI_Errhandler_free",)),
-    (r"comm_create_keyval", ("MPI_Comm_free_keyval",)),
-)
 
 
 @cache
@@ -98,7 +75,7 @@ def not_traits() -> frozenset[str]:
 @cache
 def calls_of_row(name: str) -> frozenset[str]:
     """The calls of a cell of pattern `call`, its own and what it holds besides."""
-    held = (call for pattern, calls in _HELD if re.fullmatch(pattern, name) for call in calls)
+    held = (call for pattern, calls in _words().held.items() if re.fullmatch(pattern, name) for call in calls)
     made = re.sub("^type_(?=hvector|hindexed|indexed_block|struct|subarray|resized)", "type_create_", name)
     return frozenset((mpi_name(made.removesuffix("_any_tag")), *held))
 
@@ -116,7 +93,7 @@ def calls_of(item: Item) -> frozenset[str]:
         return _of_messages(traits, metric, pattern)
     if experiment == "put" and traits.get("design", "mpi") == "mpi":
         operation = (mpi_name(traits.get("operation", "put")),)
-        synchronisation = _SYNCHRONISATIONS.get(traits.get("synchronise", ""), ())
+        synchronisation = _words().completed_by.get(traits.get("synchronise", ""), ())
         parts = {"put_call_s": operation, "synchronisation_s": synchronisation}
         return frozenset(parts.get(metric, (*operation, *synchronisation)))
     if experiment == "coll":
@@ -128,7 +105,7 @@ def calls_of(item: Item) -> frozenset[str]:
             return calls_of_row(traits["call"])
         named = {
             "init": {"init_s": "MPI_Init", "first_duplicate_s": "MPI_Comm_dup", "first_split_s": "MPI_Comm_split_type"},
-            "communicator": {"communicator_s": _MADE_BY.get(traits.get("made_by", ""), "")},
+            "communicator": {"communicator_s": _words().made_by.get(traits.get("made_by", "duplicate"), "")},
             "collective": {"collective_first_s": mpi_name(traits.get("collective", "allreduce"))},
         }.get(pattern, {})
         return frozenset(filter(None, (named.get(metric, ""),)))
@@ -176,7 +153,7 @@ def place_of(call: str) -> int:
 class Condition:
     """What a cell has to be. relation: `calls`, `is`, `from` (and more), `up to`, `multiple of`.
 
-    beyond: of a limit, the nearest value that is not slow.
+    value: of `calls` and `is` any one of some, joined by `|`.  beyond: of a limit, the nearest value that is not slow.
     """
 
     name: str
@@ -184,17 +161,28 @@ class Condition:
     value: str
     beyond: str = ""
 
+    def __or__(self, other: Condition) -> Condition:
+        """Either of two of one parameter."""
+        values = sorted({*self.any_of, *other.any_of}, key=lambda value: (place_of(value), value))
+        return replace(self, value="|".join(values))
+
+    @property
+    def any_of(self) -> tuple[str, ...]:
+        """Its values."""
+        return tuple(self.value.split("|"))
+
     @property
     def words(self) -> str:
         """For a sentence, behind its subject."""
         if self.relation == "calls":
-            return self.value
-        known = _words().values.get(self.name, {}).get(self.value)
-        if self.relation == "is" and known:
-            return known
+            return listed(self.any_of, "or")
+        known = _words().values.get(self.name, {})
+        if self.relation == "is" and known.keys() >= set(self.any_of):
+            return listed([known[value] for value in self.any_of], "or")
         usual = _words().things.get(self.name, f"with {self.name.replace('_', ' ')} {{}}")
         phrase = _words().things.get(f"{self.name} {self.relation}", usual)
-        words = phrase.format(f"{_RELATIONS.get(self.relation, '')}{_readable(self.name, self.value)}")
+        readable = listed([_readable(self.name, value) for value in self.any_of], "or")
+        words = phrase.format(f"{_RELATIONS.get(self.relation, '')}{readable}")
         words = re.sub(r"\b1 (\w{3,})s\b", r"1 \1", words)
         return f"{words} (not {_readable(self.name, self.beyond)})" if self.beyond else words
 
@@ -203,10 +191,13 @@ _RELATIONS = {"from": "at least ", "up to": "at most ", "multiple of": "a multip
 
 
 class Words(msgspec.Struct, frozen=True):
-    """deviations.toml. things: phrase by name.  values: phrase by name and value."""
+    """deviations.toml. things: phrase by name.  values: phrase by name and value.  Others: calls of a time."""
 
     things: dict[str, str]
     values: dict[str, dict[str, str]]
+    completed_by: dict[str, tuple[str, ...]]
+    made_by: dict[str, str]
+    held: dict[str, tuple[str, ...]]
 
 
 @cache
@@ -350,7 +341,7 @@ class Shared:
     def period(self) -> int | None:
         """Of how many operations one is slow, as most of the cells say whose samples would show it."""
         kind = MEAN if self.are_stalls else MEDIAN
-        periods = Counter(time.period for time in self.slow if time.item.is_series and time.item.kind == kind)
+        periods = Counter(time.period for time in self.slow if time.item.series and time.item.kind == kind)
         (period, agreeing) = next(iter(periods.most_common(1)), (None, 0))
         return period if 2 * agreeing > periods.total() else None
 
@@ -501,7 +492,7 @@ class _Table:
         self.judged = judged
         self.slow = np.array([time.side == "slower" for time in judged])
         self.is_mean = np.array([time.item.kind == MEAN for time in judged])
-        self.is_series = np.array([time.item.is_series for time in judged])
+        self.series = np.array([time.item.series for time in judged])
         self.extra_s = np.array([time.extra_s for time in judged])
         self.value_s, self.period = np.array([(t.item.value, t.period or 1) for t in judged]).reshape(-1, 2).T
         self.least_extra_s, self.most_extra_s = np.array([time.extra_ends_s for time in judged]).reshape(-1, 2).T
@@ -509,20 +500,27 @@ class _Table:
         self.least_s = np.array([LEAST_FIRST_S * (time.item.phase == "first") for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
         # Lengths within a factor of two tell no law: a cost of 64 and of 72 B is as good as of one length.
-        places = np.stack([np.round(np.log2(np.maximum(self.units[form], 1e-9))) for form in _EACH])
-        self.length = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)  # which of them
+        self.places = {form: np.round(np.log2(np.maximum(self.units[form], 1e-9))) for form in _EACH}
+        every = np.stack(list(self.places.values()))
+        self.length = np.unique(every, axis=1, return_inverse=True)[1].reshape(-1)  # which of them
         self.holds = _conditions(judged) if self.slow.any() else dict[Condition, Mask]()
+
+    def where(self, condition: Condition) -> Mask:
+        """Which times fulfil it."""
+        any_of: Mask = np.logical_or.reduce([self.holds[replace(condition, value=one)] for one in condition.any_of])
+        return any_of
 
     def costs(self, hits: Mask) -> list[tuple[Form, float]]:
         """The forms whose coefficients agree best over some deviating times, and the coefficients, seconds per unit.
 
-        The best one first, and others that agree about as well: times of a single length fit each form.
+        The best one first, and others that agree about as well. Times of one length are no law by the byte, times of
+        one count of blocks none by the block: any cost fits them.
         """
         lengths = self.length[hits]
         known: list[tuple[float, Form, float]] = []
         for form, ahead in FORMS.items():
             units = self.units[form][hits]
-            if units.min() <= 0:
+            if units.min() <= 0 or (form in _EACH and np.ptp(self.places[form][hits]) == 0):
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.
@@ -550,7 +548,8 @@ class _Table:
             expected_s = coefficient_s * self.units[form]
             against = self.against(where, form, coefficient_s)
             if self.is_mean[hits].all():  # stalls stand out of shorter calls alone
-                against &= self.is_series & (self.value_s < expected_s * np.median(self.period[hits]))
+                period = np.median(self.period[hits])
+                against &= (self.series >= TURNS * period) & (self.value_s < expected_s * period)
             explained = hits & (self.extra_s < _APART * expected_s) & (_APART * self.extra_s > expected_s)
             loss = float(left.sum() - explained.sum() + against.sum())
             answers.append((loss, against, explained, (form, coefficient_s)))
@@ -570,7 +569,7 @@ def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
             holds[Condition(name, "up to", str(limit))] = (numbers > 0) & (numbers <= limit)
         for granule in GRANULES if name.endswith("_bytes") else ():
             holds[Condition(name, "multiple of", str(granule))] = (numbers > 0) & (numbers % granule == 0)
-    return {condition: where for condition, where in holds.items() if where.any() and not where.all()}
+    return {c: where for c, where in holds.items() if where.any() and (c.relation == "calls" or not where.all())}
 
 
 def _of_one(item: Item) -> Iterator[Condition]:
@@ -601,11 +600,7 @@ def last_answer(function: Callable[P, T]) -> Callable[P, T]:
 
 @last_answer
 def shared(judged: Sequence[Judged]) -> list[Shared]:
-    """Groups of deviating times, those of many cells first, then the clearest.
-
-    A group that costs the same as an earlier one and holds a call of it is a part of that one: one condition of at most
-    _MOST_CONDITIONS parts may be too few for a cost that shows in unlike cells.
-    """
+    """Groups of deviating times, those of many cells first, then the clearest."""
     table, groups = _Table(judged), list[Shared]()
     left = table.slow.copy()
     while left.any() and len(groups) < MOST_GROUPS:
@@ -614,22 +609,10 @@ def shared(judged: Sequence[Judged]) -> list[Shared]:
             break
         group, covered = best
         left = left & ~covered
-        same = next((n for n, other in enumerate(groups) if _is_part(group, other)), None)
-        if same is None:
-            groups.append(group)
-        else:
-            first = groups[same]
-            groups[same] = replace(first, slow=(*first.slow, *group.slow), among=first.among + group.among)
+        groups.append(group)
     known = (replace(group, others=len(_cells(table, table.slow) - group.cells)) for group in groups)
     said = [group for group in known if not group.is_noise]
     return sorted(said, key=lambda group: (group.is_of_many, group.clearness), reverse=True)
-
-
-def _is_part(group: Shared, first: Shared) -> bool:
-    calls = [frozenset[str]().union(*(calls_of(time.item) for time in part.slow)) for part in (group, first)]
-    own, other = group.cost, first.cost
-    alike = own.form == other.form and 1 / _ALIKE < own.coefficient_s / other.coefficient_s < _ALIKE
-    return bool(calls[0] & calls[1]) and alike
 
 
 @dataclass(frozen=True)
@@ -653,6 +636,9 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     fewest = max(1, _LEAST_SHARE * left.sum())
     useful = {c: where for c, where in table.holds.items() if (where & left).sum() >= fewest}
     singles = sorted((_candidate(table, left, (c,), where) for c, where in useful.items()), key=_rank)
+    first = {(single.conditions[0].name, single.conditions[0].relation): single for single in reversed(singles)}
+    singles += [_widened(table, left, single, useful) for single in first.values()]
+    singles.sort(key=_rank)
     # Most costs are of a call, also those that show under a condition alone, against which its other times speak.
     beam = singles[:_BEAM] + [s for s in singles[_BEAM:] if s.conditions[0].relation == "calls"][:_BEAM]
     if not beam:
@@ -674,9 +660,10 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
         beam = sorted(wider.values(), key=_rank)[:_BEAM]
         kept += beam
     kept.sort(key=_rank)
+    kept = sorted([*(_widened(table, left, narrow, useful) for narrow in kept[:_WIDENED]), *kept], key=_rank)
     best = kept[0]
     deviations = [table.judged[int(n)] for n in np.flatnonzero(best.explained)]
-    alike = [c.conditions for c in kept[1:] if c.loss < best.loss + _PRICE]
+    alike = dict.fromkeys(c.conditions for c in kept if c.loss < best.loss + _PRICE and c.conditions != best.conditions)
     group = Shared(
         conditions=tuple(_tightened(table, condition, best) for condition in best.conditions),
         slow=tuple(deviations),
@@ -690,6 +677,24 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     return group, best.explained
 
 
+def _widened(table: _Table, left: Mask, narrow: _Candidate, useful: Collection[Condition]) -> _Candidate:
+    """With more calls, or more values of its parameters, as long as each explains more."""
+    best, before = narrow, None
+    while best is not before:
+        wider = [best]
+        values = [c for c in best.conditions if c.relation in ("calls", "is") and len(c.any_of) < _MOST_CALLS]
+        for own in values:
+            rest = [table.where(condition) for condition in best.conditions if condition != own]
+            for more in useful:
+                is_other = (more.name, more.relation) == (own.name, own.relation) and more.value not in own.any_of
+                where = np.logical_and.reduce([table.holds[more], *rest])
+                if is_other and len(_cells(table, where & left & ~best.explained)) >= _FEWEST_OF_PART:
+                    either = tuple(own | more if condition == own else condition for condition in best.conditions)
+                    wider.append(_candidate(table, left, either, best.where | where))
+        best, before = min(wider, key=_rank), best
+    return best
+
+
 def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Condition:
     """A limit as the cells have it: the shortest length that shows it, or the longest, and the next that does not."""
     if condition.relation not in ("from", "up to"):
@@ -697,21 +702,23 @@ def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Conditi
     sign = 1 if condition.relation == "from" else -1
     numbers = sign * np.array([whole_number(time.item.traits.get(condition.name, "")) or 0 for time in table.judged])
     limit = int(numbers[best.explained].min())
-    rest = [table.holds[c] for c in best.conditions if c != condition]
+    rest = [table.where(c) for c in best.conditions if c != condition]
     nearer = np.logical_and.reduce([numbers < limit, numbers != 0, *rest])
     beyond = max((int(n) for n in numbers[table.against(nearer, *best.cost)]), default=None)
     expected_s = best.cost[1] * table.units[best.cost[0]]
     showing = nearer & (table.least_extra_s > 0.5 * expected_s) & (table.extra_s < _APART * expected_s)
     limit = min((int(n) for n in numbers[showing] if beyond is None or n > beyond), default=limit)
-    return replace(condition, value=str(sign * limit), beyond="" if beyond is None else str(sign * beyond))
+    tight = replace(condition, value=str(sign * limit), beyond="" if beyond is None else str(sign * beyond))
+    # What one length alone shows is said of that one.
+    return replace(tight, relation="is") if int(numbers[best.explained].max()) == limit else tight
 
 
 def _inseparable(table: _Table, left: Mask, best: _Candidate) -> tuple[str, ...]:
     """Calls of which any one explains as much: no cell has one of them without the others."""
     own = next((c for c in best.conditions if c.relation == "calls"), None)
-    if own is None:
-        return ()
-    rest = [table.holds[c] for c in best.conditions if c != own]
+    if own is None or len(own.any_of) > 1:
+        return own.any_of if own else ()
+    rest = [table.where(c) for c in best.conditions if c != own]
     alike = []
     for condition, where in table.holds.items():
         if condition.relation == "calls" and condition != own and not (best.explained & ~where).any():
@@ -727,7 +734,7 @@ def _cells(table: _Table, where: Mask) -> set[int]:
 
 def _candidate(table: _Table, left: Mask, conditions: tuple[Condition, ...], where: Mask) -> _Candidate:
     loss, against, explained, cost = table.loss(where, left)
-    price = sum(_PRICE + _reluctance(condition) for condition in conditions)
+    price = sum(_PRICE * len(condition.any_of) + _reluctance(condition) for condition in conditions)
     clearness = float(table.clearness[explained].max(initial=0.0))
     return _Candidate(loss + price, conditions, where, against, explained, cost, clearness)
 
@@ -737,20 +744,13 @@ def _rank(candidate: _Candidate) -> tuple[float, int, float, tuple[Condition, ..
 
 
 def _reluctance(condition: Condition) -> float:
-    """Among conditions that explain as much, first a call, then a kind, then a length; last what is so by default."""
+    """Among conditions that explain as much, first a call, then a kind, then a length, then what was done around it."""
     if condition.relation == "calls":
         return 0.0
-    is_default = condition.relation == "is" and condition.value in _usual(condition.name)
-    if is_default and condition.name not in _LENGTHS:
-        return 1.0
-    name = {"message_bytes": 0.6, "experiment": 0.6, "pattern": 0.6}.get(condition.name, 0.4)
+    is_wide = condition.name in (*_LENGTHS, "experiment", "pattern")
+    name = 0.9 if condition.name in _MEASURED_SO else 0.6 if is_wide else 0.4
     if condition.relation == "multiple of":  # the largest that fits claims least
         return name + 0.1 - 1e-3 * GRANULES.index(int(condition.value))
     # The longest that was measured stands for longer ones, and the shortest for shorter ones.
     # No cost is of one length alone, where others or other parameters may explain as much.
     return name + {"from": 0.0, "up to": 0.05}.get(condition.relation, 0.5 if condition.name in _LENGTHS else 0.1)
-
-
-@cache
-def _usual(name: str) -> frozenset[str]:
-    return frozenset(p.default for e in recorded().experiments for p in e.parameters if p.name == name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -260,14 +261,10 @@ def floor_lines(cells: Sequence[CellResult]) -> list[Line]:
 
 def _words(place: tuple[str | None, str, str], group: list[tuple[int, CellResult]]) -> str:
     ping_pong = [member for member in group if member[1].parameters.get("pattern") == "ping_pong"] or group
-    ends = dict.fromkeys((min(ping_pong, key=_length)[1].cell, max(ping_pong, key=_length)[1].cell))
+    ends = dict.fromkeys((min(ping_pong, key=itemgetter(0))[1].cell, max(ping_pong, key=itemgetter(0))[1].cell))
     shown = [_over_words(length, cell) for length, cell in ping_pong if cell.cell in ends]
     where = ", ".join(part for part in place if part)
     return f"lower bound ({where}): {'; '.join(shown)}"
-
-
-def _length(member: tuple[int, CellResult]) -> int:
-    return member[0]
 
 
 def _over_words(length: int, cell: CellResult) -> str:

@@ -80,8 +80,8 @@ class Item:
     """One metric and phase of a cell. traits: parameters, experiment, environment, placement, phase.
 
     kind: what of its samples: the median, or the mean where some lie far above.
-    period: of its samples.  is_series: they would show stalls.  by_rank_s: where the value is the slowest rank's.
-    least_s: of its samples.
+    period: of its samples.  series: so many in each launch, where they would show stalls.  by_rank_s: where the value
+    is the slowest rank's.  least_s: of its samples.
     """
 
     key: Key
@@ -94,7 +94,7 @@ class Item:
     traits: Mapping[str, str]
     kind: str = MEDIAN
     period: int | None = None
-    is_series: bool = False
+    series: int = 0
     by_rank_s: tuple[float, ...] = ()
     least_s: float = math.inf
 
@@ -198,7 +198,7 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
             for phase, estimate in measured.phases.items():
                 low, high = estimate.interval or (min(estimate.launch_values), max(estimate.launch_values))
                 traits = {
-                    **(cell.parameters if cell.experiment != "first_use" else _own(cell, metric)),
+                    **_own(cell, metric),
                     "experiment": cell.experiment,
                     "environment": cell.environment,
                     "placement": cell.placement,
@@ -208,9 +208,10 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                 # Collectives of healthy libraries go round their buffers, and every fourth is slow.
                 numbers = estimate.numbers if cell.experiment != "coll" else None
                 least_s = math.inf if estimate.min is None else estimate.min
+                series = estimate.samples // estimate.launches if estimate.numbers else 0
                 item = Item(
                     key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
-                    is_series=estimate.numbers is not None, by_rank_s=tuple(estimate.by_rank or ()), least_s=least_s,
+                    series=series, by_rank_s=tuple(estimate.by_rank or ()), least_s=least_s,
                     period=numbers.period if numbers else None,
                 )  # fmt: skip
                 yield item
@@ -222,12 +223,22 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     )  # fmt: skip
 
 
+# What a cell is about, by experiment or pattern: a trait though nothing is stated.
+_ABOUT = {
+    "p2p": ("pattern", "message_bytes"),
+    "put": ("operation", "synchronise", "message_bytes"),
+    "coll": ("collective", "message_bytes"),
+    "call": ("pattern", "call", "message_bytes"),
+}
+
+
 def _own(cell: CellResult, metric: str) -> dict[str, str]:
-    """Parameters of a cell: those that are stated, its pattern, call and length; its pause is call_idle_s's alone."""
+    """Parameters of a cell: what it is about, and what is stated; the pause of single calls is call_idle_s's alone."""
     pattern = cell.parameters.get("pattern", "")
-    always = ("pattern", "call", "message_bytes") if pattern == "call" else ("pattern",)
-    own = {**stated(cell), **{name: cell.parameters[name] for name in always if name in cell.parameters}}
-    return own if metric == "call_idle_s" else {name: value for name, value in own.items() if name != "idle_s"}
+    about = _ABOUT.get(cell.experiment) or _ABOUT.get(pattern, ("pattern",))
+    own = {**stated(cell), **{name: cell.parameters[name] for name in about if name in cell.parameters}}
+    paused = {"idle_s"} if pattern == "call" and metric != "call_idle_s" else set[str]()
+    return {name: value for name, value in own.items() if name not in paused}
 
 
 def healthy_run(results: Results, source: str, name: str | None = None) -> tuple[HealthyRun, dict[Key, float]]:

@@ -22,7 +22,7 @@ FEWEST_OF_SLOPE = 30
 _WARM_UP = 0.1  # of the samples at the head, which the slope leaves out
 _LEAST_WITHIN = 1e-3  # quantised times may have a median absolute deviation of zero
 _CLIP_LOG = math.log(4.0)  # one long stall must not outweigh all other samples
-_TURNS = 3  # periods that a launch has to hold
+TURNS = 3  # periods that a launch has to hold
 MOST_PERIOD = 512
 _LEAST_PEAK = 0.15  # of an autocorrelation over its neighbours
 _PEAK_PER_SD = 6.0  # a thousand series without a period show none
@@ -81,7 +81,7 @@ def _period(arrays: Sequence[Floats]) -> int | None:
     Neighbours are subtracted since a drift or a change of level makes every short lag alike.
     """
     kept = [array for array in arrays if array.size >= FEWEST_OF_PERIOD]
-    longest = min((MOST_PERIOD, *(array.size // _TURNS for array in kept))) if kept else 0
+    longest = min((MOST_PERIOD, *(array.size // TURNS for array in kept))) if kept else 0
     if longest < 2:
         return None
     correlations = np.mean([_autocorrelation(array, longest + 1) for array in kept], axis=0)

@@ -12,13 +12,13 @@ import pytest
 from slowpath.analyse.cells import estimate
 from slowpath.analyse.deviations import Condition, Cost, Shared, _words, not_traits, shared, slow_rank
 from slowpath.analyse.reference import (
-    MEAN,
     THIS_KIND,
     HealthyRun,
     Item,
     Judged,
     Reference,
     decided,
+    defaults_of,
     items,
     joined,
     references,
@@ -27,7 +27,7 @@ from slowpath.core.campaign import scalars
 from slowpath.core.cell_results import CellResult
 from slowpath.experiments.measured import MetricSamples, reduce
 from slowpath.plan.campaign import load
-from support.results import a_cell, a_metric
+from support.results import a_cell, a_metric, an_estimate
 
 LENGTHS = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1048576)
 COLLECTIVES = ("bcast", "allreduce", "alltoall", "gather", "scan")
@@ -36,10 +36,10 @@ CALLS = ("ssend", "comm_dup", "type_vector", "win_allocate")
 
 def _traits() -> list[dict[str, str]]:
     """What the cells of the panel are."""
-    sends = [{"experiment": "p2p", "pattern": "ping_pong", "message_bytes": str(n), "source": "named"} for n in LENGTHS]
+    sends = [{"experiment": "p2p", "pattern": "ping_pong", "message_bytes": str(n)} for n in LENGTHS]
     anys = [{"experiment": "p2p", "pattern": "one_way", "message_bytes": str(n), "source": "any"} for n in LENGTHS]
     colls = [
-        {"experiment": "coll", "collective": name, "message_bytes": str(n), "way": "library"}
+        {"experiment": "coll", "collective": name, "message_bytes": str(n)}
         for name in COLLECTIVES
         for n in LENGTHS[::2]
     ]
@@ -188,29 +188,29 @@ def test_the_rank_is_said_where_it_alone_is_slow(experiment, by_rank_s, said) ->
     assert group.subject.endswith(f" on rank {said} alone") == (said is not None)
 
 
-def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
-    draw = random.Random(4)
-    items = _measured(draw)
-    known = references(items, _healthy(draw), HealthyRun("here", "mpich 5", "host, 16", 2))
-    late = []
-    for item in items:
-        deviation = Judged(item, *known[item.key])
-        if item.traits["experiment"] == "p2p" and item.phase == "steady":
-            mean_s = item.value + 900e-6 / 64
-            slow = replace(item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64, is_series=True)
-            deviation = replace(deviation, item=slow)
-        late.append(deviation)
-    (group,) = shared(late)
-    assert group.text.startswith("One in 64 operations of MPI_")
-    assert any(f" takes {us}" in group.text for us in range(890, 911))
-
-
-def test_a_cost_that_one_length_alone_shows_may_be_by_the_byte() -> None:
-    late = _judged(
-        random.Random(8), lambda traits: 1e-10 * int(traits["message_bytes"]) if "collective" in traits else 0.0
-    )
+def test_what_one_length_alone_shows_is_said_of_that_length_and_by_no_byte() -> None:
+    late = _judged(random.Random(8), lambda t: 1e-10 * int(t["message_bytes"]) if "collective" in t else 0.0)
     (group,) = shared([time for time in late if time.item.length in (8, 64, 1024, LENGTHS[-1])])
-    assert re.match(r"Collectives take 0.(09|1)\d* ns \[", group.text)
+    assert re.match(r"Collectives of 1 MiB \(not 1 KiB\) take 1\d\d us \[", group.text)
+
+
+def test_a_cost_of_two_calls_is_said_of_both() -> None:
+    (group,) = shared(_judged(random.Random(5), lambda t: 30e-6 * (t.get("collective") in ("bcast", "scan"))))
+    assert group.subject == "MPI_Bcast or MPI_Scan"
+
+
+def test_what_a_cell_does_not_state_is_no_trait_of_it() -> None:
+    parameters = {**defaults_of("p2p"), "source": "any", "message_bytes": "64"}
+    (item,) = items([a_cell(0, parameters=parameters, metrics={"call_s": a_metric(an_estimate(1e-6))})])
+    assert item.traits.keys() == {
+        "pattern",
+        "source",
+        "message_bytes",
+        "experiment",
+        "environment",
+        "placement",
+        "phase",
+    }
 
 
 def test_each_parameter_of_the_panel_has_words() -> None:
@@ -227,6 +227,7 @@ def test_a_condition_is_said_in_words() -> None:
     assert Condition("message_bytes", "multiple of", "4096").words == "whose length is a multiple of 4 KiB"
     assert Condition("live_buffers", "up to", "1", "4").words == "from at most 1 buffer in turn (not 4)"
     assert Condition("idle_s", "is", "0.001").words == "after 1.00 ms without MPI"
+    assert (Condition("in_place", "is", "on") | Condition("in_place", "is", "off")).words == "not in place or in place"
 
 
 def _series(draw: random.Random, every: int | None) -> CellResult:
