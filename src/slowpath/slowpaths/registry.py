@@ -51,16 +51,11 @@ PRICES: tuple[ProgramPrice, ...] = tuple(replace(price, rule=path.code) for path
 
 
 def find(code: str) -> SlowPath:
-    """Return the slow path of a code, in upper or lower case: `SP001` or `1`.
-
-    Raises:
-        UsageError: there is none.
-    """
-    wanted = code.strip().upper().removeprefix("SP").zfill(3)
-    for path in SLOW_PATHS:
-        if path.code == f"SP{wanted}":
-            return path
-    raise UsageError(f"there is no slow path '{code}'; see slowpath explain")
+    """Return the slow path of a code, in upper or lower case: `SP001` or `1`.  Raises: UsageError: there is none."""
+    path = known(f"SP{code.strip().upper().removeprefix('SP').zfill(3)}")
+    if path is None:
+        raise UsageError(f"there is no slow path '{code}'; see slowpath explain")
+    return path
 
 
 def known(code: str) -> SlowPath | None:

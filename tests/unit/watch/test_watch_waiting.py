@@ -170,16 +170,17 @@ def test_a_rank_is_late_where_it_computes_more_than_equal_ranks_do_by_chance(
     assert is_named or not any("is late: " in name for name in named)
 
 
-@pytest.mark.parametrize("call", ["MPI_Send", "MPI_Sendrecv"])
-def test_what_is_passed_on_by_calls_that_send_and_receive_at_once_takes_no_turns(call: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("call", "to", "fits"), [("Send", 2, True), ("Send", 1, False), ("Sendrecv", 2, False)])
+def test_answers_and_exchanges_take_no_turns(call: str, to: int, fits: bool, tmp_path: Path) -> None:
+    """Received from rank 1; 100 us lie between the calls."""
     calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
     n, rows = 40, np.arange(40)
     passed = dataclasses.replace(
         calls, **{name: getattr(calls, name)[:n] for name in ("rank", "start_s", "end_s", "communicator", "weight")},
-        thread=0 * rows, call=rows % 2, names=("MPI_Recv", call), offset=rows % 2, is_collective=rows < 0,
-        messages=dataclasses.replace(calls.messages, arrived=rows[::2]),
+        thread=0 * rows, call=rows % 2, names=("MPI_Recv", f"MPI_{call}"), offset=rows % 2, is_collective=rows < 0,
+        messages=dataclasses.replace(calls.messages, arrived=rows[::2]), target=np.where(rows % 2, to, 1),
     )  # fmt: skip
-    assert waiting._passed_on(passed, rows[1::2]) is (call == "MPI_Send")
+    assert waiting._passed_on(passed, rows[1::2]) is fits
 
 
 def sleeping_polls(program: Program) -> None:

@@ -29,7 +29,7 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
-from slowpath.slowpaths.program.repeats import gaps
+from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # waits of one pair of places
@@ -605,10 +605,12 @@ def _in_turn(calls: ProgramCalls, rows: Ints) -> bool:
 
 
 def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
-    """Whether these sends come directly behind receives, and from another buffer."""
+    """Whether these sends come directly behind receives, and from another buffer; no answers that are computed."""
     before = np.maximum(sends - 1, 0)
     fits = (calls.thread[before] == calls.thread[sends]) & np.isin(before, calls.messages.arrived)
-    fits &= (calls.offset[before] != calls.offset[sends]) & ~calls.is_collective[before]
+    peer = calls.root if calls.target is None else calls.target
+    is_answer = ((peer[before] == peer[sends]) | (peer[before] < 0)) & (calls.gap_s[sends] > PYTHON_STEP_S)
+    fits &= (calls.offset[before] != calls.offset[sends]) & ~calls.is_collective[before] & ~is_answer
     fits &= ~calls.named("MPI_Sendrecv", "MPI_Sendrecv_replace")[sends]  # these send and receive at once already
     return bool(fits.sum() >= USUAL * sends.size)
 
