@@ -23,6 +23,17 @@ def small_messages(program: Program, twin: bool) -> None:
                 program.receive(1, 0, at)
 
 
+def exchanges(program: Program, twin: bool) -> None:
+    """Two ranks exchange elements one by one, in steps with little computing between them, or all at once."""
+    for _ in range(ITERATIONS):
+        program.compute(5e-6)
+        for number in range(1 if twin else 50):
+            size = 400 if twin else 8
+            sent = [program.send(rank, 1 - rank, size, offset=8 * number) for rank in (0, 1)]
+            for rank in (0, 1):
+                program.receive(rank, 1 - rank, sent[1 - rank], size)
+
+
 def small_collectives(program: Program, twin: bool, call: str = "MPI_Allreduce", step: int = 8) -> None:
     for _ in range(ITERATIONS):
         program.compute(20e-6)
@@ -397,6 +408,7 @@ Plant = Callable[[Program, bool], None]
 # By code, and in words where one code has several.
 PLANTS: dict[str, Plant] = {
     "SP079 messages": small_messages,
+    "SP079 exchanges": exchanges,
     "SP079 reductions": small_collectives,
     "SP079 waited at once": partial(nonblocking, is_each=True),
     "SP079 scans": partial(small_collectives, call="MPI_Exscan", step=0),

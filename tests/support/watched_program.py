@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.folder import WatchInfo, write_watch
@@ -14,6 +15,14 @@ from support.watch_record import Job, Rank, buffer_class
 COMPUTE_S, CALL_S, STEP_S = 100e-6, 1e-6, 50e-9
 ITERATIONS = 20
 HERE, THERE, ELSEWHERE = 1, 2, 3  # rows of sites; 0 is the coarse one
+
+
+def described(folder: Path, **fields: Any) -> Path:
+    """The folder of a watch, with its description.  Args: fields: other than of a program that ended well."""
+    usual = {"slowpath": "1", "command": ("./app",), "started": "2026-01-01T00:00:00Z", "working_folder": "/",
+             "host": "node1", "library": "/l.so", "wall_s": 2.0, "exit_code": 0}  # fmt: skip
+    write_watch(folder, WatchInfo(**{**usual, **fields}))
+    return folder
 
 
 @dataclass
@@ -70,12 +79,7 @@ class Program:
     def watched(self, folder: Path) -> WatchResults:
         end_s = max(self.now) + 0.001
         self.job.write(folder / "ranks", end_s)
-        info = WatchInfo(
-            slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
-            library="/l.so", wall_s=end_s, exit_code=0,
-        )  # fmt: skip
-        write_watch(folder, info)
-        return concluded_watch(folder)
+        return concluded_watch(described(folder, wall_s=end_s))
 
 
 ROUNDS, LENGTH = 40, 2**21
@@ -97,9 +101,4 @@ def kept_ping_pong(tmp_path: Path, one_way_s: float = 1e-3, compute_s: float = 0
             )
             at = end + compute_s
     job.write(tmp_path / "ranks", at)
-    info = WatchInfo(
-        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
-        library="/l.so", wall_s=2.0, exit_code=0,
-    )  # fmt: skip
-    write_watch(tmp_path, info)
-    return tmp_path
+    return described(tmp_path)

@@ -492,9 +492,9 @@ def usual(own_s: Floats, call: Ints, times: float = 3.0) -> Floats:
     return levelled_s
 
 
-def unhindered(calls: ProgramCalls, rows: Ints) -> Floats:
+def unhindered(calls: ProgramCalls, rows: Ints, own_s: Floats) -> Floats:
     """As `usual`, but no more is taken off in all than ranks stood in the queue: a lock is the call's own."""
-    own_s, capped_s = calls.own_s[rows], usual(calls.own_s[rows], calls.call[rows])
+    capped_s = usual(own_s, calls.call[rows])
     shares = calls.resources.ranks if calls.resources else ()
     queued_s = [share.waited_s for share in shares if share.waited_s is not None]
     taken_s = float(((own_s - capped_s) * calls.seconds_weight[rows]).sum())
@@ -503,12 +503,13 @@ def unhindered(calls: ProgramCalls, rows: Ints) -> Floats:
     return capped_s + (own_s - capped_s) * max(1.0 - sum(queued_s) / taken_s, 0.0)
 
 
-def merged(own_s: Floats, call: Ints, share: Floats, bytes_each: Floats) -> Floats:
+def merged(calls: ProgramCalls, rows: Ints, own_s: Floats, share: Floats, bytes_each: Floats) -> Floats:
     """What calls save that become one, shape (n, 3).
 
-    Args: call: which call each is.  share: of each that goes.  bytes_each: that its part of the longer message has.
+    Args: own_s: what each takes.  share: of each that goes.  bytes_each: that its part of the longer message has.
     The value takes off what the bytes cost in the longer message; the low end four times that, the high end nothing.
     """
-    value = np.maximum(usual(own_s, call) * share - bytes_each * S_PER_BYTE, 0.0)
+    call = calls.call[rows]
+    value = np.maximum(unhindered(calls, rows, own_s) * share - bytes_each * S_PER_BYTE, 0.0)
     low = np.maximum(usual(own_s, call, 1.0) * share - 4 * bytes_each * S_PER_BYTE, 0.0)
-    return np.stack([value, np.minimum(low, value), usual(own_s, call, 9.0) * share], axis=1)
+    return np.stack([value, np.minimum(low, value), np.maximum(usual(own_s, call, 9.0) * share, value)], axis=1)

@@ -32,7 +32,7 @@ from slowpath.findings.program_pattern import (
     Sampled,
     SeenPattern,
     grouped,
-    unhindered,
+    merged,
 )
 from slowpath.slowpaths import sp060_shared_processors
 from slowpath.slowpaths.program import calls as cost_of_calls
@@ -78,6 +78,11 @@ def test_what_is_planted_is_named_alone_at_its_place(plant: str, tmp_path: Path)
 @pytest.mark.parametrize("code", list(PLANTS))
 def test_the_corrected_twin_is_clean(code: str, tmp_path: Path) -> None:
     assert watch_of(code, True, tmp_path)[1] == []
+
+
+def test_a_row_of_exchanges_is_no_longer_than_its_elements_are(tmp_path: Path) -> None:
+    _, (finding,) = watch_of("SP079 exchanges", False, tmp_path)
+    assert "50 in a row" in finding.text
 
 
 # Counts without a price; a tree whose steps are not measured.
@@ -429,7 +434,8 @@ def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int
     [("MPI_File_write_shared", 500, 0, 0.5), ("MPI_File_read_at", 10**6, 0, 0.0), ("MPI_File_read", 10**5, 9, 0.7),
      ("MPI_File_read", 10**5, 10**5, 0.0), ("MPI_File_write_all", 10**4, -1, 0.0), ("MPI_Unpack", 10**6, 0, 0.7),
      ("MPI_File_write_all", 10**4, 0, 1.4 / 3), ("MPI_File_read_at_all", 500, 0, 0.0), ("MPI_File_sync", 9, 0, 0.0),
-     ("MPI_Comm_rank", 10**4, 0, 1.0), ("MPI_Comm_rank", 10**3, 0, 0.0), ("MPI_File_sync", 50, 0, 1.6 / 3)],
+     ("MPI_Pready", 10**6, 0, 0.7), ("MPI_Comm_rank", 10**4, 0, 1.0), ("MPI_Comm_rank", 10**3, 0, 0.0),
+     ("MPI_File_sync", 50, 0, 1.6 / 3)],
 )  # fmt: skip
 def test_calls_that_are_only_counted_are_named(name: str, times: int, seeks: int, goes: float) -> None:
     """Each rank wrote 100 MB; seeks < 0: of that nothing is known."""
@@ -601,7 +607,9 @@ def test_long_calls_are_capped_by_what_ranks_stood_in_the_queue_at_most(queued_s
     own_s[:4] = 10e-6
     ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, queued_s, 1, queued_s) for i in range(2))
     held = dataclasses.replace(calls, own_s=own_s, resources=ProgramResources(ranks, 1.0))
-    beyond_s = float(unhindered(held, np.arange(len(calls))).sum()) - 76e-6 - 12e-6
+    saved_s = merged(held, np.arange(len(calls)), own_s, np.ones(len(calls)), np.zeros(len(calls)))
+    assert (np.diff(saved_s[:, [1, 0, 2]]) >= 0).all()
+    beyond_s = float(saved_s[:, 0].sum()) - 76e-6 - 12e-6
     assert beyond_s == pytest.approx(28e-6 * kept, abs=1e-9)
 
 

@@ -26,13 +26,14 @@ from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.slowpaths import sp060_shared_processors
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.analysis import watched as watched_folder
-from slowpath.watch.folder import WatchInfo, WatchLauncher, write_watch
+from slowpath.watch.folder import WatchLauncher
 from slowpath.watch.resources import own_launcher, program_resources
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.start import library
 from slowpath.watch.start.environment import launcher_in
 from slowpath.watch.start.session import troubles
 from support.watch_record import BASE_NS, REALTIME_NS, Job, Rank
+from support.watched_program import described
 
 MIB = 2**20
 BEGIN = (
@@ -54,10 +55,7 @@ def watched(tmp_path: Path, *lines: tuple[str, str]) -> WatchResults:
     for key, value in lines:
         job.ranks[0].say(key, value)
     job.write(tmp_path / "ranks")
-    info = WatchInfo(slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", wall_s=2.0, working_folder="/",
-                     host="node1", library="/l.so", exit_code=0)  # fmt: skip
-    write_watch(tmp_path, info)
-    return watched_folder(tmp_path).results
+    return watched_folder(described(tmp_path)).results
 
 
 def test_what_a_rank_had(tmp_path: Path) -> None:
@@ -116,10 +114,7 @@ def sharing(
                  f"threads_waited_ns={round((threads_waited_s or waited_s) * 1e9)} ran_ns={10**9} "
                  f"used_ns={round((1 + others_ran_s) * 1e9)}")  # fmt: skip
     job.write(folder / "ranks", SPAN_S)
-    info = WatchInfo(slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", wall_s=SPAN_S, host="node1",
-                     working_folder="/", library="/l.so", exit_code=0, ran_s=command_ran_s)  # fmt: skip
-    write_watch(folder, info)
-    return concluded_watch(folder)
+    return concluded_watch(described(folder, wall_s=SPAN_S, ran_s=command_ran_s))
 
 
 def named(*arguments: object, **more: object) -> list[WatchFinding]:
@@ -226,10 +221,7 @@ def placed(
     if refused:
         job.ranks[0].say("copy_refused", refused)
     job.write(folder / "ranks", PLACE_S)
-    info = WatchInfo(slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", wall_s=PLACE_S, host="node1",
-                     working_folder="/", library="/l.so", exit_code=0, place=place)  # fmt: skip
-    write_watch(folder, info)
-    return concluded_watch(folder)
+    return concluded_watch(described(folder, wall_s=PLACE_S, place=place))
 
 
 def first_line(results: WatchResults) -> str:
@@ -289,10 +281,7 @@ def runs(
 
 
 def results(folder: Path, launcher: WatchLauncher | None) -> WatchResults:
-    info = WatchInfo(slowpath="1", command=("mpiexec", "-n", "3", "./app"), started="2026-01-01T00:00:00Z", wall_s=2.0,
-                     working_folder="/", host="node1", library="/l.so", exit_code=0, launcher=launcher)  # fmt: skip
-    write_watch(folder, info)
-    return concluded_watch(folder)
+    return concluded_watch(described(folder, command=("mpiexec", "-n", "3", "./app"), launcher=launcher))
 
 
 def test_a_launcher_of_another_library_is_the_first_line(tmp_path: Path) -> None:

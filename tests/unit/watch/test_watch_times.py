@@ -22,23 +22,17 @@ import pytest
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.watch.accounts import outside_parts
 from slowpath.watch.analysis import AttributedWatch, read_watched, watched
-from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import RecordState
 from slowpath.watch.results import AccountName, RankResources, RankTime, WatchFinding, WatchResults
 from support.watch_record import Job
-from support.watched_program import ELSEWHERE, HERE, THERE, Program
+from support.watched_program import ELSEWHERE, HERE, THERE, Program, described
 
 
 def seconds(tmp_path: Path, job: Job) -> dict[AccountName, tuple[float, ...]]:
     """By name: of each rank."""
     job.write(tmp_path / "ranks")
-    info = WatchInfo(
-        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
-        library="/l.so", wall_s=1.0, exit_code=0,
-    )  # fmt: skip
-    write_watch(tmp_path, info)
-    results = watched(tmp_path).results
+    results = watched(described(tmp_path, wall_s=1.0)).results
     assert results.accounts
     for i, rank in enumerate(results.ranks):
         assert sum(account.by_rank[i] for account in results.accounts) == pytest.approx(rank.span_s)
@@ -381,20 +375,7 @@ def calls_in(folder: Path) -> ProgramCalls:
 
 def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> AttributedWatch:
     job.write(tmp_path / "ranks", end_s)
-    write_watch(
-        tmp_path,
-        WatchInfo(
-            slowpath="1",
-            command=("mpiexec", "./app"),
-            started="2026-01-01T00:00:00Z",
-            working_folder="/",
-            host="node1",
-            library="/l.so",
-            wall_s=2.0,
-            exit_code=0,
-        ),
-    )
-    watch = watched(tmp_path)
+    watch = watched(described(tmp_path))
     msgspec.json.decode(msgspec.json.encode(watch.results), type=WatchResults)
     for i, rank in enumerate(watch.results.ranks):
         assert sum(account.by_rank[i] for account in watch.results.accounts) == pytest.approx(rank.span_s)

@@ -215,6 +215,13 @@ def test_polls_without_computing_between_them_are_a_wait(between_s: float, tmp_p
     assert any(pattern.name == "MPI_Test finds nothing" for pattern in waiting.see(calls)) is (between_s > 0)
 
 
+def test_of_polls_that_are_one_event_what_they_take_is_saved(tmp_path: Path) -> None:
+    calls = calls_of(lambda program: polls(program, twin=False), tmp_path)
+    saved_s = [next(pattern.saved_s[:, 0].sum() for pattern in waiting.see(each) if pattern.name.startswith("MPI_Test"))
+               for each in (calls, dataclasses.replace(calls, weight=0.3 * calls.weight))]  # fmt: skip
+    assert saved_s[1] == pytest.approx(0.3 * saved_s[0])
+
+
 @pytest.mark.parametrize(
     ("work_s", "size", "words"),
     [(3e-4, 8, r"9\d % of that waits for rank 0, which .* between MPI_Recv in .* and MPI_Send in .*: give rank 0 less"),

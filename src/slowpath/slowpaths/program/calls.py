@@ -101,6 +101,8 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
     short = short[np.argsort(messages.sent[short], kind="stable")]
     sent, to = messages.sent[short], messages.destination[short]
     every = alike(calls, sent, calls.brings & ~_exchanges(calls), calls.site, calls.communicator, to=to)
+    different = buffers_of(calls, every, np.ones(len(calls), dtype=bool))  # of all that it repeats in turn
+    every = dataclasses.replace(every, length=np.where(different < LEAST_RUN, every.length, different))
     for place, mine in dense(calls, every).by_place(calls):
         inside = np.isin(every.run, mine.run)
         message = short[inside]
@@ -108,7 +110,7 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
         rows, own_s, share, bytes_each = _joined(calls, message, gone, walked)
         if not rows.size:
             continue
-        saved_s = merged(own_s, calls.call[rows], share, bytes_each)
+        saved_s = merged(calls, rows, own_s, share, bytes_each)
         yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])))
 
 
@@ -121,7 +123,7 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
     runs = alike(calls, np.flatnonzero(puts), ends, calls.site, calls.target, calls.communicator)
     for place, mine in dense(calls, runs).by_place(calls):
         size = calls.bytes[mine.rows].astype(float)
-        saved_s = merged(calls.own_s[mine.rows], calls.call[mine.rows], mine.gone, size)
+        saved_s = merged(calls, mine.rows, calls.own_s[mine.rows], mine.gone, size)
         yield _to_one(calls, place, mine, mine.rows, saved_s, float(size.mean()))
 
 
@@ -146,16 +148,15 @@ def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Fl
 
 
 def _exchanges(calls: ProgramCalls) -> Bools:
-    """Calls of blocks that send another element each time, with no computing between: what they bring stays here."""
-    is_exchange = np.zeros(len(calls), dtype=bool)
+    """Calls of blocks that send several elements in turn, with no computing between: what they bring stays here."""
     every = blocks(calls)
     sends = np.zeros(len(calls), dtype=bool)
     sends[calls.messages.sent[calls.messages.sent != NONE]] = True
     many = np.bincount(every.run[sends[every.rows]], minlength=every.length.size)
     own_s = np.bincount(every.run, weights=calls.own_s[every.rows], minlength=every.length.size)
-    fits = (many > 0) & (buffers_of(calls, every, sends) >= 0.9 * many) & (times(calls, every)[1] <= own_s)
-    is_exchange[every.only(fits).rows] = True
-    return is_exchange
+    fits = (many > 0) & (buffers_of(calls, every, sends) >= np.minimum(0.9 * many, LEAST_RUN))
+    fits &= times(calls, every)[1] <= own_s
+    return np.isin(np.arange(len(calls)), every.only(fits).rows)
 
 
 def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> tuple[Ints, Floats, Floats, Floats]:
@@ -205,7 +206,7 @@ def _collectives(calls: ProgramCalls) -> Iterator[SeenPattern]:
             change=f"put their operands into one array and call {name} once, for {mine.each:.0f} times as many "
             "elements, if none needs another's result",
             rows=ended,
-            saved_s=np.maximum(merged(calls.own_s[ended], calls.call[ended], gone, calls.bytes[ended].astype(float)),
+            saved_s=np.maximum(merged(calls, ended, calls.own_s[ended], gone, calls.bytes[ended].astype(float)),
                                took_s[:, None] * [0.0, 0.0, 1.0]),
         )  # fmt: skip
 
@@ -307,7 +308,7 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, i
         if is_joint and (computes or calls.bytes[moves].mean() > MOST_JOINT_BYTES):
             continue
         share = mine.gone[ends] * (0.6 if reads and not is_joint else 1.0)
-        saved_s = merged(calls.own_s[rows], calls.call[rows], share, np.zeros(rows.size))
+        saved_s = merged(calls, rows, calls.own_s[rows], share, np.zeros(rows.size))
         if is_joint:  # ranks wait for each other in each of them
             took_s = usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
             saved_s[:, 2] = np.maximum(saved_s[:, 2], share * took_s)
@@ -343,7 +344,7 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
             continue
         rows = np.concatenate([mine, mine + 1])
         size = format_bytes(round(float(calls.bytes[mine].mean())))
-        saved_s = merged(calls.own_s[rows], calls.call[rows], np.full(rows.size, 1 - 1 / READ_AT_ONCE),
+        saved_s = merged(calls, rows, calls.own_s[rows], np.full(rows.size, 1 - 1 / READ_AT_ONCE),
                          np.zeros(rows.size)) * [1.0, 0.5, 1.0]  # fmt: skip
         yield SeenPattern(
             name="each read waits for itself",
@@ -511,6 +512,7 @@ SHARED = {f"MPI_File_{move}_shared": f"call MPI_File_{move}_at, each rank at its
           for move in ("write", "read")}  # fmt: skip
 PACKS = {f"MPI_{move}": "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"
          for move in ("Pack", "Unpack", "Pack_external", "Unpack_external", "Reduce_local")}  # fmt: skip
+PACKS["MPI_Pready"] = "make fewer and larger partitions, or call MPI_Pready_range"
 # At the own pointer, so that each moves what lies behind the last, unless there is a seek as often.
 FILES = {f"MPI_File_{move}": f"{move} more by one call, to or from a buffer" for move in ("write", "read")}
 PIECES = {f"MPI_File_{move}{at}_all": f"{move} more by one call, described by a datatype or a file view"

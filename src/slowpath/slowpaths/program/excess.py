@@ -162,7 +162,7 @@ def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
     for search in searching(calls):
         rows, base_s = search.rows, search.base_s
         own_s, call = calls.own_s[rows], calls.call[rows]
-        value = np.maximum(unhindered(calls, rows) - base_s, 0.0)
+        value = np.maximum(unhindered(calls, rows, own_s) - base_s, 0.0)
         ends = [value, np.minimum(usual(own_s, call, 1.0) - 2 * base_s, value), usual(own_s, call, 9.0) - 0.5 * base_s]
         saved_s = np.maximum(np.stack(ends, axis=1), 0.0)
         count = calls.stood_for(rows)

@@ -37,7 +37,7 @@ def collectives_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
         total = float((calls.per_collective[rows] * a_call).sum())
         share = 1.0 - 1.0 / made[run]
         value_s, high_s = _elapsed(calls, rows, run, made)
-        low_s = merged(calls.own_s[rows], calls.call[rows], share, calls.bytes[rows].astype(float))[:, 1]
+        low_s = merged(calls, rows, calls.own_s[rows], share, calls.bytes[rows].astype(float))[:, 1]
         alone_s = np.stack([np.zeros(rows.size), low_s, np.zeros(rows.size)], axis=1)
         buffers = name.rpartition(".")[2].capitalize()
         yield SeenPattern(

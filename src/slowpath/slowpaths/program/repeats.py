@@ -180,6 +180,6 @@ def less(calls: ProgramCalls, rows: Ints, other_s: Floats) -> Floats:
 
     The low end has 0.6 of what they save; of the high end the other call takes half.
     """
-    own_s = unhindered(calls, rows)
+    own_s = unhindered(calls, rows, calls.own_s[rows])
     value = np.maximum(own_s - other_s, 0.0)
     return np.stack([value, 0.6 * value, np.maximum(own_s - 0.5 * other_s, value)], axis=1)

@@ -795,7 +795,7 @@ def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterato
         "computing between them",
         change=f"call {name} a tenth as often, or wait instead",
         rows=rows,
-        saved_s=calls.own_s[rows, None] * np.array([1 - 1 / FEWER, 0.5, 1.0]),
+        saved_s=(polling * calls.own_s[rows])[:, None] * np.array([1 - 1 / FEWER, 0.5, 1.0]),
     )
 
 
