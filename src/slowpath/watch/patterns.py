@@ -320,9 +320,8 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
     return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}" if parts else None
 
 
-MOSTLY, LEAST_TOLD = 0.5, 0.05  # of a time: what says what it is, and what is worth a word
+MOSTLY, LEAST_TOLD, LITTLE = 0.5, 0.25, 0.05  # of a time: what says what it is, what is worth a word, what is not
 LONG_BYTES: Final = 64 * 1024  # of a message whose time is that of its bytes
-LATER: Final = "do there what the others need not wait for after that call, or in smaller parts"
 
 
 def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[MessageClass]) -> str | None:
@@ -339,22 +338,23 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     chosen = np.isin(calls.waits.wait, rows)
     cause, spent_s = calls.waits.cause[chosen], (calls.waits.spent_s * calls.seconds_weight[calls.waits.wait])[chosen]
     outside = calls.waits.outside[chosen] & np.isfinite(calls.gap_s[cause])
-    since = np.where(outside, calls.site[cause - 1], NONE)
-    kind, _ = grouped(outside.astype(np.int64), since, calls.site[cause], calls.call[cause])
-    of_kind = np.bincount(kind, weights=spent_s, minlength=1)
-    mine = kind == of_kind.argmax()
-    if of_kind.max() < MOSTLY * took_s or not outside[mine][0]:
+    kind, _ = grouped(calls.site[cause - 1], calls.site[cause])
+    of_kind = np.bincount(kind, weights=spent_s * outside, minlength=1)
+    mine = (kind == of_kind.argmax()) & outside
+    if of_kind.max() < LEAST_TOLD * took_s:
         return _own_words(calls, rows, took_s)
     of_rank = np.bincount(calls.rank[cause[mine]], weights=spent_s[mine])
-    rank, late = int(of_rank.argmax()), int((of_rank > LEAST_TOLD * of_rank.sum()).sum())
+    rank, late = int(of_rank.argmax()), int((of_rank > LITTLE * of_rank.sum()).sum())
     there = np.unique(cause[mine & (calls.rank[cause] == rank)])
     ends = [place_words(sites[at]) if at != NONE else "an unknown place" for at in calls.site[there[0] - [0, 1]]]
-    doing = doing_of(calls, rank, there, float((calls.gap_s * calls.seconds_weight)[there].sum()))
+    is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
+    late_s = float((calls.gap_s * calls.seconds_weight)[there].sum())
+    doing = doing_of(calls, rank, there, late_s, is_crowded=is_crowded)
     where = between_words(calls, there, ends[0] == ends[1]).format(place=ends[0], other=ends[1])
     said = f"rank {rank}, which {doing.words} {where.removeprefix('outside MPI ')}"
     if (seen := activity_before(calls, rank, there)) is not None:
         said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
-    change = f": {doing.change.format(rank=rank) if late == 1 else LATER}" * (doing.words != NO_CORE)
+    change = f": {doing.change.format(rank=rank)}" * (late == 1 and doing.words != NO_CORE)
     several = f"{late} ranks, such as " * (late > 1)
     return f"{100 * of_kind.max() / took_s:.0f} % of that waits for {several}{said}{change}"
 

@@ -242,9 +242,7 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     to_first = np.zeros(rows.size)
     np.maximum.at(to_first, number, seconds)
     late_s = float((to_others * calls.seconds_weight[rows]).sum())
-    doing = doing_of(calls, rank, rows, late_s)
-    if is_crowded and doing.words == NO_CORE and _computes_alone(calls, rank):
-        doing = replace(doing, words="computes on a shared processor", change=_LESS_OR_CORE)
+    doing = doing_of(calls, rank, rows, late_s, is_crowded=is_crowded)
     if is_crowded and (doing.words == NO_CORE or activity_before(calls, rank, rows) is None):
         return
     is_usual = np.minimum(to_others, 3.0 * np.median(to_others)).sum() >= USUAL * to_others.sum()
@@ -316,10 +314,11 @@ LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
 LEAST_ASLEEP_S = 0.01  # shorter ones are errors of two clocks
 
 
-def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doing:
+def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_crowded: bool) -> _Doing:
     """By samples, or by what the rank had of its processor.
 
-    Args: rows: calls before which it is late.  late_s: that the others waited for it, of all its calls.
+    Args: rows: calls before which it is late.  late_s: that the others waited for it, of all its calls.  is_crowded:
+          ranks share processors.
     """
     seen = activity_before(calls, rank, rows)
     if seen is not None:
@@ -340,7 +339,9 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float) -> _Doin
             words = f"{kind} ({count:,.0f} system calls of {format_bytes(round(length / count))})"
             return _Doing(words, _FILES, in_system)
         if seen.queued_s >= OWN * late_s:
-            return _Doing(NO_CORE, _CORE, moves=True)
+            alone = is_crowded and _computes_alone(calls, rank)
+            words, change = ("computes on a shared processor", _LESS_OR_CORE) if alone else (NO_CORE, _CORE)
+            return _Doing(words, change, moves=True)
         at = _function(calls, rows)
         return _Doing(f"computes in {at}" if at else "computes", _GIVEN, moves=True, at=at)
     share = _share(calls, rank)
