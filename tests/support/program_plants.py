@@ -260,14 +260,14 @@ def vectors(program: Program, twin: bool) -> None:
                      f"most_resident_bytes={2**24 + pages * 4096} fault_ns=500")  # fmt: skip
 
 
-def small_writes(program: Program, twin: bool) -> None:
+def small_writes(program: Program, twin: bool, piece_bytes: int = 20) -> None:
     """All ranks write a file in pieces of 20 bytes, or in larger ones, which save 0.7 of the system calls."""
     for number in range(200):
         program.compute(380e-6 if twin else 1e-3)
         for rank in program.job.ranks:
             done = number + 1
             rank.sample(program.now[0] - 2e-6, ran_ns=done * 1_000_000, system_us=done * (10 if twin else 900),
-                        writes=done * (1 if twin else 1000), written_bytes=done * 20_000)  # fmt: skip
+                        writes=done * (1 if twin else 1000), written_bytes=done * 1000 * piece_bytes)  # fmt: skip
         program.all(size=2048, site=HERE, took_s=20e-6)
 
 

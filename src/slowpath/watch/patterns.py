@@ -371,8 +371,8 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
         return None
     own, rate = f"{100 * own_s / took_s:.0f} % of that", float((moved * calls.weight)[rows].sum()) / own_s / 1e9
     if each <= SHORT_BYTES:
-        return f"{own} is what the calls take themselves: make fewer"
-    return f"{own} moves bytes, {format_bytes(round(each))} a call at {format_ratio(rate)} GB/s: move fewer"
+        return f"{own} is what the calls take themselves: fewer would shorten it"
+    return f"{own} moves bytes, {format_bytes(round(each))} a call at {format_ratio(rate)} GB/s: fewer would shorten it"
 
 
 _LONG: Final = 1000  # characters: of a remedy's text

@@ -42,7 +42,7 @@ from slowpath.watch.analysis import read_watched
 from slowpath.watch.patterns import change_in, on_shared, one_place, outside_words
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import CallSite, WatchFinding, WatchResults
-from support.program_plants import PLANTS, fences, one_sided
+from support.program_plants import PLANTS, fences, one_sided, small_writes
 from support.watch_record import BASE_NS
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
@@ -653,6 +653,15 @@ def test_system_calls_of_mpi_io_are_placed_at_its_call(in_files_ratio: float, tm
     assert (results.sites[finding.sites[0]].offset == 0x1000 * ELSEWHERE) is is_inside
     if is_inside:  # no more than twice what the calls that write are timed, of which 0.7 goes
         assert finding.seconds <= 1.4 * in_files_ratio * program.now[0]
+
+
+@pytest.mark.parametrize(("piece_bytes", "is_named"), [(20, True), (2**20, False)])
+def test_writes_of_large_pieces_would_not_be_faster_in_larger_ones(
+    piece_bytes: int, is_named: bool, tmp_path: Path
+) -> None:
+    program = Program(4)
+    small_writes(program, False, piece_bytes)
+    assert any(finding.rule == "SP082" for finding in program.watched(tmp_path).findings) is is_named
 
 
 def test_page_faults_in_calls_on_old_buffers_are_memory_of_the_librarys_own(tmp_path: Path) -> None:

@@ -295,6 +295,7 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
 MOST_KINDS = 5  # of stretches that are looked at
 LEAST_SHARE = 0.2  # of a stretch in system calls, without what a rank had no processor for
 LEAST_CALLS = 100  # reads and writes a second
+LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
 GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
 AS_COUNTED = 2.0  # times what calls on files that read, write or sync are timed, that samples may see of them
 _MOVES: Final = re.compile(r"_i?(read|write)(_|$)|_sync$")
@@ -363,7 +364,7 @@ def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
             sites=(there, *((before,) if before not in (there, NONE) else ())) if there != NONE else (),
             count=calls.stood_for(mine),
             text=f"{who} {where}: {asked}",
-            change="read and write less often and in larger pieces, or in the background",
+            change=f"read and write less often{' and in larger pieces' * (pieces > 0)}, or in the background",
             before=True,
             sooner=mine,
             sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
@@ -392,15 +393,15 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
     asleep = {name: value_s for name, value_s in seen.sleeping_s.items() if name not in {*PAUSES, "a page"}}
     shares = calls.resources.ranks if calls.resources else ()
     fault_s = min((at_s for share in shares if share.rank == rank for at_s in share.fault_s), default=0.0)
-    pieces = seen.reads + seen.writes
-    is_often = pieces >= LEAST_CALLS * seen.length_s
+    pieces, moved_bytes = seen.reads + seen.writes, seen.read_bytes + seen.written_bytes
+    is_often = pieces >= LEAST_CALLS * seen.length_s and moved_bytes < LARGE_BYTES * pieces
     busy_s = max(seen.system_s - seen.minor_faults * fault_s, 0.0) if is_often else 0.0
     seconds = min(sum(asleep.values()) + busy_s, seen.length_s)
     if seconds < LEAST_SHARE * max(seen.length_s - seen.queued_s, 0.0):
         return None
     seconds = min(seconds * seen.length_s / max(seen.length_s - seen.queued_s, 1e-9), seen.length_s)
     longest = max(asleep, key=lambda name: asleep[name], default="")
-    return _Asked(mine, seconds, longest, pieces if is_often else 0.0, seen.read_bytes + seen.written_bytes)
+    return _Asked(mine, seconds, longest, pieces if is_often else 0.0, moved_bytes)
 
 
 LEAST_COPYING, LEAST_SAMPLES = 0.03, 10  # of the run

@@ -29,6 +29,7 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
+from slowpath.slowpaths.program.outside import LARGE_BYTES
 from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
@@ -310,15 +311,13 @@ _FILES = "let rank {rank} read and write larger pieces, or in the background, or
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
 LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
 LEAST_CALLS = 100
-LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
 LEAST_ASLEEP_S = 0.01  # shorter ones are errors of two clocks
 
 
 def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_crowded: bool) -> _Doing:
     """By samples, or by what the rank had of its processor.
 
-    Args: rows: calls before which it is late.  late_s: that the others waited for it, of all its calls.  is_crowded:
-          ranks share processors.
+    Args: rows: calls before which it is late.  late_s: that others waited for it.  is_crowded: ranks share processors.
     """
     seen = activity_before(calls, rank, rows)
     if seen is not None:
@@ -334,7 +333,7 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_cr
         )
         in_system = seen.system_s / max(seen.ran_s, seen.system_s, 1e-9)
         if in_system >= LEAST_SYSTEM and count >= LEAST_CALLS * seen.length_s:
-            if length > LARGE_BYTES * count:
+            if length >= LARGE_BYTES * count:
                 return _Doing("is in system calls", _SLEEP, in_system)
             words = f"{kind} ({count:,.0f} system calls of {format_bytes(round(length / count))})"
             return _Doing(words, _FILES, in_system)
