@@ -25,7 +25,6 @@ from slowpath.findings.program_pattern import (
     Activity,
     Messages,
     ProgramCalls,
-    RankShare,
     Sampled,
     SeenPattern,
     crowds,
@@ -510,7 +509,8 @@ def on_shared(calls: ProgramCalls, group: Sequence[SeenPattern], weight: Floats)
     of them no longer does counts, and not only what the slowest does; and who used a processor waits the longer later.
     """
     shares = calls.resources.ranks if calls.resources else ()
-    crowded = [crowd for crowd in crowds(shares) if sum(map(_queued_ratio, crowd.ranks)) >= BUSY * len(crowd.ranks)]
+    crowded = [crowd for crowd in crowds(shares) if BUSY * len(crowd.ranks) <= sum(
+        (share.waited_s or 0.0) / (share.span_s or np.inf) for share in crowd.ranks)]  # fmt: skip
     common = [pattern for pattern in group if pattern.rows.size or np.unique(calls.rank[pattern.sooner]).size > 1]
     if not common or sum(len(crowd.ranks) for crowd in crowded) < calls.ranks:
         return np.zeros(3)
@@ -527,10 +527,6 @@ def on_shared(calls: ProgramCalls, group: Sequence[SeenPattern], weight: Floats)
     sums = [of_rank[[share.rank for share in crowd.ranks]].sum(axis=0) / len(crowd.processors) for crowd in crowded]
     least_s: Floats = np.maximum(np.min(sums, axis=0), longest_s)
     return least_s
-
-
-def _queued_ratio(share: RankShare) -> float:
-    return (share.waited_s or 0.0) / share.span_s if share.span_s > 0 else 0.0
 
 
 def _of_all_ranks(order: CallOrder, rank: Ints, replayed: Replayed) -> Floats:

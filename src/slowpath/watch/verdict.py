@@ -263,6 +263,7 @@ def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
 
 
 USEFUL: Final = ("outside MPI", "computing")  # what a program is for
+LOAD, OF_CALLS = "SP060", ("SP079", "SP083")  # rules about processors, and about how many calls and objects there are
 LARGE_PART: Final = 0.2  # of the run: in calls of one kind at one place, of which no change says as much
 
 
@@ -355,10 +356,14 @@ def _digits(value: float) -> str:
 
 
 def _changes(results: WatchResults, watch: str) -> list[_Change]:
-    """Most saved first."""
+    """Most saved first; but load on processors is no fault of the calls that are too many with and without it."""
     run_s = run_seconds(results)
-    changes = [_of_finding(finding, watch) for finding in results.findings if finding.status != "no effect"]
-    return sorted((change for change in changes if run_s > 0), key=lambda change: change.saved_s, reverse=True)
+    found = [(saved_by(each)[0], each) for each in results.findings if each.status != "no effect" and run_s > 0]
+    load_s = max((value for value, each in found if each.rule == LOAD), default=0.0)
+    own_s = [value for value, each in found if each.rule in OF_CALLS and value >= LARGE_PART * (run_s - load_s)]
+    found.sort(key=lambda entry: (min(entry[0], *own_s) if own_s and entry[1].rule == LOAD else entry[0],
+                                  entry[1].rule != LOAD), reverse=True)  # fmt: skip
+    return [_of_finding(each, watch) for _, each in found]
 
 
 def _of_finding(finding: WatchFinding, watch: str) -> _Change:

@@ -13,10 +13,10 @@ from slowpath.cli.main import exit_code
 from slowpath.core.results import MOST_LINES
 from slowpath.slowpaths.sp060_shared_processors import OTHERS
 from slowpath.watch.compare import WatchComparison, compared, comparison_lines
-from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.results import Account, WatchResults
 from support.watch_record import Job
 from support.watch_results import FORWARD, a_class, a_finding, a_program, results
+from support.watched_program import described
 
 BEFORE_S = 40.0
 PROMISED_S, ENDS = 4.0, (3.0, 6.0)
@@ -127,10 +127,7 @@ def a_watch(folder: Path, late_s: float) -> Path:
         job.ranks[0].send(1, tag=7, start_s=at, end_s=at + 0.001, message_bytes=65_536)
         job.ranks[1].receive(0, tag=7, start_s=at - late_s, end_s=at + 0.0012, message_bytes=65_536)
     job.write(folder / "ranks")
-    info = WatchInfo(slowpath="1", command=("mpiexec", "./app"), started="2026-11-22T21:00:00+00:00", wall_s=0.5,
-                     working_folder="/", host="n", library="l", exit_code=0)  # fmt: skip
-    write_watch(folder, info)
-    return folder
+    return described(folder, command=("mpiexec", "./app"), wall_s=0.5)
 
 
 def test_the_command_takes_watches_and_folders_of_watches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ from slowpath.core.results import MOST_LINES
 from slowpath.watch.accounts import start_seconds
 from slowpath.watch.analysis import watched
 from slowpath.watch.attributed import attributed
-from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.live import live_lines
 from slowpath.watch.messages import collective_uses, program_use
 from slowpath.watch.proof import write_proof
@@ -57,6 +57,7 @@ from support.watch_results import (
     findings,
     results,
 )
+from support.watched_program import described
 
 
 def account(name: Any, share: float, mpi_s: float = 10.0, ranks: int = 4) -> Account:
@@ -137,6 +138,16 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     assert len([line for line in lines(a_watch(findings=findings() * 3)) if line.startswith("  4. ")]) == 0
 
 
+@pytest.mark.parametrize(
+    ("rule", "own_s", "is_first"), [("SP079", 5.0, True), ("SP079", 1.0, False), ("SP081", 5.0, False)]
+)
+def test_too_many_calls_are_said_before_load(rule: str, own_s: float, is_first: bool) -> None:
+    load = a_finding(id="load", rule="SP060", saved_s=30.0, prove=None, change="run later")
+    own = a_finding(id="own", rule=rule, saved_s=own_s, prove=None, change="x.c:3: send one message")
+    said = " ".join(lines(a_watch(findings=(load, own))))
+    assert (said.index("x.c:3") < said.index("run later")) is is_first
+
+
 @pytest.mark.parametrize(("saved_s", "is_less"), [(2.2, True), (4.0, False), (None, False)])
 def test_savings_that_overlap_are_no_sum(saved_s: float | None, is_less: bool) -> None:
     two = (a_finding(saved_s=2.0), a_finding(id="SP081:b", saved_s=2.0))
@@ -168,10 +179,7 @@ def watch(tmp_path: Path) -> Path:
         a.send(1, tag=7, start_s=at, end_s=at + 0.001, message_bytes=65_536)
         b.receive(0, tag=7, start_s=at - LATE_S, end_s=at + 0.0012, message_bytes=65_536)
     job.write(tmp_path / "ranks")
-    info = WatchInfo(slowpath="1", command=("mpiexec", "./app"), started="2026-11-22T21:00:00+00:00", wall_s=0.5,
-                     working_folder="/", host="n", library="l", exit_code=0)  # fmt: skip
-    write_watch(tmp_path, info)
-    return tmp_path
+    return described(tmp_path, command=("mpiexec", "./app"), wall_s=0.5)
 
 
 def test_report_writes_everything_anew(watch: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,11 +311,7 @@ def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -
             "MPI_Bcast", start_s=0.07, end_s=0.08, message_bytes=64, root=0, communicator=half[rank]
         )
     job.write(tmp_path / "ranks")
-    write_watch(
-        tmp_path,
-        WatchInfo(slowpath="1", command=("./app",), started="now", working_folder="/", host="n1", library="/l.so"),
-    )
-    by_collective = {use.collective: use for use in watched(tmp_path).results.collectives or ()}
+    by_collective = {use.collective: use for use in watched(described(tmp_path)).results.collectives or ()}
     assert set(by_collective) == {"allreduce", "alltoall", "bcast"}, "a nonblocking one has no time of its own"
     allreduce = by_collective["allreduce"]
     assert (allreduce.count, allreduce.ranks, allreduce.bytes) == (3, 4, 4096)
@@ -432,25 +436,15 @@ def test_the_first_line_of_the_verdict_names_it_and_a_program_that_ended_well_ha
     at_barrier(job, 0, 1, 2)
     outside(job, 3)
     job.write(tmp_path / "ranks")
-    info = WatchInfo(
-        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
-        library="/l.so", wall_s=30.0, exit_code=9, until=REALTIME_NS * 1e-9 + STOPPED_S, interrupted=True,
-    )  # fmt: skip
-    write_watch(tmp_path, info)
-    first = verdict_of(watched(tmp_path).results)[0]
+    stopped = partial(described, tmp_path, wall_s=30.0, exit_code=9, until=REALTIME_NS * 1e-9 + STOPPED_S)
+    first = verdict_of(watched(stopped(interrupted=True)).results)[0]
     assert first.startswith("app, 4 ranks, hung for 20.0 s: ranks 0-2 in MPI_Barrier at ")
-    failed = WatchInfo(**{**{f: getattr(info, f) for f in info.__struct_fields__}, "interrupted": False})
-    write_watch(tmp_path, failed)
-    first = verdict_of(watched(tmp_path).results)[0]
+    first = verdict_of(watched(stopped()).results)[0]
     assert first.startswith("app, 4 ranks, nothing moved for 20.0 s before it failed: ranks 0-2 in ")
     lines = live_lines(tmp_path, 30.0, REALTIME_NS * 1e-9 + STOPPED_S)
     assert lines[0].startswith("live, 30.0 s: ")
     assert lines[1].startswith("live, nothing moved for 20.0 s: ranks 0-2 in ")
-    write_watch(
-        tmp_path,
-        WatchInfo(**{**{f: getattr(info, f) for f in info.__struct_fields__}, "exit_code": 0, "interrupted": False}),
-    )
-    assert watched(tmp_path).results.standstill is None
+    assert watched(stopped(exit_code=0)).results.standstill is None
 
 
 def test_a_made_up_row_ends_nothing(tmp_path: Path) -> None:
