@@ -16,7 +16,7 @@ from slowpath.core.results import Brief
 from slowpath.experiments.registry import experiment_named
 from slowpath.report import format as fmt
 from slowpath.report.figure import grouped, heading
-from slowpath.report.terminal import PLAIN, WIDTH, wrap
+from slowpath.report.terminal import WIDTH, wrap
 
 ORDER = ("slower", "faster", "undecided", "same")
 _UNLIKE = "The runs differ in more than the code"
@@ -73,7 +73,7 @@ def render_comparison_brief(comparison: Comparison) -> str:
         undecided=f"{', '.join(lacking)}.".capitalize() if lacking else None,
         notes=(*notes, "All rows: --full."),
     )
-    return "\n".join(brief.lines(WIDTH)).translate(PLAIN) + "\n"
+    return "\n".join(brief.lines(WIDTH)).translate(fmt.PLAIN) + "\n"
 
 
 @cleaned
@@ -114,7 +114,7 @@ def render_gate(gate: Gate) -> str:
         undecided=_what_to_do(gate) if gate.outcome == "undecided" else None,
         notes=(*notes, "All rows: --json."),
     )
-    return "\n".join(brief.lines(WIDTH)).translate(PLAIN) + "\n"
+    return "\n".join(brief.lines(WIDTH)).translate(fmt.PLAIN) + "\n"
 
 
 def _what_to_do(gate: Gate) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time
 
 MISSING = "–"
+PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
 _FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _PREFIXES = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3}
 _RATES = {"B/s": "B/s", "bytes/s": "B/s", "1/s": "/s", "messages/s": "/s"}

@@ -23,7 +23,6 @@ from slowpath.report.studies import answers_of, views_of
 WIDTH = 100
 SCREEN = 40  # lines
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
-PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
 
 
 @cleaned
@@ -58,7 +57,7 @@ def render_brief(results: Results) -> str:
     ]
     report = str(PurePath(results.run.folder) / "report.html") if results.run.folder else None
     brief = Brief.of(verdict, report, notes=[note for note in notes if note], measured=measured)
-    lines = "\n".join(line.translate(PLAIN) for line in brief.lines(WIDTH))
+    lines = "\n".join(line.translate(fmt.PLAIN) for line in brief.lines(WIDTH))
     return "\n\n".join(part for part in (*tables, "" if tables else numbers, lines) if part) + "\n"
 
 
@@ -78,7 +77,7 @@ def _tables(results: Results) -> list[str]:
 
 def wrap(words: str, first: str = "", rest: str | None = None) -> str:
     after = " " * len(first) if rest is None else rest
-    lines = words.translate(PLAIN).splitlines() or [""]
+    lines = words.translate(fmt.PLAIN).splitlines() or [""]
     return textwrap.fill(" ".join(lines), WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False)
 
 
@@ -102,7 +101,7 @@ def _verdict(results: Results) -> str:
 def wrapped(lines: list[str]) -> str:
     """Join lines, and wrap those that are too long to their own indentation."""
     return "\n".join(wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
-                     else line.translate(PLAIN) for line in lines)  # fmt: skip
+                     else line.translate(fmt.PLAIN) for line in lines)  # fmt: skip
 
 
 def _contrasts(results: Results) -> str:
@@ -139,7 +138,7 @@ def _row(contrast: ContrastResult) -> tuple[str, ...]:
         fmt.time(contrast.a_value_s),
         ": ".join(part for part in (title(contrast), common(contrast)) if part),
     )
-    return tuple(cell.translate(PLAIN) for cell in cells)
+    return tuple(cell.translate(fmt.PLAIN) for cell in cells)
 
 
 def _without_interval(contrasts: list[ContrastResult]) -> list[str]:

@@ -17,7 +17,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
 from slowpath.core.guard import line, text
 from slowpath.report.csv import as_csv
-from slowpath.report.terminal import PLAIN
+from slowpath.report.format import PLAIN
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.proof import Proof, proof_folders, read_proof
 from slowpath.watch.report.page import render_watch_html
