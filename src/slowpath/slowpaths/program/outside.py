@@ -279,11 +279,11 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     count, usual_bytes = calls.stood_for(rows), round(float(np.median(length)))
     said = " and ".join(f"comm.{name}" for name in names[:2])
     yield SeenPattern(
-        name=f"{said} of arrays",
+        name=f"{said} of long objects",
         sites=most(calls.site[rows], length * calls.weight[rows]),
         count=count,
         text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled",
-        change=f"send arrays by {buffered}, which do not pickle them",
+        change=f"send arrays by {buffered}, without pickling, and of other objects only the part that is used",
         rows=rows,
         saved_s=calls.own_s[rows][:, None] * np.array([0.2, 0.1, 0.35]),
         sooner=alone,
