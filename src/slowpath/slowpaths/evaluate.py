@@ -103,8 +103,7 @@ def _unsure_ratio(finding: Finding) -> float:
 def _folded(group: Sequence[Finding]) -> Finding:
     """The strongest of a group, with what the others rest on.
 
-    Where several follow the same law the one that is known best speaks: what long messages cost otherwise varies more
-    than what the law adds.
+    Where several follow the same law the one that is known best speaks: long messages vary by more than it adds.
     """
     ranked = sorted(group, key=_rank, reverse=True)
     named = _law(ranked[0])

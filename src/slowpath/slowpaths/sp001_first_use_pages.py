@@ -67,9 +67,7 @@ _PAYERS = ("granules", "allocation")
 
 
 def pays_by_allocation(law: FittedLaw) -> bool:
-    """Whether the excess goes by the allocation. A term that may be 0 is no evidence: one, at least, of those that grow
-    must not be.
-    """
+    """Whether the excess goes by the allocation: at least one term that grows can't be 0."""
     growing = [coefficient.excludes_zero for coefficient in law.coefficients if coefficient.per]
     return law.name in _PAYERS and not (growing and all(grows is False for grows in growing))
 

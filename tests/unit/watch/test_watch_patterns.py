@@ -581,8 +581,10 @@ def test_broadcasts_of_sections_use_new_memory_each_time(fresh: int, between_s: 
     rows = dataclasses.replace(calls, site=0 * calls.site, bytes=0 * calls.bytes + 100_000, first_uses=new, within=())
     patterns = [pattern for pattern in cost_of_calls.see(rows) if pattern.name == "broadcasts of sections"]
     assert len(patterns) == is_named
+    thinned = cost_of_calls.see(dataclasses.replace(rows, weight=2 * rows.weight, first_uses=new * [1, 1, 2, 1]))
+    assert sum(", at least 64 in a row" in pattern.text for pattern in thinned) == is_named
     for pattern in patterns:
-        assert "64 in a row" in pattern.text
+        assert ", 64 in a row" in pattern.text
         assert pattern.sooner_s[:, 0].sum() == pytest.approx(40 * (32 * 1e-6 + 31 * between_s), rel=0.01)
 
 

@@ -138,7 +138,7 @@ def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Fl
         sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
         count=total,
         text=f"{total:,} {kind}s of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
-        f"{mine.each:.0f} in a row to one rank without an answer in between",
+        f"{mine.in_a_row(calls)} to one rank without an answer in between",
         change=f"send one {kind}{of}: collect them in one buffer, or describe their places by a datatype",
         rows=rows,
         saved_s=saved_s,
@@ -202,8 +202,8 @@ def _collectives(calls: ProgramCalls) -> Iterator[SeenPattern]:
             name="small collectives in a row",
             sites=most(calls.site[rows], calls.own_s[rows]),
             count=total,
-            text=f"{total:,} {name} of {size} in {{place}}, {mine.each:.0f} in a row on one communicator",
-            change=f"put their operands into one array and call {name} once, for {mine.each:.0f} times as many "
+            text=f"{total:,} {name} of {size} in {{place}}, {mine.in_a_row(calls)} on one communicator",
+            change=f"put their operands into one array and call {name} once, for all of their "
             "elements, if none needs another's result",
             rows=ended,
             saved_s=np.maximum(merged(calls, ended, calls.own_s[ended], gone, calls.bytes[ended].astype(float)),
@@ -246,7 +246,7 @@ def _sections(calls: ProgramCalls) -> Iterator[SeenPattern]:
             name="broadcasts of sections",
             sites=(place,),
             count=total,
-            text=f"{total:,} MPI_Bcast of {format_bytes(round(float(size)))} in {{place}}, {runs.each:.0f} in a row, "
+            text=f"{total:,} MPI_Bcast of {format_bytes(round(float(size)))} in {{place}}, {runs.in_a_row(calls)}, "
             "each of memory allocated since the last one",
             change="call MPI_Bcast once for the whole contiguous array",
             sooner=rows[inside],
@@ -316,7 +316,7 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, i
             name="one epoch for each transfer",
             sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
             count=total,
-            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.each:.0f} in a row"
+            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.in_a_row(calls)}"
             + (" to one rank" if to_one else ""),
             change="move all of them within one epoch, "
             + ("if none needs what another brought" if is_joint else "and call MPI_Win_flush where a result is needed"),

@@ -48,6 +48,10 @@ class Runs:
         """Length of the run that a call is in, on average: a run that a kept window cuts counts less."""
         return float(self.length[self.run].mean())
 
+    def in_a_row(self, calls: ProgramCalls) -> str:
+        """`353 in a row`; `at least` of a thinned record, whose windows cut rows."""
+        return f"{'at least ' * bool(calls.weight[self.rows].max() >= 1.5)}{self.each:.0f} in a row"
+
     @property
     def gone(self) -> Floats:
         """Share of each call that goes where a run becomes one."""
@@ -162,8 +166,7 @@ def times(calls: ProgramCalls, runs: Runs) -> tuple[Floats, Floats]:
 def between_s(calls: ProgramCalls, runs: Runs) -> tuple[float, float, float]:
     """Time outside of MPI within all runs, of the rank that has most: value, low and high end of what is saved of it.
 
-    Whether it is the steps of a loop, or what computes an element, is not known. In Python a step takes longer than the
-    send.
+    Whether it is the steps of a loop, or what computes an element, is not known. In Python it is longer than a send.
     """
     if not runs.rows.size:
         return 0.0, 0.0, 0.0
