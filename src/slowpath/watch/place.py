@@ -80,11 +80,8 @@ def _stopped(rank: RankResources | None, shares: Sequence[RankShare]) -> Mapping
 
 def _shared(shares: Sequence[RankShare]) -> Mapping[str, str | int | None]:
     """All processors of ranks that take turns, and those of the node; None: they don't, or lost nothing by it."""
-    if not any(_lost(share) for crowd in crowds(shares) for share in crowd.ranks):
+    crowded = [share for crowd in crowds(shares) for share in crowd.ranks]
+    if not any((share.waited_s or 0.0) >= LEAST_WAITED * share.span_s for share in crowded):
         return {"processors": None}
     every = frozenset[int]().union(*(share.processors for share in shares))
     return {"processors": format_cpu_list(sorted(every)), "online": shares[0].online}
-
-
-def _lost(share: RankShare) -> bool:
-    return share.waited_s is not None and share.waited_s >= LEAST_WAITED * share.span_s

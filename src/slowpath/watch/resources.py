@@ -101,6 +101,9 @@ def launcher_seconds(info: WatchInfo, job: WatchedJob, resources: Sequence[RankR
 
 def _share(rank: RankResources, time: RankTime, spent: Sequence[tuple[AccountName, float]]) -> RankShare:
     busy = rank.busy_threads
+    if busy and rank.others_ran_s is not None:  # the kernel counts from a thread's begin, which may be before the run's
+        active_s = rank.others_ran_s + max((rank.threads_waited_s or 0.0) - (rank.waited_s or 0.0), 0.0)
+        busy = min(busy, 1 + int(active_s / max(BUSY_SHARE * time.span_s, 1e-9)))
     waited = rank.threads_waited_s / busy if rank.threads_waited_s is not None and busy else None
     ended = busy is not None and busy < 2 and (rank.others_ran_s or 0) >= BUSY_SHARE * time.span_s
     if ended:  # of threads that are over the kernel keeps what they ran, neither their number nor what they waited

@@ -181,6 +181,11 @@ def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> Non
     assert finding.interval[0] <= finding.seconds <= finding.interval[1]
 
 
+def test_threads_that_only_ran_before_the_run_share_no_processor(tmp_path: Path) -> None:
+    (finding,) = named(tmp_path, ["0", "1"], busy=4, waited_s=1.0)
+    assert finding.name.startswith("other")
+
+
 @pytest.mark.parametrize(("command_ran_s", "name"), [(2.5, "other"), (4.0, "the launcher"), (None, "other")])
 def test_who_takes_the_processors_is_another_job_or_the_own_launcher(
     tmp_path: Path, command_ran_s: float | None, name: str
