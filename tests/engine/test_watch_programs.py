@@ -30,12 +30,12 @@ from slowpath.watch.accounts import accounts_of
 from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, watched
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import pair_classes
-from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.job import read_job
 from slowpath.watch.results import RankTime, Standstill, WatchResults, read_watch_results
 from slowpath.watch.totals import call_seconds, rank_times, time_weights
 from support.watch_truth import Score, scores
+from support.watched_program import described
 from watchdog import WATCHDOG_S
 
 SOURCE = Path(__file__).parents[1] / "watch" / "patterns.c"
@@ -163,12 +163,7 @@ def watched_run(
     of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks"), **(more or {})}
     done = ranks.start(*words, ranks=count, of_ranks=of_ranks)
     assert done.returncode == 0, done.stderr
-    info = WatchInfo(
-        slowpath="1", command=words, started="2026-01-01T00:00:00Z", working_folder="/", host="n", library=str(library),
-        wall_s=1.0, exit_code=0,
-    )  # fmt: skip
-    write_watch(watch, info)
-    return watched(watch)
+    return watched(described(watch, command=words, library=str(library)))
 
 
 def calls_of(watch: AttributedWatch) -> ProgramCalls:

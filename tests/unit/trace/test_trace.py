@@ -17,9 +17,9 @@ from slowpath.core.version import __version__
 from slowpath.experiments.cannon.entry import waits
 from slowpath.record.folder import LaunchInfo, launch_folder, write_launch
 from slowpath.report.trace import TraceThread, read_trace, write_trace
-from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.trace import read_watch_trace
 from support.watch_record import Job
+from support.watched_program import described
 
 
 @pytest.fixture
@@ -169,12 +169,7 @@ def folder(tmp_path: Path) -> Path:
     watched = tmp_path / "w"
     watched.mkdir()
     job.write(watched / "ranks")
-    info = WatchInfo(
-        slowpath=__version__, command=("./app",), started="2026-11-22T21:00:00+00:00", working_folder="/", host="n",
-        library="/lib.so",
-    )  # fmt: skip
-    write_watch(watched, info)
-    return watched
+    return described(watched, slowpath=__version__, host="n")
 
 
 def test_every_call_is_a_span_of_its_thread(folder: Path) -> None:

@@ -85,6 +85,16 @@ def test_a_row_of_exchanges_is_no_longer_than_its_elements_are(tmp_path: Path) -
     assert "50 in a row" in finding.text
 
 
+def test_messages_into_one_buffer_are_a_reduction_by_hand(tmp_path: Path) -> None:
+    program = Program(8)
+    for _ in range(400):
+        program.compute(5e-6)
+        for rank, at in [(rank, program.send(rank, 0)) for rank in range(1, 8)]:
+            program.receive(0, rank, at, offset=64)
+        program.all(size=2048, site=ELSEWHERE)
+    assert any("call MPI_Reduce" in (finding.change or "") for finding in program.watched(tmp_path).findings)
+
+
 # Counts without a price; a tree whose steps are not measured.
 ROUGH = ("SP083 never freed", "SP079 by hand")
 

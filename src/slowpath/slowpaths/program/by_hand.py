@@ -69,9 +69,9 @@ def _patterns(calls: ProgramCalls, rows: Ints, root: Ints, partner: Ints, *, sen
         roots, rounds = np.bincount(root[message]), np.unique(number).size
         if rounds < LEAST_ROUNDS or roots.max() < ONE_ROOT * message.size:
             continue
-        # Parts of a scatter have buffers of their own.
         is_one_buffer = ONE_ROOT * grouped(number, calls.offset[mine])[1].size <= rounds
-        name = "MPI_Gather" if not sends else "MPI_Bcast" if is_one_buffer else "MPI_Scatter"
+        gather = "MPI_Reduce (MPI_Gather, if they are not combined)" if is_one_buffer else "MPI_Gather"
+        name = gather if not sends else "MPI_Bcast" if is_one_buffer else "MPI_Scatter"
         length = float(calls.messages.bytes[message].mean())
         if name == "MPI_Bcast" or length * message.size / rounds <= LONG_BYTES:
             yield _pattern(calls, message, mine, int(site), name, int(roots.argmax()), sends=sends)
