@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time
 
-PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})  # for a terminal
 MISSING = "–"
 PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
 _FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
