@@ -258,6 +258,7 @@ FEWEST_PAIRS = 3
 FEWEST_ROBUST = 4  # pairs, from which on the median deviation is the spread
 MOST_TRIES = 2  # of one set, where noise hides the outcome
 LEAST_EFFECT = 0.03  # of all settings together
+CLEARLY_RATIO = 4.0  # times as slow, at least: what launches of different seconds differ by does not hide it
 _WIDE = 2.6  # standard errors to either side: many sets are judged at once
 
 
@@ -308,16 +309,16 @@ SeenShare = Literal["shown", "gone", "open"]
 
 @dataclass(frozen=True)
 class Again:
-    """What the launches of this step alone show of a slowdown. estimate: as it is over without all settings."""
+    """What the launches of these steps alone show of a slowdown. estimate: as it is over without all settings."""
 
     estimate: ContrastEstimate
     seen: SeenShare
 
     @property
     def words(self) -> str:
-        """`separate launches confirm it: 1.31x [1.28x, 1.35x] slower, 8 pairs`."""
+        """`as it is over without any setting: 1.31x [1.28x, 1.35x] slower, 8 pairs`."""
         ratio = ratio_words(self.estimate.ratio, self.estimate.interval)
-        return f"separate launches confirm it: {ratio} slower, {self.estimate.n} pairs"
+        return f"as it is over without any setting: {ratio} slower, {self.estimate.n} pairs"
 
 
 def again(every: Floats, contrasts: int) -> Again:
@@ -336,8 +337,8 @@ def again(every: Floats, contrasts: int) -> Again:
 
 def rounds_for(ratio: float) -> int:
     """How many pairs distinguish gone from stays at this slowdown, where a launch varies by 5 %."""
-    gap = float(np.log(max(ratio, 1.01)))
-    return int(np.clip(np.ceil(6 * (0.3 / gap) ** 2), FEWEST_ROBUST, 16))
+    gap, fewest = float(np.log(max(ratio, 1.01))), FEWEST_ROBUST if ratio < CLEARLY_RATIO else FEWEST_PAIRS
+    return int(np.clip(np.ceil(6 * (0.3 / gap) ** 2), fewest, 16))
 
 
 def _centre(values: Floats) -> tuple[float, float]:

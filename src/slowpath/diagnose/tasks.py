@@ -83,11 +83,12 @@ class SettingsCell(msgspec.Struct, frozen=True, kw_only=True):
 
 class SettingsTask(TaskBase, frozen=True, kw_only=True, tag="settings"):
     """Take sets of the user's settings away: which one is it? taken: environment -> numbers of settings that it lacks,
-    among those of the survey's task that can be taken away.
+    among those of the survey's task that can be taken away.  is_by_far: beside launches of the first step.
     """
 
     cells: list[SettingsCell]
     taken: dict[Name, list[Whole]]
+    is_by_far: bool = False
 
 
 class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):

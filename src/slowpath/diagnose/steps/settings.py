@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec.structs import replace
 
+from slowpath.analyse.contrasts import with_estimate
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
 from slowpath.core.result import Phase
 from slowpath.core.results import MOST_ACTIONS, ContrastResult, Finding, MessagePath, Results, Verdict
 from slowpath.diagnose.own_settings import (
+    CLEARLY_RATIO,
     MOST_TRIES,
     OWN_WITNESSED,
     Again,
@@ -46,8 +48,7 @@ from slowpath.run.schedule import Against
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.slowpaths.sp035_own_settings import CAMPAIGN, GIVEN_UP_RATIO
-from slowpath.stats.contrast import rank_sum_p as p_value
-from slowpath.stats.contrast import rank_sum_shift as shift
+from slowpath.stats.contrast import within_launch
 from slowpath.stats.estimate import Floats
 
 # State: a dozen short cells as the user has them against a clean state, before any survey. Some seconds.
@@ -58,7 +59,7 @@ from slowpath.stats.estimate import Floats
 AS_IT_IS = "default"
 STARTED = "as started"
 ROUNDS = (5, 4, 3)  # as many as fit, by how long a job took to start here; four are enough where there are many states
-FEWEST_RANKED, LEVEL = 4, 0.95  # pairs, so that launches that lie apart are an interval at this level
+FEWEST_RANKED = 4  # pairs, so that launches that lie apart are an interval
 MOST_S = 20.0  # of the whole step, where launches take many times as long as clean ones
 LEAST_S, UNKNOWN_S = 2.0, 6.0  # of a launch, where no clean one has ended yet
 
@@ -122,14 +123,8 @@ def propose_own_state(state: State) -> Iterator[Proposal]:
         campaign = state_campaign(settings, state.job.timed_ranks, state.gpus, rounds, state.is_loaded)
         if state.estimate is None or state.estimate(campaign) <= MOST_S:
             break
-    yield Proposal(task, campaign, _why(task))
-
-
-def _why(task: StateTask) -> str:
-    count = len(removable(task.settings))
-    if not count:
-        return "load of other processes"
-    return f"with and without {count} setting{'s' * (count > 1)} of yours"
+    words = f"with and without {len(settings)} setting{'s' * (len(settings) > 1)} of yours"
+    yield Proposal(task, campaign, words if settings else "load of other processes")
 
 
 def state_campaign(
@@ -206,21 +201,12 @@ def by_ranks(contrast: ContrastResult) -> ContrastResult:
     """
     if contrast.verdict in DECIDED or len(contrast.pairs) < FEWEST_RANKED:
         return contrast
-    logs = np.log(np.array(contrast.pairs, dtype=np.float64))
-    estimate = shift(logs[:, 0], logs[:, 1], LEVEL)
-    interval = estimate.interval.exp() if estimate.interval else None
-    if interval is None or interval.low < CLEAR_RATIO:
+    clean_s, own_s = zip(*contrast.pairs, strict=True)
+    estimate = within_launch(clean_s, own_s, contrast.minimum_effect)
+    if estimate.interval is None or estimate.interval[0] < CLEAR_RATIO:
         return contrast
-    return replace(
-        contrast,
-        ratio=float(np.exp(estimate.value)),
-        interval=(interval.low, interval.high),
-        interval_kind="rank-sum 95 %, launches not paired",
-        level=interval.level,
-        verdict="slower",
-        reason="interval above 1",
-        p=p_value(logs[:, 0], logs[:, 1]),
-    )
+    ranked = with_estimate(contrast, estimate, estimate.p)
+    return replace(ranked, interval_kind="rank-sum 95 %, launches not paired")
 
 
 def only_clear(contrast: ContrastResult) -> ContrastResult:
@@ -342,7 +328,7 @@ def with_own_settings(verdict: Verdict, own: Sequence[Finding], idle: Sequence[s
 # Settings: which of the user's own makes messages slower? Sets of them are taken away, in interleaved launches.
 #
 # Nothing is named before these launches, which hold the same cells with and without the settings, show the slowdown
-# again: what the first step saw may be noise of the one contrast in ten that was looked at for being slow.
+# again: what was seen first may be noise, but from CLEARLY_RATIO on, where launches without sets stand beside those.
 
 MOST_STEPS = 8
 FEWEST_SETS = 2  # of a campaign
@@ -384,27 +370,36 @@ class Searched:
 
 def _searched(state: Iterable[MeasuredStep]) -> dict[tuple[str, str], Searched]:
     searches = defaultdict[tuple[str, str], Searched](Searched)
+    known: dict[str, Floats] = {}  # of steps before, by contrast
     for step in state:
         task = step.step.task
+        known |= {c.id: np.array(c.pairs, dtype=np.float64) for c in step.results.contrasts if c.pairs}
         if not isinstance(task, SettingsTask):
             continue
-        pairs = {
-            contrast.group: np.array(contrast.pairs, dtype=np.float64)
-            for contrast in step.results.contrasts
-            if contrast.pairs
-        }
+        pairs = {c.group: known[c.id] for c in step.results.contrasts if c.pairs}
         for cell in task.cells:
             seen = searches[cell.finding, cell.contrast]
-            seen.tries[None] += 1
+            seen.tries[None] += not task.is_by_far
             seen.every += [pairs[name]] if (name := f"{cell.group}, {_ALL}") in pairs else []
+            if task.is_by_far and not seen.every:
+                seen.every = [known[cell.contrast]]
             for environment, numbers in task.taken.items():
                 some = frozenset(numbers)
                 seen.tries[some] += 1
                 measured = [pairs[name]] if (name := f"{cell.group}, {environment}") in pairs else []
+                if task.is_by_far:
+                    measured = _beside(known[cell.contrast], step.results, cell, environment)
                 seen.gone.setdefault(some, []).extend(measured)
     for seen in searches.values():
         seen.cells = len(searches)
     return searches
+
+
+def _beside(known: Floats, results: Results, cell: SettingsCell, environment: str) -> list[Floats]:
+    """Launches without a set beside earlier ones as it is, pairs as of `share`."""
+    (taken,) = (c for c in results.cells if (c.group, c.environment) == (cell.group, environment))
+    estimate = taken.estimate(cell.metric, cell.phase)
+    return [np.array(list(zip(estimate.launch_values, known[:, 1], strict=False)))] if estimate else []
 
 
 def propose_settings(state: State) -> Iterator[Proposal]:
@@ -464,9 +459,11 @@ def _campaign(
     ranks: int,
 ) -> tuple[SettingsTask, Campaign]:
     taken = {f"without set {number}": sorted(some) for number, some in enumerate(wanted, start=1)}
-    bare = {WITHOUT_USER: without(settings, settings)}
+    lows = [contrast.interval[0] if contrast.interval else 0.0 for _, contrast, _ in cells]
+    is_by_far = bool(taken) and min(lows) >= CLEARLY_RATIO
+    bare = {} if is_by_far else {WITHOUT_USER: without(settings, settings)}
     bare |= {name: without(settings, [settings[number] for number in some]) for name, some in taken.items()}
-    environments = [EnvironmentTable(AS_IT_IS)]
+    environments = [] if is_by_far else [EnvironmentTable(AS_IT_IS)]
     environments += [EnvironmentTable(name, less.variables, less.unset) for name, less in bare.items()]
     names, question = [environment.name for environment in environments], "without these settings"
     groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, LaunchPlace]()
@@ -475,7 +472,7 @@ def _campaign(
         under = condition(slow, results)
         placements[under.placement] = under.place
         groups.append(CellsTable(cell.group, slow.experiment, slow.parameters, names, [under.placement]))
-        for name in names[1:]:
+        for name in names[1:] if not is_by_far else ():
             title, sides = f"{cell.group}, {_ALL if name == WITHOUT_USER else name}", ("environment", name, AS_IT_IS)
             contrasts.append(ContrastTable(title, question, cell.group, *sides, cell.metric, cell.phase, explains=True))
     campaign = Campaign(
@@ -491,7 +488,7 @@ def _campaign(
             f"{name}: {', '.join(settings[position].name for position in some)}" for name, some in taken.items()
         ),
     )
-    return SettingsTask(cells=[cell for cell, _, _ in cells], taken=taken), campaign
+    return SettingsTask(cells=[cell for cell, _, _ in cells], taken=taken, is_by_far=is_by_far), campaign
 
 
 def apply_settings(before: StepConclusion, _: SettingsTask, __: Results, history: StepHistory) -> StepConclusion:
