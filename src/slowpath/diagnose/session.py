@@ -217,7 +217,7 @@ class Session:
         return [done.results for done in self._measured]
 
     def _next(self) -> tuple[Proposal, PreparedRun] | None:
-        """The most valuable run that fits what is left of the budget; a required one whatever is left."""
+        """The most valuable run that fits what is left of the budget; a required one however little is left."""
         for proposal in self._judged_ahead(proposals(self._state(), self.diagnosis.name_only)):
             required = kind_of(proposal.task).required
             try:
@@ -229,7 +229,8 @@ class Session:
                     self._bench.tell(f"left out: {proposal.why}: {error}")
                 self._refused.add(proposal.why)
                 continue
-            if required or self._needed_s(proposal, prepared) <= self._left_s(prepared):
+            is_over = self._measured and max(self._clock.spent_s, self.diagnosis.spent_s) >= self.diagnosis.budget_s
+            if (required and not is_over) or self._needed_s(proposal, prepared) <= self._left_s(prepared):
                 return proposal, prepared
         return None
 

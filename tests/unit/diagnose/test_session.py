@@ -170,6 +170,12 @@ def test_a_budget_is_the_time_that_the_user_waits(
     assert all(limit_s <= 60.0 - build_s for limit_s in waiting.limits_s)
 
 
+def test_a_first_step_that_took_the_whole_budget_is_the_answer(bench: Bench, tmp_path: Path, monkeypatch) -> None:
+    bench.settings, bench.cost_s = [OwnSetting("UCX_TLS", "tcp")], 3.0
+    monkeypatch.setattr("slowpath.diagnose.session.measured_s", lambda _: 9.0)
+    assert (begun(bench, tmp_path, budget_s=9.0).run().status, bench.measured) == ("budget", ["01-state"])
+
+
 @pytest.mark.parametrize("slowed", [False, True])
 def test_a_fault_of_the_user_s_own_state_is_said_as_soon_as_it_is_measured(
     slowed: bool, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
