@@ -236,7 +236,7 @@ def _series(draw: random.Random, every: int | None) -> CellResult:
     return msgspec.structs.replace(plain, metrics={"call_s": a_metric(estimate(launches, None))})
 
 
-@pytest.mark.parametrize("every", [2, 3, 5, 7, None])
+@pytest.mark.parametrize("every", [2, 3, 5, 7, 11, None])
 def test_a_series_of_23_calls_shows_each_nth_that_stalls(every: int | None) -> None:
     draw = random.Random(6)
     (usual,) = items([_series(draw, None)])
