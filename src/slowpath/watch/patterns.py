@@ -347,8 +347,7 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     there = np.unique(cause[mine & (calls.rank[cause] == rank)])
     ends = [place_words(sites[at]) if at != NONE else "an unknown place" for at in calls.site[there[0] - [0, 1]]]
     is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
-    late_s = float((calls.gap_s * calls.seconds_weight)[there].sum())
-    doing = doing_of(calls, rank, there, late_s, is_crowded=is_crowded)
+    doing = doing_of(calls, rank, there, float(calls.gap_s[there].sum()), is_crowded=is_crowded)
     where = between_words(calls, there, ends[0] == ends[1]).format(place=ends[0], other=ends[1])
     said = f"rank {rank}, which {doing.words} {where.removeprefix('outside MPI ')}"
     if (seen := activity_before(calls, rank, there)) is not None:
@@ -362,11 +361,12 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
     """Of calls that mostly do not wait.  None: they do, may lack a processor, or neither bytes nor calls explain it."""
     own_s = float((calls.own_s * calls.seconds_weight)[rows].sum())
     queued_s = sum(share.waited_s or 0.0 for share in calls.resources.ranks) if calls.resources else 0.0
-    moved = np.where(calls.is_collective, calls.bytes, 0).astype(float)
+    moved = np.where(calls.is_message, 0, calls.bytes).astype(float)
     for call in (calls.messages.left, calls.messages.arrived):
         np.add.at(moved, call[call != NONE], calls.messages.bytes[call != NONE])
     each = float(np.average(moved[rows], weights=calls.weight[rows]))
-    if max(MOSTLY * took_s, queued_s / MOSTLY) > own_s or SHORT_BYTES < each < LONG_BYTES:
+    completes = not each and bool((calls.is_message | calls.is_one_sided)[rows].any())  # what others move
+    if completes or max(MOSTLY * took_s, queued_s / MOSTLY) > own_s or SHORT_BYTES < each < LONG_BYTES:
         return None
     own, rate = f"{100 * own_s / took_s:.0f} % of that", float((moved * calls.weight)[rows].sum()) / own_s / 1e9
     if each <= SHORT_BYTES:

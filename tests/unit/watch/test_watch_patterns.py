@@ -669,9 +669,7 @@ def test_system_calls_of_mpi_io_are_placed_at_its_call(in_files_ratio: float, tm
 
 
 @pytest.mark.parametrize(("piece_bytes", "is_named"), [(20, True), (2**20, False)])
-def test_writes_of_large_pieces_would_not_be_faster_in_larger_ones(
-    piece_bytes: int, is_named: bool, tmp_path: Path
-) -> None:
+def test_large_pieces_need_not_be_larger(piece_bytes: int, is_named: bool, tmp_path: Path) -> None:
     program = Program(4)
     small_writes(program, False, piece_bytes)
     assert any(finding.rule == "SP082" for finding in program.watched(tmp_path).findings) is is_named
