@@ -60,7 +60,6 @@ from slowpath.run.engine.cache import STANDARD_ABI as STANDARD
 
 Tell = Callable[[str], None]
 PLAIN_EVERY_S = 10.0
-LEAST_SHARE = 0.2  # compiled, before the time left is said: the first files are short
 # What make and Ninja print before each command.
 _SHARE = re.compile(r"^\[ *(?:(\d+)%|(\d+)/(\d+))\]", re.MULTILINE)
 _TAIL_BYTES = 4096
@@ -80,7 +79,7 @@ class BuildMeter:
     def __init__(self, log: Path, tell: Tell, clock: Callable[[], float] = time.monotonic) -> None:
         self._log, self._tell, self._clock = log, tell, clock
         self._terminal = tell if isinstance(tell, PassingLines) else None
-        self._begun = self._last = self._compiles_since = clock()
+        self._begun = self._last = clock()
 
     def look(self) -> None:
         """Show how far the log is."""
@@ -97,13 +96,9 @@ class BuildMeter:
             self._terminal.passing("")
 
     def _line(self, now: float) -> str:
-        share, spent = share_done(_tail(self._log)), f"{now - self._begun:.0f} s"
-        if share is None:
-            self._compiles_since = now
-            return f"building the engine: configuring, {spent}"
-        left_s = (now - self._compiles_since) * (1 / share - 1)
-        left = f", about {5 * round(left_s / 5)} s left" if share >= LEAST_SHARE and left_s >= 5 else ""
-        return f"building the engine: {share:.0%} compiled, {spent}{left}"
+        share = share_done(_tail(self._log))
+        far = "configuring" if share is None else f"{share:.0%} compiled"
+        return f"building the engine: {far}, {now - self._begun:.0f} s"
 
 
 def share_done(log: str) -> float | None:
