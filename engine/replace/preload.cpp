@@ -298,33 +298,28 @@ SLOWPATH_STANDS_FOR(MPI_Reduce, const void* send, void* receive, int count, Hand
     return pass(target(reduce, count, type, reduce), send, receive, count, type, op, root, among);
 }
 
-SLOWPATH_STANDS_FOR(MPI_Allreduce, const void* send, void* receive, int count, Handle type, Handle op,
-                    Handle among) {
-    return pass(target(allreduce, count, type, allreduce), send, receive, count, type, op, among);
-}
-
 SLOWPATH_STANDS_FOR(MPI_Reduce_scatter, const void* send, void* receive, const int* counts, Handle type,
                     Handle op, Handle among) {
     return pass(target(reduce_scatter), send, receive, counts, type, op, among);
 }
 
-SLOWPATH_STANDS_FOR(MPI_Reduce_scatter_block, const void* send, void* receive, int count, Handle type,
-                    Handle op, Handle among) {
-    return pass(target(reduce_scatter_block, count, type, reduce_scatter_block), send, receive, count, type,
-                op, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Scan, const void* send, void* receive, int count, Handle type, Handle op,
-                    Handle among) {
-    return pass(target(scan, count, type, scan), send, receive, count, type, op, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Exscan, const void* send, void* receive, int count, Handle type, Handle op,
-                    Handle among) {
-    return pass(target(exscan, count, type, exscan), send, receive, count, type, op, among);
-}
+// Reductions to all ranks, each with one length.
+#define STANDS_FOR_REDUCTION(Name, name, Count, other)                                                    \
+    SLOWPATH_STANDS_FOR(MPI_##Name, const void* send, void* receive, Count count, Handle type, Handle op, \
+                        Handle among) {                                                                   \
+        return pass(target(name, count, type, other), send, receive, count, type, op, among);             \
+    }
+STANDS_FOR_REDUCTION(Allreduce, allreduce, int, allreduce)
+STANDS_FOR_REDUCTION(Reduce_scatter_block, reduce_scatter_block, int, reduce_scatter_block)
+STANDS_FOR_REDUCTION(Scan, scan, int, scan)
+STANDS_FOR_REDUCTION(Exscan, exscan, int, exscan)
 
 #if MPI_VERSION >= 4
+
+STANDS_FOR_REDUCTION(Allreduce_c, allreduce_c, MPI_Count, allreduce)
+STANDS_FOR_REDUCTION(Reduce_scatter_block_c, reduce_scatter_block_c, MPI_Count, reduce_scatter_block)
+STANDS_FOR_REDUCTION(Scan_c, scan_c, MPI_Count, scan)
+STANDS_FOR_REDUCTION(Exscan_c, exscan_c, MPI_Count, exscan)
 
 SLOWPATH_STANDS_FOR(MPI_Bcast_c, void* data, MPI_Count count, Handle type, int root, Handle among) {
     return pass(target(bcast_c, count, type, bcast), data, count, type, root, among);
@@ -359,27 +354,6 @@ SLOWPATH_STANDS_FOR(MPI_Alltoall_c, const void* send, MPI_Count send_count, Hand
 SLOWPATH_STANDS_FOR(MPI_Reduce_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
                     int root, Handle among) {
     return pass(target(reduce_c, count, type, reduce), send, receive, count, type, op, root, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Allreduce_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
-                    Handle among) {
-    return pass(target(allreduce_c, count, type, allreduce), send, receive, count, type, op, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Reduce_scatter_block_c, const void* send, void* receive, MPI_Count count, Handle type,
-                    Handle op, Handle among) {
-    return pass(target(reduce_scatter_block_c, count, type, reduce_scatter_block), send, receive, count, type,
-                op, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Scan_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
-                    Handle among) {
-    return pass(target(scan_c, count, type, scan), send, receive, count, type, op, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Exscan_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,
-                    Handle among) {
-    return pass(target(exscan_c, count, type, exscan), send, receive, count, type, op, among);
 }
 
 #endif

@@ -113,6 +113,18 @@ def test_what_follows_a_pause_has_a_part_of_its_own(run_planted: RunPlanted, tmp
     assert series[1].min() >= LONG_S > series[0].min()
 
 
+def test_what_completes_a_call_has_a_part_of_its_own(run_planted: RunPlanted, tmp_path: Path) -> None:
+    calls = ["isend", "imrecv", "ibcast", "start request=MPI_Bcast_init", "recv", "wait", "startall"]
+    done = run_planted(f"wait {LONG}", [f"{CALL}={call}" for call in calls])
+    assert done.returncode == 0, done.stderr
+    index = scan(tmp_path / "launch" / "samples.blk")
+    for cell, call in enumerate(calls):
+        blocks = [int(i) for i in index.select(cell=cell, phase="steady", rank=1) if index.headers["part"][i] == 2]
+        times_ns = [read(index, block).duration_ns for block in blocks]
+        assert [times.size for times in times_ns] == [2] * (cell < 4), call
+        assert all(times.min() * 1e-9 >= LONG_S for times in times_ns), call
+
+
 def test_a_plant_that_cannot_be_read_ends_the_job(run_planted: RunPlanted) -> None:
     done = run_planted("send costs=1", [MESSAGE])
     assert done.returncode != 0

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "first_use/uses.hpp"
 #include "mpi/optional.hpp"
@@ -519,6 +520,7 @@ class CallUse final : public Use {
         for (int i = 0; i < s.count; ++i) s.out[s.at(i)] = adds_nothing ? 0 : content(s.rank, number_, i);
         if (row_->arrives != Arrives::nowhere) std::ranges::fill(s.in, -1);
         if (takes_part()) mpi::check(row_->before(s), "what precedes the call");
+        is_posted_ = s.requests[0] != MPI_REQUEST_NULL;
         meet();
     }
 
@@ -539,13 +541,24 @@ class CallUse final : public Use {
     /// What one library refuses is no error of another one's run.
     std::optional<std::string> refusal() const override { return mpi::first_text(control_, refusal_); }
 
+    std::optional<Span> complete() override {
+        Stage& s = stage_;
+        if (!takes_part()) return std::nullopt;
+        const bool is_started = row_->request != std::string_view("none") && row_->after == nothing;
+        MPI_Request* const begun = is_started ? &s.persistent : s.own != MPI_REQUEST_NULL ? &s.own : REQUESTS;
+        if (*begun == MPI_REQUEST_NULL || (begun == REQUESTS && is_posted_)) return std::nullopt;
+        const std::int64_t begin_ns = clock_.now_ns();
+        mpi::check(MPI_Wait(begun, MPI_STATUS_IGNORE), "MPI_Wait");
+        return Span{begin_ns, clock_.now_ns()};
+    }
+
     void finish() override {
         Stage& s = stage_;
         if (takes_part()) mpi::check(row_->after(s), "what follows the call");
         mpi::check(MPI_Waitall(EIGHT, MPI_STATUSES_IGNORE), "MPI_Waitall");
         mpi::check(MPI_Waitall(most_messages, s.sent.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-        mpi::check(MPI_Wait(&s.own, MPI_STATUS_IGNORE), "MPI_Wait");
-        complete_started();
+        for (MPI_Request* request : {&s.own, &s.persistent, &s.other})
+            mpi::check(MPI_Wait(request, MPI_STATUS_IGNORE), "MPI_Wait");
         meet();
         const int from = sender();
         if (!config_.validate || from < 0) return;
@@ -592,11 +605,6 @@ class CallUse final : public Use {
         if (row_->who == Who::pair) mpi::check(MPI_Barrier(stage_.world), "MPI_Barrier");
     }
 
-    void complete_started() {
-        for (MPI_Request* request : {&stage_.persistent, &stage_.other})
-            if (*request != MPI_REQUEST_NULL) mpi::check(MPI_Wait(request, MPI_STATUS_IGNORE), "MPI_Wait");
-    }
-
     bool takes_part() const { return row_->who == Who::all || stage_.is_paired; }
 
     /// Whose message this rank has; -1: it has none.
@@ -615,7 +623,7 @@ class CallUse final : public Use {
     Config config_;
     MPI_Comm control_;
     MonotonicClock clock_;
-    bool is_open_ = false;
+    bool is_open_ = false, is_posted_ = false;  // posted: before the call, the first request
     Stage stage_;
     std::optional<std::string> refusal_;
     std::int64_t number_ = 0;

@@ -95,7 +95,8 @@ std::unique_ptr<Use> use_of(const Context& context, const Config& config) {
 
 /// Of one phase: part 0, and the parts.
 using Spans = std::array<std::vector<Span>, most_parts + 1>;
-constexpr std::size_t after_pause = 1;  // the part of uses that a pause precedes, where there are such
+// The parts of uses that a pause precedes, and of what completes a use, where there are such.
+constexpr std::size_t after_pause = 1, completion = 2;
 
 /// @param number Of the first use, from 0.  @return Why the library refused; nothing is recorded then.
 std::optional<std::string> measure(Context& context, mpi::SharedRelease& release, Use& use, Phase phase,
@@ -126,6 +127,7 @@ std::optional<std::string> measure(Context& context, mpi::SharedRelease& release
         }
         if (!is_paused) kernel.add(before, read_witness());
         if (auto reason = use.refusal()) return reason;
+        if (const auto ended = use.complete(); ended && !is_paused) spans[completion].push_back(*ended);
         use.finish();
     }
     record_spans(context, phase, 0, number, spans[0], kernel.total());

@@ -69,6 +69,8 @@ class Use {
     virtual int use(Marks& marks) = 0;
     /// Collective where it can be, not timed.  @return Why the library refused the last use, on all ranks.
     virtual std::optional<std::string> refusal() const { return std::nullopt; }
+    /// Timed apart: completes the request that the last use began.  @return When, if it began any.
+    virtual std::optional<Span> complete() { return std::nullopt; }
     /// Collective, not timed: check what arrived, give back what is not to be kept.
     virtual void finish() {}
 

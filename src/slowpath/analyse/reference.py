@@ -233,12 +233,18 @@ _ABOUT = {
 
 
 def _own(cell: CellResult, metric: str) -> dict[str, str]:
-    """Parameters of a cell: what it is about, and what is stated; the pause of single calls is call_idle_s's alone."""
+    """Parameters of a cell: what it is about, and what is stated; the pause of single calls is call_idle_s's alone.
+
+    What completes a call is MPI_Wait on its request.
+    """
     pattern = cell.parameters.get("pattern", "")
     about = _ABOUT.get(cell.experiment) or _ABOUT.get(pattern, ("pattern",))
     own = {**stated(cell), **{name: cell.parameters[name] for name in about if name in cell.parameters}}
     paused = {"idle_s"} if pattern == "call" and metric != "call_idle_s" else set[str]()
-    return {name: value for name, value in own.items() if name not in paused}
+    waited: dict[str, str] = {}
+    if metric == "call_completion_s":
+        waited = {"call": "wait", "request": own.get("request", f"MPI_{own['call'].capitalize()}")}
+    return {name: value for name, value in (own | waited).items() if name not in paused}
 
 
 def healthy_run(results: Results, source: str, name: str | None = None) -> tuple[HealthyRun, dict[Key, float]]:

@@ -90,7 +90,7 @@ Derive = Callable[[Mapping[str, str], Sequence[SampleBlock], LaunchContext], Der
 # What no other rank takes part in.
 _ALONE = frozenset(
     ("start_s", "library_load_s", "constructors_s", "init_s", "window_touch_s", "shared_window_touch_s")
-) | {"call_own_s"}
+) | {"call_own_s", "call_completion_s"}
 
 
 def by_parts(parts: Mapping[str, int]) -> Derive:
@@ -203,6 +203,7 @@ def first_use_recorded_bytes(p: Parameters, ranks: int) -> int:
 
 
 EXPERIMENT = "first_use"
+_CALL_PARTS = {"call_s": 0, "call_own_s": 0, "call_idle_s": 1, "call_completion_s": 2}
 
 
 def _by_parts(pattern: str, first: int = 0) -> Pattern:
@@ -221,7 +222,7 @@ FIRST_USE = Experiment(
         _by_parts("window"),
         _by_parts("shared_window"),
         _by_parts("spawn"),
-        Pattern("call", by_parts({"call_s": 0, "call_own_s": 0, "call_idle_s": 1}), timed(EXPERIMENT, "call")),
+        Pattern("call", by_parts(_CALL_PARTS), timed(EXPERIMENT, "call")),
     ),
     roles=recorded_roles(EXPERIMENT),
     seconds=first_use_seconds,

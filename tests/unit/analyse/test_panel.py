@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the panel: kinds of calls, what lies outside, and what has no reference."""
 
+from slowpath.analyse.deviations import calls_of
 from slowpath.analyse.panel import kind_of_call, panel_rows, without_reference
-from slowpath.analyse.reference import Item, Judged, Reference
+from slowpath.analyse.reference import Item, Judged, Reference, items
+from support.results import a_cell, a_metric
 
 P2P = {"experiment": "p2p", "pattern": "one_way"}
 DUPLICATE = {"experiment": "first_use", "pattern": "communicator", "made_by": "duplicate"}
@@ -43,6 +45,14 @@ def test_a_kind_is_named_by_what_its_time_holds():
         "job start: library load",
         "shared window, first use",
     ]
+
+
+def test_what_completes_a_call_is_a_wait_on_its_request():
+    asked = ({"call": "ibcast"}, {"call": "start", "request": "MPI_Bcast_init"}, {"call": "file_iread"})
+    times = {"call_completion_s": a_metric(1e-6)}
+    cells = [a_cell(experiment="first_use", parameters={"pattern": "call", **p}, metrics=times) for p in asked]
+    waits = [(*calls_of(item), item.traits["request"]) for item in items(cells)]
+    assert waits == [("MPI_Wait", made) for made in ("MPI_Ibcast", "MPI_Bcast_init", "MPI_File_iread")]
 
 
 def test_rows_outside_come_first_and_speak_of_the_times_outside():
