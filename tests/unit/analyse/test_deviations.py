@@ -12,6 +12,7 @@ import pytest
 from slowpath.analyse.cells import estimate
 from slowpath.analyse.deviations import Condition, Cost, Shared, _words, not_traits, shared, slow_rank
 from slowpath.analyse.reference import (
+    MEAN,
     THIS_KIND,
     HealthyRun,
     Item,
@@ -186,6 +187,18 @@ def test_the_rank_is_said_where_it_alone_is_slow(experiment, by_rank_s, said) ->
     assert slow_rank(slow) == said
     group = Shared((), tuple(slow), 4, 0, 9, Cost("constant", 8e-6, (8e-6, 8e-6)))
     assert group.subject.endswith(f" on rank {said} alone") == (said is not None)
+
+
+def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
+    late = _judged(random.Random(4), lambda traits: 0.0)
+    for n, time in enumerate(late):
+        if time.item.traits["experiment"] == "p2p" and time.item.phase == "steady":
+            mean_s = time.item.value + 900e-6 / 64
+            item = replace(time.item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64, series=640)
+            late[n] = replace(time, item=item)
+    (group,) = shared(late)
+    assert group.text.startswith("One in 64 operations of MPI_")
+    assert any(f" takes {us}" in group.text for us in range(890, 911))
 
 
 def test_what_one_length_alone_shows_is_said_of_that_length_and_by_no_byte() -> None:
