@@ -17,17 +17,14 @@ from slowpath.core.finding_results import RemedyResult
 from slowpath.core.result import Interval
 from slowpath.core.results import MOST_LINES, cut
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, listed, seconds
+from slowpath.slowpaths.program.calls import SLOW_PATH as MANY_CALLS
+from slowpath.slowpaths.program.managed import SLOW_PATH as MADE_AGAIN
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES
+from slowpath.slowpaths.sp060_shared_processors import SLOW_PATH as SHARED_PROCESSORS
 from slowpath.watch.accounts import WAITS
 from slowpath.watch.findings import most_called, place_words
 from slowpath.watch.proof import Proof, proof_lines
-from slowpath.watch.results import (
-    Account,
-    Standstill,
-    WatchFinding,
-    WatchResults,
-    tried_remedy,
-)
+from slowpath.watch.results import Account, Standstill, WatchFinding, WatchResults, tried_remedy
 
 MOST_CHANGES: Final = 3
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
@@ -263,7 +260,7 @@ def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
 
 
 USEFUL: Final = ("outside MPI", "computing")  # what a program is for
-LOAD, OF_CALLS = "SP060", ("SP079", "SP083")  # rules about processors, and about how many calls and objects there are
+LOAD, OF_CALLS = SHARED_PROCESSORS.code, (MANY_CALLS.code, MADE_AGAIN.code)
 LARGE_PART: Final = 0.2  # of the run: in calls of one kind at one place, of which no change says as much
 
 
