@@ -543,8 +543,9 @@ class CallUse final : public Use {
 
     std::optional<Span> complete() override {
         Stage& s = stage_;
-        if (!takes_part()) return std::nullopt;
-        const bool is_started = row_->request != std::string_view("none") && row_->after == nothing;
+        // Intel MPI 2021.18.1 crashes in MPI_Wait for an MPI_Rget that was not flushed before.
+        if (!takes_part() || row_->after != nothing) return std::nullopt;
+        const bool is_started = row_->request != std::string_view("none");
         MPI_Request* const begun = is_started ? &s.persistent : s.own != MPI_REQUEST_NULL ? &s.own : REQUESTS;
         if (*begun == MPI_REQUEST_NULL || (begun == REQUESTS && is_posted_)) return std::nullopt;
         const std::int64_t begin_ns = clock_.now_ns();
