@@ -281,18 +281,6 @@ SLOWPATH_STANDS_FOR(MPI_Scatter, const void* send, int send_count, Handle send_t
                 send, send_count, send_type, receive, receive_count, receive_type, root, among);
 }
 
-SLOWPATH_STANDS_FOR(MPI_Allgather, const void* send, int send_count, Handle send_type, void* receive,
-                    int receive_count, Handle receive_type, Handle among) {
-    return pass(target(allgather, receive_count, receive_type, allgather), send, send_count, send_type,
-                receive, receive_count, receive_type, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Alltoall, const void* send, int send_count, Handle send_type, void* receive,
-                    int receive_count, Handle receive_type, Handle among) {
-    return pass(target(alltoall, receive_count, receive_type, alltoall), send, send_count, send_type, receive,
-                receive_count, receive_type, among);
-}
-
 SLOWPATH_STANDS_FOR(MPI_Reduce, const void* send, void* receive, int count, Handle type, Handle op, int root,
                     Handle among) {
     return pass(target(reduce, count, type, reduce), send, receive, count, type, op, root, among);
@@ -302,6 +290,16 @@ SLOWPATH_STANDS_FOR(MPI_Reduce_scatter, const void* send, void* receive, const i
                     Handle op, Handle among) {
     return pass(target(reduce_scatter), send, receive, counts, type, op, among);
 }
+
+// Between all ranks, with one length.
+#define STANDS_FOR_EXCHANGE(Name, name, Count, other)                                                       \
+    SLOWPATH_STANDS_FOR(MPI_##Name, const void* send, Count send_count, Handle send_type, void* receive,    \
+                        Count receive_count, Handle receive_type, Handle among) {                           \
+        return pass(target(name, receive_count, receive_type, other), send, send_count, send_type, receive, \
+                    receive_count, receive_type, among);                                                    \
+    }
+STANDS_FOR_EXCHANGE(Allgather, allgather, int, allgather)
+STANDS_FOR_EXCHANGE(Alltoall, alltoall, int, alltoall)
 
 // Reductions to all ranks, each with one length.
 #define STANDS_FOR_REDUCTION(Name, name, Count, other)                                                    \
@@ -316,6 +314,8 @@ STANDS_FOR_REDUCTION(Exscan, exscan, int, exscan)
 
 #if MPI_VERSION >= 4
 
+STANDS_FOR_EXCHANGE(Allgather_c, allgather_c, MPI_Count, allgather)
+STANDS_FOR_EXCHANGE(Alltoall_c, alltoall_c, MPI_Count, alltoall)
 STANDS_FOR_REDUCTION(Allreduce_c, allreduce_c, MPI_Count, allreduce)
 STANDS_FOR_REDUCTION(Reduce_scatter_block_c, reduce_scatter_block_c, MPI_Count, reduce_scatter_block)
 STANDS_FOR_REDUCTION(Scan_c, scan_c, MPI_Count, scan)
@@ -337,18 +337,6 @@ SLOWPATH_STANDS_FOR(MPI_Scatter_c, const void* send, MPI_Count send_count, Handl
     return pass(target(scatter_c, receive == MPI_IN_PLACE ? send_count : receive_count,
                        receive == MPI_IN_PLACE ? send_type : receive_type, scatter),
                 send, send_count, send_type, receive, receive_count, receive_type, root, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Allgather_c, const void* send, MPI_Count send_count, Handle send_type, void* receive,
-                    MPI_Count receive_count, Handle receive_type, Handle among) {
-    return pass(target(allgather_c, receive_count, receive_type, allgather), send, send_count, send_type,
-                receive, receive_count, receive_type, among);
-}
-
-SLOWPATH_STANDS_FOR(MPI_Alltoall_c, const void* send, MPI_Count send_count, Handle send_type, void* receive,
-                    MPI_Count receive_count, Handle receive_type, Handle among) {
-    return pass(target(alltoall_c, receive_count, receive_type, alltoall), send, send_count, send_type,
-                receive, receive_count, receive_type, among);
 }
 
 SLOWPATH_STANDS_FOR(MPI_Reduce_c, const void* send, void* receive, MPI_Count count, Handle type, Handle op,

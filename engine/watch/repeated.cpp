@@ -140,19 +140,12 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
         ++known.untimed;  // but for its time: it may wait
 }
 
-static bool is_long(std::uint64_t ticks) {
+namespace {
+
+bool is_long(std::uint64_t ticks) {
     constexpr double long_ns = 2000;
     return static_cast<double>(static_cast<std::int64_t>(ticks)) * ns_per_tick >= long_ns;
 }
-
-void settle_time(Observed& call) {
-    // A post does not wait: one that was interrupted stands for itself.
-    if (call.repeated == nullptr || !is_long(call.end_ticks - call.start_ticks)) return;
-    call.repeated->untimed = static_cast<std::uint8_t>(call.stands_for - 1);
-    call.stands_for = 1;
-}
-
-namespace {
 
 /// @param ticks Of all of them; 0: they were not timed.
 void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_t calls, std::uint64_t bytes,
@@ -170,6 +163,13 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
 }
 
 }  // namespace
+
+void settle_time(Observed& call) {
+    // A post does not wait: one that was interrupted stands for itself.
+    if (call.repeated == nullptr || !is_long(call.end_ticks - call.start_ticks)) return;
+    call.repeated->untimed = static_cast<std::uint8_t>(call.stands_for - 1);
+    call.stands_for = 1;
+}
 
 void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     Repeated& known = *call.repeated;

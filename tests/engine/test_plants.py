@@ -37,11 +37,11 @@ def run_planted(ranks: Ranks, blankless: Path, tmp_path: Path) -> RunPlanted:
     )
 
 
-def times_s(index: BlockIndex, cell: int, phase: str, rank: int) -> NDArray[np.float64]:
-    """Times of the first buffer's operations as a whole, without their parts."""
+def times_s(index: BlockIndex, cell: int, phase: str, rank: int, part: int = 0) -> NDArray[np.float64]:
+    """Times of the first buffer's operations as a whole, or of a part of them."""
     selected = index.select(cell=cell, phase=phase, rank=rank)
-    chosen = [i for i in selected if index.headers["part"][i] == 0 and index.headers["allocation"][i] == 0]
-    return np.concatenate([read(index, int(i)).duration_ns for i in chosen]) * 1e-9
+    chosen = [i for i in selected if index.headers["part"][i] == part and index.headers["allocation"][i] == 0]
+    return np.concatenate([np.zeros(0), *(read(index, int(i)).duration_ns for i in chosen)]) * 1e-9
 
 
 # Plant -> a cell that pays, and a cell that does not.
@@ -105,11 +105,8 @@ def test_what_follows_a_pause_has_a_part_of_its_own(run_planted: RunPlanted, tmp
     done = run_planted(f"send idle_us=100000 {LONG}", [cell])
     assert done.returncode == 0, done.stderr
     index = scan(tmp_path / "launch" / "samples.blk")
-    series = {
-        int(index.headers["part"][block]): read(index, int(block)).duration_ns * 1e-9
-        for block in index.select(cell=0, phase="steady", rank=1)
-    }
-    assert {part: times.size for part, times in series.items()} == {0: 8, 1: 2}
+    series = [times_s(index, 0, "steady", 1, part) for part in (0, 1, 2)]
+    assert [times.size for times in series] == [8, 2, 0]
     assert series[1].min() >= LONG_S > series[0].min()
 
 
@@ -119,10 +116,9 @@ def test_what_completes_a_call_has_a_part_of_its_own(run_planted: RunPlanted, tm
     assert done.returncode == 0, done.stderr
     index = scan(tmp_path / "launch" / "samples.blk")
     for cell, call in enumerate(calls):
-        blocks = [int(i) for i in index.select(cell=cell, phase="steady", rank=1) if index.headers["part"][i] == 2]
-        times_ns = [read(index, block).duration_ns for block in blocks]
-        assert [times.size for times in times_ns] == [2] * (cell < 4), call
-        assert all(times.min() * 1e-9 >= LONG_S for times in times_ns), call
+        waits_s = times_s(index, cell, "steady", 1, part=2)
+        assert waits_s.size == (2 if cell < 4 else 0), call
+        assert (waits_s >= LONG_S).all(), call
 
 
 def test_a_plant_that_cannot_be_read_ends_the_job(run_planted: RunPlanted) -> None:

@@ -70,8 +70,7 @@ TRIES = {"chain": 3}  # four ranks on two processors: in one of twelve runs most
 FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls", "epochs", "any-request"), 2)
 LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
 SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
-# What is in both twins: made in each iteration, eight messages, waits for both ranks (in one run of four).
-ALSO = {"leak": {"SP083"}, "requests": {"SP079"}, "any-request": {"SP081"}}
+ALSO = {"leak": {"SP083"}, "requests": {"SP079"}}  # what is in both twins: made in each iteration, eight messages
 
 
 @pytest.fixture(scope="module")

@@ -543,7 +543,8 @@ class CallUse final : public Use {
 
     std::optional<Span> complete() override {
         Stage& s = stage_;
-        // Intel MPI 2021.18.1 crashes in MPI_Wait for an MPI_Rget that was not flushed before.
+        // What follows may be the flush of an MPI_Rget: once a persistent collective was freed, Intel MPI
+        // 2021.18.1 crashes in MPI_Wait for one that was not flushed.
         if (!takes_part() || row_->after != nothing) return std::nullopt;
         const bool is_started = row_->request != std::string_view("none");
         MPI_Request* const begun = is_started ? &s.persistent : s.own != MPI_REQUEST_NULL ? &s.own : REQUESTS;

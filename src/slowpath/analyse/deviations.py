@@ -507,7 +507,7 @@ class _Table:
 
     def where(self, condition: Condition) -> Mask:
         """Which times fulfil it."""
-        any_of: Mask = np.logical_or.reduce([self.holds[replace(condition, value=one)] for one in condition.any_of])
+        any_of: Mask = np.logical_or.reduce([self.holds[replace(condition, value=value)] for value in condition.any_of])
         return any_of
 
     def costs(self, hits: Mask) -> list[tuple[Form, float]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.cell_results import CellResult
 from slowpath.core.machine import Others
 from slowpath.findings.facts import WITHOUT_USER, Facts
 from slowpath.findings.slow_path import Observation, SlowPath, Support
@@ -37,10 +36,6 @@ def observe(facts: Facts) -> Sequence[Observation]:
     lost = [(cell, count) for cell in apart if (count := total(cell, "steady", SWITCHES)) is not None]
     if sum(count for _, count in lost) < FEWEST_SWITCHES:
         return []
-    return [_observation(facts, others, ranks, lost)]
-
-
-def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[CellResult, float]]) -> Observation:
     names = ", ".join(f"{process.name} (process {process.pid}) {process.cores:.1f}" for process in others.processes)
     numbers = tuple(cell.cell for cell, _ in lost)
     free = max(0.0, others.processors - others.cores)
@@ -50,23 +45,25 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
         f"busy{f' ({names})' if names else ''} and leave {free:.1f} for {ranks} ranks, which lost their processor "
         f"{times:,.0f} times."
     )
-    return Observation(
-        about="load",
-        place=facts.place([cell for cell, _ in lost]),
-        text=text,
-        metric=SWITCHES,
-        phase="steady",
-        ratio=None,
-        interval=None,
-        excess_s=None,
-        affects_default=True,
-        cells=numbers,
-        evidence=(
-            f"{others.cores:.2f} of {others.processors} cores busy over {others.seconds:g} s",
-            f"ranks lost their processor {times:.0f} times in {len(lost)} cells",
-        ),
-        slow_cells=numbers,
-    )
+    return [
+        Observation(
+            about="load",
+            place=facts.place([cell for cell, _ in lost]),
+            text=text,
+            metric=SWITCHES,
+            phase="steady",
+            ratio=None,
+            interval=None,
+            excess_s=None,
+            affects_default=True,
+            cells=numbers,
+            evidence=(
+                f"{others.cores:.2f} of {others.processors} cores busy over {others.seconds:g} s",
+                f"ranks lost their processor {times:.0f} times in {len(lost)} cells",
+            ),
+            slow_cells=numbers,
+        )
+    ]
 
 
 def witnesses(_: Facts, seen: Observation) -> Support:

@@ -310,13 +310,16 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
             break
         mine = np.array([replace(code, line=other.line) == other for other in sampled.codes], dtype=bool)[sampled.code]
         pair, first = grouped(calls.site[sampled.row[mine] - 1], calls.site[sampled.row[mine]])
-        largest = np.bincount(pair, weights=sampled.seconds[mine]).argmax()
-        after = int(sampled.row[mine][first[largest]])
-        placed = [(calls.names[calls.call[row]], int(calls.site[row])) for row in (after - 1, after)]
-        ends = [name if site == NONE else f"{name} in {place_words(sites[site])}" for name, site in placed]
-        where = f"before each {ends[1]}" if ends[0] == ends[1] else f"between {ends[0]} and {ends[1]}"
-        parts.append(f"{100 * part:.0f} % in {code.words} {where}")
+        after = sampled.row[mine][first[[np.bincount(pair, weights=sampled.seconds[mine]).argmax()]]]
+        parts.append(f"{100 * part:.0f} % in {code.words} {_stretch_words(calls, sites, after)}")
     return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}" if parts else None
+
+
+def _stretch_words(calls: ProgramCalls, sites: Sequence[CallSite], rows: Ints) -> str:
+    """`before MPI_Send in f (x.c:3)`, or between two calls: where these calls end a stretch outside MPI."""
+    ends = [place_words(sites[at]) if at != NONE else "an unknown place" for at in calls.site[rows[0] - [0, 1]]]
+    words = between_words(calls, rows, ends[0] == ends[1]).format(place=ends[0], other=ends[1])
+    return words.removeprefix("outside MPI ")
 
 
 MOSTLY, LEAST_TOLD, LITTLE = 0.5, 0.25, 0.05  # of a time: what says what it is, what is worth a word, what is not
@@ -345,11 +348,9 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     of_rank = np.bincount(calls.rank[cause[mine]], weights=spent_s[mine])
     rank, late = int(of_rank.argmax()), int((of_rank > LITTLE * of_rank.sum()).sum())
     there = np.unique(cause[mine & (calls.rank[cause] == rank)])
-    ends = [place_words(sites[at]) if at != NONE else "an unknown place" for at in calls.site[there[0] - [0, 1]]]
     is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
     doing = doing_of(calls, rank, there, float(calls.gap_s[there].sum()), is_crowded=is_crowded)
-    where = between_words(calls, there, ends[0] == ends[1]).format(place=ends[0], other=ends[1])
-    said = f"rank {rank}, which {doing.words} {where.removeprefix('outside MPI ')}"
+    said = f"rank {rank}, which {doing.words} {_stretch_words(calls, sites, there)}"
     if (seen := activity_before(calls, rank, there)) is not None:
         said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
     change = f": {doing.change.format(rank=rank)}" * (late == 1 and doing.words != NO_CORE)

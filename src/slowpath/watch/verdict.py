@@ -355,12 +355,12 @@ def _digits(value: float) -> str:
 def _changes(results: WatchResults, watch: str) -> list[_Change]:
     """Most saved first; but load on processors is no fault of the calls that are too many with and without it."""
     run_s = run_seconds(results)
-    found = [(saved_by(each)[0], each) for each in results.findings if each.status != "no effect" and run_s > 0]
-    load_s = max((value for value, each in found if each.rule == LOAD), default=0.0)
-    own_s = [value for value, each in found if each.rule in OF_CALLS and value >= LARGE_PART * (run_s - load_s)]
-    found.sort(key=lambda entry: (min(entry[0], *own_s) if own_s and entry[1].rule == LOAD else entry[0],
+    saves = [(saved_by(each)[0], each) for each in results.findings if each.status != "no effect" and run_s > 0]
+    load_s = max((saved_s for saved_s, each in saves if each.rule == LOAD), default=0.0)
+    own_s = [saved_s for saved_s, each in saves if each.rule in OF_CALLS and saved_s >= LARGE_PART * (run_s - load_s)]
+    saves.sort(key=lambda entry: (min(entry[0], *own_s) if own_s and entry[1].rule == LOAD else entry[0],
                                   entry[1].rule != LOAD), reverse=True)  # fmt: skip
-    return [_of_finding(each, watch) for _, each in found]
+    return [_of_finding(each, watch) for _, each in saves]
 
 
 def _of_finding(finding: WatchFinding, watch: str) -> _Change:

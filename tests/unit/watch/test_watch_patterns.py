@@ -773,7 +773,7 @@ def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) 
     sites = read_watched(tmp_path).results.sites
     words = outside_words(calls, sites, 0.8)
     assert words is not None
-    assert words.startswith("80 % of the time passes outside MPI: 60 % in sweep (sweep.c:40) before each MPI_Allreduce")
+    assert words.startswith("80 % of the time passes outside MPI: 60 % in sweep (sweep.c:40) before MPI_Allreduce")
     assert "20 % in memcpy, called in pack (pack.c:12)" in words
     assert outside_words(calls, sites, 0.2) is None
     assert outside_words(with_samples(calls, OWN, every=20), sites, 0.8) is None

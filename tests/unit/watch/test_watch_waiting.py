@@ -183,6 +183,19 @@ def test_answers_and_exchanges_take_no_turns(call: str, to: int, fits: bool, tmp
     assert waiting._passed_on(passed, rows[1::2]) is fits
 
 
+def behind(program: Program) -> None:
+    """Ranks 0 and 1 exchange and compute as long; rank 1 takes longer to receive, and so rank 0 waits for it."""
+    for _ in range(40):
+        program.compute(100e-6)
+        sent = [program.send(rank, 1 - rank, 2048) for rank in (0, 1)]
+        program.receive(0, 1, sent[1], 2048)
+        program.receive(1, 0, program.now[1] + 60e-6, 2048)
+
+
+def test_a_rank_that_never_waits_takes_no_turns(tmp_path: Path) -> None:
+    assert waiting.see(calls_of(behind, tmp_path)) == []
+
+
 def sleeping_polls(program: Program) -> None:
     """Rank 1 looks for a message each millisecond; rank 0 sends one each 2.5 ms, as long as the others compute."""
     for _ in range(40):

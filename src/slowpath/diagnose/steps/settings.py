@@ -379,7 +379,7 @@ def _searched(state: Iterable[MeasuredStep]) -> dict[tuple[str, str], Searched]:
         pairs = {c.group: known[c.id] for c in step.results.contrasts if c.pairs}
         for cell in task.cells:
             seen = searches[cell.finding, cell.contrast]
-            seen.tries[None] += not task.is_by_far
+            seen.tries[None] += 0 if task.is_by_far else 1
             seen.every += [pairs[name]] if (name := f"{cell.group}, {_ALL}") in pairs else []
             if task.is_by_far and not seen.every:
                 seen.every = [known[cell.contrast]]

@@ -151,12 +151,6 @@ def _computed_s(calls: ProgramCalls) -> Floats:
     return np.bincount(calls.rank, weights=gaps(calls) * calls.seconds_weight).astype(float)
 
 
-def _computes_alone(calls: ProgramCalls, rank: int) -> bool:
-    """Whether no other rank computes half as long: who has nothing to do is not late for want of a processor."""
-    outside_s = _computed_s(calls)
-    return bool(outside_s[rank] > ALONE * np.delete(outside_s, rank).max(initial=0.0))
-
-
 def _is_apart(computed_s: Floats, rank: int) -> bool:
     """Whether three other ranks or more are so much alike that chance does not make this one differ so much."""
     others = np.delete(computed_s, rank)
@@ -338,7 +332,9 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_cr
             words = f"{kind} ({count:,.0f} system calls of {format_bytes(round(length / count))})"
             return _Doing(words, _FILES, in_system)
         if seen.queued_s >= OWN * late_s:
-            alone = is_crowded and _computes_alone(calls, rank)
+            # Where no other rank computes half as long: who has nothing to do is not late for want of a processor.
+            outside_s = _computed_s(calls)
+            alone = is_crowded and outside_s[rank] > ALONE * np.delete(outside_s, rank).max(initial=0.0)
             words, change = ("computes on a shared processor", _LESS_OR_CORE) if alone else (NO_CORE, _CORE)
             return _Doing(words, change, moves=True)
         at = _function(calls, rows)
@@ -576,13 +572,11 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
         reverse = there[np.isin(calls.site[waits.other[there]], calls.site[here])]
         if kind_of_wait is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[reverse]):
             continue  # on busy processors either is late now and then
-        if in_mpi and not is_passed_on and kind_of_wait is not _SYNCHRONOUS:
-            continue
-        if not in_mpi and only_in_mpi:
+        if (in_mpi and not is_passed_on and kind_of_wait is not _SYNCHRONOUS) or (only_in_mpi and not in_mpi):
             continue
         # Equal ranks are as late as that by chance, this one and then that one.
         by_chance = _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks
-        if kind_of_wait is _SENDER and not in_mpi and (by_chance or not _in_turn(calls, here)):
+        if kind_of_wait is _SENDER and not in_mpi and (by_chance or not _in_turn(calls, here, wait_s)):
             continue
         pattern = _reordered(calls, kind_of_wait, here, waits.other[here], wait_s[here], in_mpi=in_mpi)
         yield replace(pattern, freed=np.stack([here, waits.other[here]], axis=1),
@@ -594,14 +588,22 @@ def _usual_s(wait_s: Floats) -> float:
     return float(np.minimum(wait_s, 3.0 * float(np.median(wait_s))).sum()) if wait_s.size else 0.0
 
 
-def _in_turn(calls: ProgramCalls, rows: Ints) -> bool:
-    """Whether these calls wait for the other rank's computing, and not for how much longer than usual it took."""
+def _in_turn(calls: ProgramCalls, rows: Ints, wait_s: Floats) -> bool:
+    """Whether these calls wait while another rank computes, for no longer than usual, and that rank waits, too.
+
+    One that is waited for and never waits has most to do: another order saves nothing.
+    """
     assert calls.waits is not None
     mine = np.isin(calls.waits.wait, rows) & calls.waits.outside & np.isfinite(calls.gap_s[calls.waits.cause])
     whole_s = calls.gap_s[np.unique(calls.waits.cause[mine])].sum()
     spent_s = np.zeros(len(calls))
     np.maximum.at(spent_s, calls.waits.cause[mine], calls.waits.spent_s[mine])
-    return bool(spent_s.sum() >= OWN * whole_s > 0)
+    other, which = np.unique(calls.waits.other[rows], return_inverse=True)
+    again = np.flatnonzero(calls.thread[other[1:]] == calls.thread[other[:-1]])  # the thread was waited for before
+    waits_s = np.cumsum(np.where(calls.waits.other != NONE, wait_s, 0.0))[other]
+    for_it_s = np.bincount(which, weights=wait_s[rows])[again + 1]
+    waits_itself_s = np.minimum(np.diff(waits_s)[again], for_it_s).sum()
+    return bool(spent_s.sum() >= OWN * whole_s > 0 and waits_itself_s >= OWN * for_it_s.sum())
 
 
 def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
