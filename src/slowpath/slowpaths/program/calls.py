@@ -8,6 +8,7 @@ a cheaper call of the same meaning are priced by the program's own fastest calls
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -29,8 +30,9 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import in_blocks, searching
+from slowpath.slowpaths.program.managed import named_like
 from slowpath.slowpaths.program.objects import collectives_of_objects
-from slowpath.slowpaths.program.outside import file_bytes
+from slowpath.slowpaths.program.outside import ANSWERS, answers_s, file_bytes
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
@@ -76,7 +78,6 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_messages(calls, walked),
         *_puts(calls),
         *_collectives(calls),
-        *_sections(calls),
         *collectives_of_objects(calls),
         *_epochs(calls, calls.named("MPI_Win_lock"), calls.named(*CLOSES), to_one=True, is_joint=False),
         *_epochs(calls, calls.named("MPI_Win_lock_all"), calls.named(*CLOSES), to_one=False, is_joint=False),
@@ -221,38 +222,6 @@ def _completing(calls: ProgramCalls, starts: Bools) -> tuple[Bools, Ints]:
     given = np.ones(len(calls)) if calls.requests is None else np.maximum(calls.requests, 1)
     spare = np.bincount(row, weights=starts) - np.bincount(row, weights=given * done)
     return done & (spare >= 0)[row], last
-
-
-OFTEN_NEW = 0.9  # of the broadcasts of a place, from memory that MPI had not seen
-MOST_S_PER_BYTE = 2e-9  # between two: copying strided values into memory and out of it
-
-
-def _sections(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Rows of long broadcasts by one root, which learns nothing meanwhile, each from memory of its own."""
-    long = calls.named("MPI_Bcast") & (calls.bytes > SHORT_BYTES)
-    for place, every in calls.by_site(np.flatnonzero(long & (calls.site != NONE))):
-        runs = alike(calls, every, ~(long & (calls.site == place)), calls.bytes, calls.root, calls.communicator)
-        runs = runs.only(runs.length >= LEAST_RUN)
-        fresh = int(calls.first_uses[calls.first_uses[:, 0] == place, 2].sum())
-        if not runs.rows.size or fresh < OFTEN_NEW * calls.stood_for(every):
-            continue
-        rows = runs.rows
-        inside = np.append(False, runs.run[1:] == runs.run[:-1])
-        gap_s = usual(np.where(inside, gaps(calls)[rows], 0.0), calls.call[rows], 10.0)
-        if np.median(gap_s[inside]) > MOST_S_PER_BYTE * calls.bytes[rows].mean():
-            continue
-        total, size = round(float(calls.per_collective[rows].sum())), calls.bytes[rows].mean()
-        yield SeenPattern(
-            name="broadcasts of sections",
-            sites=(place,),
-            count=total,
-            text=f"{total:,} MPI_Bcast of {format_bytes(round(float(size)))} in {{place}}, {runs.in_a_row(calls)}, "
-            "each of memory allocated since the last one",
-            change="call MPI_Bcast once for the whole contiguous array",
-            sooner=rows[inside],
-            sooner_s=gap_s[inside, None] * np.array([1.0, 0.5, 1.0]),
-            outside=True,
-        )
 
 
 def _of_different_things(calls: ProgramCalls, runs: Runs) -> Runs:
@@ -501,56 +470,69 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )
 
 
-LOCAL = {
-    **dict.fromkeys(
-        ("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_group", "MPI_Type_size", "MPI_Type_get_extent", "MPI_Initialized",
-         "MPI_Get_processor_name"), "call it once and keep the result"),
-    "MPI_Group_translate_ranks": "translate all ranks in one call, and keep them",
-    "MPI_Get_count": "ask only where the length is not known",
-}  # fmt: skip
-SHARED = {f"MPI_File_{move}_shared": f"call MPI_File_{move}_at, each rank at its own place, or MPI_File_{move}_ordered"
-          for move in ("write", "read")}  # fmt: skip
-PACKS = {f"MPI_{move}": "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"
-         for move in ("Pack", "Unpack", "Pack_external", "Unpack_external", "Reduce_local")}  # fmt: skip
-PACKS["MPI_Pready"] = "make fewer and larger partitions, or call MPI_Pready_range"
-# At the own pointer, so that each moves what lies behind the last, unless there is a seek as often.
-FILES = {f"MPI_File_{move}": f"{move} more by one call, to or from a buffer" for move in ("write", "read")}
-PIECES = {f"MPI_File_{move}{at}_all": f"{move} more by one call, described by a datatype or a file view"
-          for move in ("write", "read") for at in ("", "_at")}  # fmt: skip
+# Behind MPI_: what a program that keeps the answer need not ask again, and what may be another for each message. A call
+# that waits for others or makes an object is none of them.
+ASKS = (
+    r"(?!File_|T_|Status_|Request_)(\w+_(get_(?!accumulate|parent|contents|info|(remote_)?group)\w+|(remote_)?size|rank|compare"
+    r"|coords|extent|lb|ub|shift|test_inter|translate_ranks|neighbors(_count)?|shared_query)|Cart(dim)?_get|Attr_get|Address"
+    r"|Get_(address|version|library_version|processor_name)|Initialized|Finalized|Topo_test|Query_thread|Is_thread_main"
+    rf"|Lookup_name|{ANSWERS})"
+)
+OF_MESSAGES = r"Get_(count|elements(_x)?)"
+FILES = (
+    r"File_(write|read)"  # at the own pointer: each moves what lies behind the last, unless there is a seek as often
+)
+PIECES = r"File_(write|read)(_at)?_all"
 MOST_PIECE_BYTES = 65536  # of a collective transfer: in longer ones the bytes take their time
-SYNCS = {"MPI_File_sync": "call it once behind the last write, if nobody reads the file before"}
-# Calls; the name of what they are; calls of a rank at one place, and what one takes, at most; share that goes; why.
+SYNCS = "File_sync"
+# Calls behind MPI_; the name of what they are; calls of a rank at one place, and what one takes, at most; share that
+# goes; why; and what to write instead.
 COUNTED = (
-    (LOCAL, "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing"),
-    (SHARED, "the shared pointer of a file", 100, np.inf, 0.5, "and ranks get their places in the file one by one"),
-    (PACKS, "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time"),
-    (FILES, "many small transfers of a file", 1000, 10e-6, 0.7, "for few bytes each time"),
-    (PIECES, "small collective transfers of a file", 100, np.inf, 0.7, "for few bytes each time"),
-    (SYNCS, "a file is synced again and again", 10, np.inf, 0.8, "each time for all that was written"),
+    (ASKS, "a local call in a loop", 100, np.inf, 1.0, "and sends nothing",
+     "ask once before the loop, and keep the result"),
+    (OF_MESSAGES, "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing",
+     "ask only where the length is not known"),
+    (r"File_(write|read)_shared", "the shared pointer of a file", 100, np.inf, 0.5,
+     "and ranks get their places in the file one by one",
+     r"call MPI_File_\1_at, each rank at its own place, or MPI_File_\1_ordered"),
+    (r"(Unp|P)ack(_external)?|Reduce_local", "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time",
+     "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"),
+    ("Pready", "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time",
+     "make fewer and larger partitions, or call MPI_Pready_range"),
+    (FILES, "many small transfers of a file", 1000, 10e-6, 0.7, "for few bytes each time",
+     r"\1 more by one call, to or from a buffer"),
+    (PIECES, "small collective transfers of a file", 100, np.inf, 0.7, "for few bytes each time",
+     r"\1 more by one call, described by a datatype or a file view"),
+    (SYNCS, "a file is synced again and again", 10, np.inf, 0.8, "each time for all that was written",
+     "call it once behind the last write, if nobody reads the file before"),
 )  # fmt: skip
 
 
 def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Calls that are only counted, again and again: they send nothing, move little, or wait for a shared pointer."""
-    table = calls.counted
-    seeks, pieces = (int(table[calls.name_is(*names)[table[:, 0]], 3].sum()) for names in (("MPI_File_seek",), PIECES))
+    table, answers = calls.counted, named_like(calls, ANSWERS)
+    of_rank = np.bincount(table[:, 2], answers[table[:, 0]] * table[:, 3], minlength=calls.ranks)
+    converting_s = answers_s(calls) / np.maximum(of_rank, 1.0)  # of each answer
+    seeks, pieces = (int(table[named_like(calls, names)[table[:, 0]], 3].sum()) for names in ("File_seek", PIECES))
     is_small = 0 < file_bytes(calls, range(calls.ranks)) <= MOST_PIECE_BYTES * pieces
-    for changes, kind, least, most_s, share, why in COUNTED:
-        for call, place in sorted(set(map(tuple, table[calls.name_is(*changes)[table[:, 0]], :2].tolist()))):
+    for like, kind, least, most_s, share, why, change in COUNTED:
+        for call, place in sorted(set(map(tuple, table[named_like(calls, like)[table[:, 0]], :2].tolist()))):
             here = (table[:, :2] == (call, place)).all(axis=1)
             total, name, took_s = int(table[here, 3].sum()), calls.names[call], calls.counted_s[here]
+            took_s = took_s + answers[call] * table[here, 3] * converting_s[table[here, 2]]
             each, every_s = (np.bincount(table[here, 2], weights=part) for part in (table[here, 3], took_s))
-            is_needed = (changes is FILES and 2 * seeks >= total) or (changes is PIECES and not is_small)
+            is_needed = (like is FILES and 2 * seeks >= total) or (like is PIECES and not is_small)
             if each.max() < least or took_s.sum() > most_s * total or is_needed:
                 continue
-            is_of_all = changes is PIECES or changes is SYNCS  # the last rank to come does not wait for others in it
+            is_of_all = like in (PIECES, SYNCS)  # the last rank to come does not wait for others in it
             goes_s = share * float(every_s[each > 0].min() if is_of_all else every_s.max())
+            match = re.fullmatch(like, name.removeprefix("MPI_").removesuffix("_c"))
             yield SeenPattern(
                 name=kind,
                 sites=(place,),
                 count=total,
                 text=f"{name} is called {total:,} times in {{place}}, {why}",
-                change=f"{name}: {changes[name.removesuffix('_c')]}",
+                change=f"{name}: {match.expand(change) if match else change}",
                 more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
                 outside=True,
             )

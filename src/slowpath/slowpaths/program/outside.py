@@ -435,10 +435,10 @@ def _library_work(
     longest = sampled.longest(chosen)
     took_s = np.bincount(calls.rank[sampled.row[chosen]], weights=sampled.seconds[chosen]).astype(float)
     needed_s = s_per_byte * np.array([calls.moved_bytes.get(rank, 0.0) for rank in range(took_s.size)])
-    spare_s = np.maximum(took_s - needed_s, 0.0)
+    spare_s = np.maximum(took_s - needed_s - (not s_per_byte) * answers_s(calls)[: took_s.size], 0.0)
     if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < LEAST_COPYING * calls.span_s * calls.ranks:
         return
-    if not s_per_byte and not _may_be_sent(calls, took_s, moved_bytes):
+    if not s_per_byte and not _may_be_sent(calls, spare_s, moved_bytes):
         return
     kind, _ = grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1]))
     in_kind_s = np.bincount(kind[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=kind.max() + 1)
@@ -467,6 +467,20 @@ def _library_work(
         ),
         outside=True,
     )
+
+
+ANSWERS = r"Info_get(_string|_nthkey)?"  # calls that answer by text
+MOST_CONVERTING_S = 1e-6  # of one number
+
+
+def answers_s(calls: ProgramCalls) -> Floats:
+    """What each rank takes to convert text that MPI answered: of as many numbers as there are answers, at most."""
+    converted = np.array([bool(_WORK[1][0].fullmatch(code.called)) for code in calls.sampled.codes], dtype=bool)
+    here, answers = converted[calls.sampled.code], calls.counted[named_like(calls, ANSWERS)[calls.counted[:, 0]]]
+    took_s = np.bincount(calls.rank[calls.sampled.row[here]], calls.sampled.seconds[here], minlength=calls.ranks)
+    most_s = MOST_CONVERTING_S * np.bincount(answers[:, 2], answers[:, 3], minlength=calls.ranks)
+    least_s: Floats = np.minimum(took_s, most_s)
+    return least_s
 
 
 def file_bytes(calls: ProgramCalls, ranks: Iterable[int]) -> float:
