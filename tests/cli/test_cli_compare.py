@@ -52,6 +52,23 @@ def test_gate_exit_codes(slowpath: Slowpath, runs: Path, name: str, more: list[s
     assert done.stdout.startswith(("PASS: ", "REGRESSION: ")[code])
 
 
+def test_a_gate_uses_what_was_measured_again_next_to_what_the_user_named(
+    slowpath: Slowpath, runs: Path, tmp_path: Path
+) -> None:
+    """Of a diagnosis its survey; and an `-again` that is complete starts nothing."""
+    survey = planted.folder(tmp_path / "diagnosis" / "01-survey", 3, {1: 1.1})
+    step = {"number": 1, "folder": survey.name, "why": "survey"}
+    info = {"schema": 1, "started": "2026-01-02T00:00:00+00:00", "steps": [step]}
+    (tmp_path / "diagnosis" / "diagnosis.json").write_text(json.dumps(info))
+    run = planted.folder(tmp_path / "run", 3, {1: 1.1})
+    (run / "results.json").write_bytes(msgspec.json.encode(build_results(run)))
+    for named, again in (("diagnosis", "diagnosis-again"), ("run/results.json", "run-again")):
+        planted.folder(tmp_path / again, 5)
+        done = slowpath("gate", named, "--baseline", str(runs / "base"), "--again", "--json")
+        assert done.returncode in (0, 1), done.stderr
+        assert f"{again}) judges" in json.loads(done.stdout)["notes"][0]
+
+
 def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path, tmp_path: Path) -> None:
     short = planted.folder(tmp_path / "short", 4, launches=4)
     for given, code in (("undecided", 3), ("pass", 0), ("fail", 1)):
@@ -81,6 +98,7 @@ def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path
         ),
         (["gate", "equal", "--baseline", "base", "--format", "pdf"], 2, "json"),
         (["gate", "equal", "--baseline", "base", "--junit", "no/x"], 4, "cannot write"),
+        (["gate", "slow.json", "--baseline", "base", "--again"], 2, "name its run folder"),
     ],
 )
 def test_wrong_input(

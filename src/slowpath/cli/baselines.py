@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -166,10 +167,14 @@ def gate_command(
 
     chosen = minimum_effect, metrics, phases_of(phase), _kinds(accept), excluded
     source = read_source(run)
+    if again and source.folder is None:
+        raise UsageError(f"--again: {run} holds results and no plan to measure; name its run folder")
     judged = of_nearest([gate(source, read_source(baseline), *chosen) for baseline in baselines])
-    if again and suspects_of(judged.comparison, excluded):
-        nearest, later = Path(judged.comparison.a.path), measure_again(run, teller(), lambda: choose(False))
-        judged = gate(source, read_source(nearest), *chosen, read_source(later))
+    if again and source.folder is not None and suspects_of(judged.comparison, excluded):
+        named = Path(os.path.abspath(run if run.is_dir() else source.folder))  # `.` has no name of its own
+        later = named.with_name(f"{named.name}-again")
+        measure_again(source.folder, later, teller(), lambda: choose(False))
+        judged = gate(source, read_source(Path(judged.comparison.a.path)), *chosen, read_source(later))
     if junit is not None:
         write_atomically(junit, render_junit(judged, undecided))
     if as_json or format == "json":

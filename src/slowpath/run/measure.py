@@ -136,13 +136,13 @@ def resume(
         return measure(run, reopened.plan, reopened.commands, limits, progress(), schedule, machine)
 
 
-def measure_again(run: Path, tell: Tell, progress: Callable[[], Progress]) -> Path:
-    """Measure the cells of a run twice as often, into RUN-again, or go on with that.  Returns: that folder."""
-    again = run.with_name(f"{run.name}-again")
+def measure_again(run: Path, again: Path, tell: Tell, progress: Callable[[], Progress]) -> None:
+    """Measure the cells of a run twice as often, into `again`, or go on with that until it is complete."""
     if not again.exists():
         begin_again(run, again, 2, now())
-    resume(again, os.environ, tell, RunLimits(), progress)
-    return again
+    state = state_of(again)
+    if state is None or not state.is_over:
+        resume(again, os.environ, tell, RunLimits(), progress)
 
 
 @dataclass(frozen=True)

@@ -299,7 +299,7 @@ def _mark(folder: Path) -> None:
 # is found by name and key.
 _MAY_DIFFER = ("SLURM_", "PBS_", "FLUX_", "SLOWPATH_MPI", "SLOWPATH_CACHE_DIR", "SLOWPATH_ENGINE")
 _RESUMED = "resumed with other MPI variables: {}"
-_NEW_RUN = "start a new run, or add --trust"
+_NEW_RUN = "start a new run, or add --trust to slowpath run --resume"
 
 
 @dataclass(frozen=True)

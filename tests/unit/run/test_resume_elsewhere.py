@@ -89,7 +89,7 @@ def test_another_machine_is_refused_in_one_line(resume: Resume, change: dict[str
     with pytest.raises(EnvironmentFailure) as caught:
         resume({**HERE, **change}, HERE)
     assert said in str(caught.value)
-    assert str(caught.value).endswith("start a new run, or add --trust")
+    assert str(caught.value).endswith("start a new run, or add --trust to slowpath run --resume")
     assert "\n" not in str(caught.value)
 
 
