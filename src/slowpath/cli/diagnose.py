@@ -84,7 +84,6 @@ def diagnose_command(
 
     Compares your settings with a clean state and a panel of MPI calls with healthy runs, then tries remedies.
     """
-    begun_s = time.monotonic()
     from slowpath.cli.options import exit_code_of
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page import render, render_brief, render_panel, write_derived
@@ -94,6 +93,7 @@ def diagnose_command(
     from slowpath.diagnose.session import place_faults as wrong_place
     from slowpath.diagnose.tasks import FILE, with_program
     from slowpath.run.ownership import owned
+    from slowpath.run.prepare import one_library
 
     if watch is not None and (only or resumed is not None):
         raise exclude("--for", "--only" if only else "--resume")
@@ -109,7 +109,9 @@ def diagnose_command(
     if program is not None and ranks is None:
         ranks = max(PAIR, program.ranks)
     job = _job(ranks)
-    built, explicit, begun_s = _built(mpi, quiet, dry_run, begun_s)
+    built = one_library(mpi, os.environ, teller(quiet), dry_run)
+    begun_s = time.monotonic()  # of the budget, which compiling the engine once is no part of: nothing would be left
+    explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
     bench = replace(_bench(built, cell_timeout, quiet, dry_run, trust, job, budget, begun_s), program=program)
     wrong = with_program(program, wrong_place(bench))
     if dry_run:
@@ -162,18 +164,6 @@ def _job(ranks: int | None) -> Job:
     return job
 
 
-def _built(mpi: str | None, quiet: bool, dry: bool, begun_s: float) -> tuple[Library, bool, float]:
-    """Return the MPI with its engine, whether the user named a budget, and from which time on that counts.
-
-    Compiling takes minutes on two cores, so that nothing would be left of the default for a first diagnosis.
-    """
-    from slowpath.run.prepare import one_library
-
-    built = one_library(mpi, os.environ, teller(quiet), dry)
-    explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
-    return built, explicit, begun_s if explicit else time.monotonic()
-
-
 def _bench(
     built: Library, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float, begun_s: float
 ) -> Bench:
@@ -218,8 +208,6 @@ def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, 
     One job tests it, because cells crash where it doesn't, and one is timed: with a GPU a library takes a second and
     more to initialise (1.3 s with UCX on one H200), which decides how many launches fit a survey.
     """
-    import time
-
     from slowpath.doctor.gpu import gpu_count, transfer
 
     count = gpu_count()[0]

@@ -251,7 +251,7 @@ def _gone(wanted: Sequence[Set], known: Seen) -> list[Set]:
 # What launches without some of the user's settings show: whether a slowdown is there again, and how much of it goes.
 # Pure: times in.
 
-GONE_FROM, STAYS_TO = 0.7, 0.3  # of the slowdown: the whole interval lies above, or below
+_HALF = 0.5  # of the slowdown: the whole interval lies above, or below
 _PARTLY = (0.1, 0.9)  # the whole interval lies between
 _LEAST_ERROR = 0.02  # of the share, where all pairs agree by chance
 FEWEST_PAIRS = 3
@@ -274,11 +274,9 @@ class Share:
     @property
     def outcome(self) -> Outcome:
         """In words of the search."""
-        if self.low > GONE_FROM:
-            return "gone"
-        if self.high < STAYS_TO:
-            return "stays"
-        return "partly" if _PARTLY[0] < self.low and self.high < _PARTLY[1] else "unclear"
+        if _PARTLY[0] < self.low and self.high < _PARTLY[1]:
+            return "partly"
+        return "gone" if self.low > _HALF else "stays" if self.high < _HALF else "unclear"
 
     @property
     def words(self) -> str:
@@ -295,10 +293,12 @@ def share(gone: Floats, every: Floats) -> Share | None:
     if min(gone.shape[0], every.shape[0]) < FEWEST_PAIRS:
         return None
     mine, whole = (np.log(pairs[:, 1] / pairs[:, 0]) for pairs in (gone, every))
-    gap, error_of_gap = _centre(whole)
+    (gap, error_of_gap), (value, error) = _centre(whole), _centre(mine)
     if gap <= 0:
         return None
-    value, error = _centre(mine)
+    if mine.size < FEWEST_ROBUST:  # two of three agree by chance, and the third alone would say how launches spread
+        residuals = np.concatenate([mine - value, whole - gap])
+        error = float(np.sqrt(np.square(residuals).sum() / (residuals.size - 2) / mine.size))
     value /= gap
     wide = _WIDE * max(_LEAST_ERROR, float(np.hypot(error / gap, value * error_of_gap / gap)))
     return Share(value, value - wide, value + wide, int(gone.shape[0]))
@@ -342,14 +342,9 @@ def rounds_for(ratio: float) -> int:
 
 
 def _centre(values: Floats) -> tuple[float, float]:
-    """Median and its standard error: what disturbs one launch must not decide. Of three pairs two often agree by
-    chance, and the median deviation then forgets the third: there one that disagrees leaves it open.
-    """
+    """Median and its standard error: what disturbs one launch must not decide."""
     centre = float(np.median(values))
-    spread = 1.25 * 1.4826 * float(np.median(np.abs(values - centre)))
-    if values.size < FEWEST_ROBUST:
-        spread = max(spread, float(np.std(values, ddof=1)))
-    return centre, spread / float(np.sqrt(values.size))
+    return centre, 1.25 * 1.4826 * float(np.median(np.abs(values - centre))) / float(np.sqrt(values.size))
 
 
 # What the first step finds of the user's own state: it speaks first, and later steps do not say it again.
