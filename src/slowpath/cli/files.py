@@ -142,19 +142,33 @@ def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: b
     return 0
 
 
-@click.command("trace", epilog="Example: slowpath trace slowpath-watches/halo-20260131-120000 --begin 2.5 --end 3")
-@click.argument("watch", type=click.Path(path_type=Path))
-@click.option("--begin", type=click.FloatRange(min=0), metavar="S", help="From this second.")
-@click.option("--end", type=click.FloatRange(min=0), metavar="S", help="To this second.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="New folder.  [default: in WATCH/traces]")
-def trace_command(watch: Path, begin: float | None, end: float | None, out: Path | None) -> int:
-    """Write a timeline of all ranks of a watch for ui.perfetto.dev."""
+@click.command("trace", epilog="Example: slowpath trace slowpath-runs/cannon-20260131-120000 --cell 7")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--cell", type=click.IntRange(min=0), help="Only this cell.")
+@click.option("--launch", type=click.IntRange(min=0), help="Only this launch.")
+@click.option("--begin", type=click.FloatRange(min=0), metavar="S", help="Of a watch: from this second.")
+@click.option("--end", type=click.FloatRange(min=0), metavar="S", help="Of a watch: to this second.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="New folder.  [default: in RUN/traces]")
+def trace_command(
+    run: Path, cell: int | None, launch: int | None, begin: float | None, end: float | None, out: Path | None
+) -> int:
+    """Write a timeline of all ranks of a run or watch for ui.perfetto.dev."""
     from slowpath.core.files import inside
-    from slowpath.report.trace import write_trace
-    from slowpath.watch.trace import read_watch_trace
+    from slowpath.report.trace import read_trace, write_trace
+    from slowpath.watch.folder import is_watch
 
-    trace = read_watch_trace(watch, begin, end)
-    folder = out or inside(watch, Path("traces") / _stretch(begin, end))
+    if is_watch(run):
+        from slowpath.watch.trace import read_watch_trace
+
+        if cell is not None or launch is not None:
+            raise exclude("a watch", "--cell and --launch")
+        trace, name = read_watch_trace(run, begin, end), _stretch(begin, end)
+    elif begin is not None or end is not None:
+        raise exclude("a run", "--begin and --end")
+    else:
+        trace = read_trace(run, cell, launch)
+        name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
+    folder = out or inside(run, Path("traces") / name)
     for note in trace.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{write_trace(trace, folder)}   open it at ui.perfetto.dev, in a browser")

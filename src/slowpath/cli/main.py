@@ -179,7 +179,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("report", "slowpath.cli.files", "Rebuild the report of a run, a diagnosis or a watch."),
             ("table", "slowpath.cli.files", "Print a run's numbers as tables in the format of the OSU benchmarks."),
-            ("trace", "slowpath.cli.files", "Write a timeline of all ranks of a watch for ui.perfetto.dev."),
+            ("trace", "slowpath.cli.files", "Write a timeline of all ranks of a run or watch for ui.perfetto.dev."),
             ("explain", "slowpath.cli.machine", "Explain a slow path on one screen, or list all slow paths."),
             ("import", "slowpath.cli.files", "Make a run folder from logs of reproducers or benchmarks."),
             (

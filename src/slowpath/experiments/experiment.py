@@ -202,6 +202,7 @@ class Experiment:
     synchronisation the part of a block that times the synchronisation alone; None: no part does
     study           its own section of results.json
     views           names of its sections of the report (report/studies.py)
+    timelines       pattern -> name of the timeline that a trace of it shows (report/trace/read.py)
     brief           effort of a short measurement next to another one
     side_effects    where a remedy might do harm
     compared        metrics by which slowpath compare compares two runs; (): the first one in seconds
@@ -221,6 +222,7 @@ class Experiment:
     synchronisation: int | None = None
     study: Study | None = None
     views: tuple[str, ...] = ()
+    timelines: Mapping[str, str] = field(default_factory=dict)
     brief: Mapping[str, str] = field(default_factory=dict)
     side_effects: tuple[SideEffect, ...] = ()
     compared: tuple[str, ...] = ()

@@ -147,6 +147,7 @@ P2P = Experiment(
     ends=ends_of,
     recorded_bytes=_recorded_bytes,
     split=splits,
+    timelines={"one_way": "messages"},
     brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
     side_effects=(MESSAGES,),
 )

@@ -25,6 +25,7 @@ from slowpath.report.put import NOT_MEASURED, STUDY, DesignRow, StudyRow, put_se
 from slowpath.report.run_page import missing_note, render_html, skipped_groups
 from slowpath.report.studies import VIEWS, answers_of, views_of
 from slowpath.report.terminal import render_brief, render_text
+from slowpath.report.trace import KINDS
 from slowpath.report.write import write_all
 from support.blocks import every, titled
 from support.change import change
@@ -33,6 +34,7 @@ from support.results import a_cell, a_metric, a_skipped_row, an_estimate, result
 
 def test_every_name_that_an_experiment_lists_is_known() -> None:
     assert {name for experiment in EXPERIMENTS for name in experiment.views} == set(VIEWS)
+    assert {name for experiment in EXPERIMENTS for name in experiment.timelines.values()} == set(KINDS)
 
 
 def test_a_run_shows_the_views_of_its_experiments_alone(results: Results, puts: Results, cannon: Results) -> None:

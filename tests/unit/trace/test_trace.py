@@ -1,22 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of watches, and who waits for whom in Cannon's algorithm."""
+"""Traces of runs and watches."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from planted_trace import CANNON, ONE_WAY, PING_PONG, expected, make_run
 
 from slowpath.cli.main import exit_code
-from slowpath.core.errors import RecordError
+from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.study_results import TimelineInterval, TimelineWait
 from slowpath.core.version import __version__
 from slowpath.experiments.cannon.entry import waits
-from slowpath.report.trace import write_trace
+from slowpath.record.folder import LaunchInfo, launch_folder, write_launch
+from slowpath.report.trace import TraceThread, read_trace, write_trace
 from slowpath.watch.trace import read_watch_trace
 from support.watch_record import Job
 from support.watched_program import described
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return make_run(tmp_path / "run")
+
+
+def times(row: TraceThread) -> list[tuple[str, int, int]]:
+    return sorted((span.name, span.begin_ns, span.end_ns) for span in row.spans)
+
+
+def test_every_interval_of_every_rank(run: Path) -> None:
+    trace = read_trace(run)
+    assert [times(row) for row in trace.rows] == [sorted(expected(rank)) for rank in range(2)]
+    assert [(row.rank, row.host, row.pid) for row in trace.rows] == [(0, "n1", 40), (1, "n1", 41)]
+    assert trace.began_ns == 1795166100 * 10**9
+
+
+def test_one_cell_alone_begins_at_zero(run: Path) -> None:
+    trace = read_trace(run, cell=ONE_WAY)
+    assert times(trace.rows[0]) == [("MPI_Send", 500 * m, 500 * m + 50) for m in range(3)]
+    assert times(trace.rows[1])[0] == ("MPI_Recv", 1, 51)
+    assert "1 KiB" in trace.title
+
+
+def test_the_launch_with_most_styles_is_taken(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    first, second = launch_folder(run, 0), launch_folder(run, 1)
+    shutil.copytree(first, second)
+    write_launch(run, LaunchInfo(1, 1, "default", "bound", ["mpiexec"]))
+    lines = (first / "events.jsonl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if f'"cell": {CANNON}' not in line]
+    (first / "events.jsonl").write_text("".join(kept))
+    assert "launch 1" in read_trace(run).title
+    assert "launch 0" in read_trace(run, launch=0).title
+
+
+def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
+    why = "cell 2: no cell with start times was measured; traces are of p2p pattern=one_way and cannon"
+    with pytest.raises(UsageError, match=why):
+        read_trace(run, cell=PING_PONG)
+    for place, words in {"cell": "no cell 4; it has 0 to 2", "launch": "no ended launch 4"}.items():
+        with pytest.raises(UsageError, match=words):
+            read_trace(run, **{place: 4})
+    with pytest.raises(RecordError, match=r"no run\.json"):
+        read_trace(run / "elsewhere")
+
+
+def test_every_interval_is_a_slice_of_its_rank(run: Path, tmp_path: Path) -> None:
+    document = json.loads(write_trace(read_trace(run), tmp_path / "t").read_text())
+    slices = [event for event in document["traceEvents"] if event["ph"] == "X"]
+    for rank in range(2):
+        own = [event for event in slices if event["pid"] == rank + 1]
+        drawn = [(event["name"], 1000 * event["ts"], 1000 * (event["ts"] + event["dur"])) for event in own]
+        assert sorted(drawn) == [(name, pytest.approx(a), pytest.approx(b)) for name, a, b in sorted(expected(rank))]
+    second = [event for event in slices if event["name"] == "wait"][1]
+    assert (second["cat"], second["args"]) == ("mpi", {"cell": 0, "steady": 1, "repetition": 1, "step": 0})
+    names = [event["args"]["name"] for event in document["traceEvents"] if event["name"] == "process_name"]
+    assert names == [f"rank {rank} (n1, process {40 + rank})" for rank in range(2)]
+
+
+def test_command_writes_names_and_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["trace", str(run)]) == 0
+    printed = capsys.readouterr()
+    assert Path(printed.out.split("   ")[0]).is_file()
+    assert "2 ranks, 26 intervals" in printed.err
+    assert exit_code(["trace", str(run)]) == 4  # the folder is not empty
+    capsys.readouterr()
+    assert exit_code(["trace", str(run), "--cell", "2"]) == 2
+    assert exit_code(["trace", str(run), "--out", str(run / "run.json")]) == 4
+    assert capsys.readouterr().err.count("\n") == 2
+
 
 # Who waits for whom: the neighbour that came last, never a rank that was there before.
 
@@ -136,9 +211,6 @@ def test_a_watch_without_records_is_one_line(folder: Path) -> None:
 def test_the_command_takes_a_watch(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["trace", str(folder), "--out", str(tmp_path / "t")]) == 0
     assert "3 ranks, 11 intervals, 3 messages" in capsys.readouterr().err
-    assert exit_code(["trace", str(folder), "--out", str(tmp_path / "t")]) == 4
-    assert exit_code(["trace", str(tmp_path)]) == 4
-    error = "slowpath: error: "
-    assert [line[: len(error)] for line in capsys.readouterr().err.splitlines()] == [error, error]
+    assert exit_code(["trace", str(folder), "--cell", "1"]) == 2
     assert exit_code(["trace", str(folder), "--begin", "0.029"]) == 0
     assert (folder / "traces" / "from-0.029" / "trace.json").is_file()

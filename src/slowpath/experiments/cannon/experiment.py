@@ -252,4 +252,5 @@ CANNON = Experiment(
     study=Study("cannon", _study, cannon_lines),
     views=("cannon",),
     compared=("multiply_s", "dgemm_s", "exposed_s"),
+    timelines={"multiply": "multiplication"},
 )
