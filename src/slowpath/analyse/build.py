@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -98,8 +99,7 @@ def placement_lines(placements: Sequence[PlacementResult]) -> list[Line]:
     texts = [f"placement {_some(where)}: {text}." for text, where in names.items()]
     if len(texts) > MOST_LINES:
         more = len(texts) - MOST_LINES + 1
-        rest = f"{more} more placements differ."
-        texts = [*texts[: MOST_LINES - 1], rest]
+        texts = [*texts[: MOST_LINES - 1], f"{more} more placements differ."]
     return [Line(level="warning", text=text, contrast=None) for text in texts]
 
 
@@ -108,9 +108,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _nodes(placement: Placement, ranks: Sequence[Rank]) -> list[str]:
-    by_host: dict[str, int] = {}
-    for rank in ranks:
-        by_host[rank.host] = by_host.get(rank.host, 0) + 1
+    by_host = Counter(rank.host for rank in ranks)
     differences, where = [], ", ".join(by_host)
     if placement.nodes is not None and len(by_host) != placement.nodes:
         differences.append(_other(f"{placement.nodes} nodes", f"got {len(by_host)} ({where})"))

@@ -96,8 +96,7 @@ def _compare(
 def _why_empty(sides: Sequence[Side], cells: Mapping[int, Cell]) -> str:
     reasons = list(dict.fromkeys(cells[side.cell].skip or "no samples" for side in sides))
     names = " and ".join(dict.fromkeys(f"'{side.value}'" for side in sides))
-    who = f"{names} not measured"
-    return f"{who}: {'; '.join(reasons)}"
+    return f"{names} not measured: {'; '.join(reasons)}"
 
 
 def build_contrasts(

@@ -497,7 +497,7 @@ class _Table:
         self.value_s, self.period = np.array([(t.item.value, t.period or 1) for t in judged]).reshape(-1, 2).T
         self.least_extra_s, self.most_extra_s = np.array([time.extra_ends_s for time in judged]).reshape(-1, 2).T
         self.clearness = np.array([time.item.interval[0] / time.limit for time in judged])
-        self.least_s = np.array([LEAST_FIRST_S * (time.item.phase == "first") for time in judged])
+        self.is_first = np.array([time.item.phase == "first" for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
         # Lengths within a factor of two tell no law: a cost of 64 and of 72 B is as good as of one length.
         self.places = {form: np.round(np.log2(np.maximum(self.units[form], 1e-9))) for form in _EACH}
@@ -532,10 +532,10 @@ class _Table:
         return [(form, coefficient_s) for spread, form, coefficient_s in known if spread <= known[0][0] + _AS_WELL]
 
     def against(self, where: Mask, form: Form, coefficient_s: float) -> Mask:
-        """Times that fulfil a condition and would show a cost, but do not."""
+        """Times that fulfil a condition and would show a cost, but do not. First uses speak against their own alone."""
         cost_s = coefficient_s * self.units[form]
-        unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * cost_s) & (cost_s > self.least_s)
-        return where & unlike
+        unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * cost_s) & (cost_s > LEAST_FIRST_S * self.is_first)
+        return where & (unlike & ~self.is_first if (where & ~self.is_first).any() else unlike)
 
     def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask, tuple[Form, float]]:
         """Deviating times that a condition leaves out, plus times that fulfil it and would show the cost but do not.
@@ -577,7 +577,8 @@ def _of_one(item: Item) -> Iterator[Condition]:
     if maker := _MAKERS.get(item.traits.get("call", item.traits.get("requests", ""))):
         yield Condition("request", "is", maker)
     for name in item.traits.keys() - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set()):
-        yield Condition(name, "is", item.traits[name])
+        if item.traits[name] != "steady":  # a first use shows what it costs itself, and often nothing else
+            yield Condition(name, "is", item.traits[name])
 
 
 P = ParamSpec("P")

@@ -58,6 +58,12 @@ def again(made: Results) -> MeasuredStep:
     return MeasuredStep(step(2, OutsideTask()), made)
 
 
+def proposed(measured: list[MeasuredStep], known: HealthyRuns) -> list[Mapping[str, object]]:
+    """Parameters of the cells that are measured next; []: none are."""
+    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
+    return [cell.parameters for proposal in [*propose_outside(state)][:1] for cell in proposal.campaign.cells]
+
+
 @pytest.mark.parametrize("launches", [2, 5])
 def test_a_cost_is_a_suspicion_until_it_was_measured_again(ping_pong: dict[str, str], launches: int) -> None:
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, somewhat_above_10000, 10))
@@ -121,9 +127,7 @@ def test_a_single_time_of_the_panel_is_a_suspicion_however_slow(ping_pong: dict[
 
 def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping_pong: dict[str, str]) -> None:
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
-    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    proposal = next(propose_outside(state))
-    lengths = sorted({int(str(table.parameters.get("message_bytes", 8))) for table in proposal.campaign.cells})
+    lengths = sorted({int(str(table.get("message_bytes", 8))) for table in proposed(measured, known)})
     between = [length for length in lengths if 8192 < length < 16384]
     assert len(between) == 5
     assert LENGTHS[-1] + 8 in lengths  # a multiple of no page
@@ -143,9 +147,7 @@ def test_lengths_that_are_odd_multiples_tell_granules_from_a_limit(
         return 40e-6 if int(parameters["message_bytes"]) % granule_bytes == 0 else 0.0
 
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, whole_pages, 15))
-    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    proposal = next(propose_outside(state))
-    lengths = sorted({int(str(table.parameters.get("message_bytes", 8))) for table in proposal.campaign.cells})
+    lengths = sorted({int(str(table.get("message_bytes", 8))) for table in proposed(measured, known)})
     (finding,) = outside([*measured, again(panel(ping_pong, whole_pages, 16, lengths=lengths))], known)
     assert f"whose length is a multiple of {granule_bytes // 1024} KiB" in finding.text
 
@@ -178,10 +180,7 @@ def with_numbers(cell: CellResult, numbers: SampleNumbers) -> CellResult:
 
 
 def test_a_healthy_panel_proposes_nothing(ping_pong: dict[str, str]) -> None:
-    state = State(
-        [], surveyed(panel(ping_pong, none, 20)), LibraryFacts("mpich", "5.0.2"), {}, healthy=healthy(ping_pong)
-    )
-    assert list(propose_outside(state)) == []
+    assert proposed(surveyed(panel(ping_pong, none, 20)), healthy(ping_pong)) == []
 
 
 CALLS = ["comm_dup", "comm_rank", "type_size", "info_create"]
@@ -209,8 +208,7 @@ def healthy_calls(of: Sequence[Mapping[str, str]]) -> HealthyRuns:
 def test_a_call_that_stalls_is_measured_in_a_longer_series(ping_pong: dict[str, str]) -> None:
     of = [{"call": call} for call in CALLS]
     known, measured = healthy_calls(of), surveyed(calls(none, 30, of, "type_size"))
-    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    tables = [cell.parameters for cell in next(propose_outside(state)).campaign.cells]
+    tables = proposed(measured, known)
     assert sorted(int(str(table["uses"])) for table in tables if table["call"] == "type_size")[-1] == 200
 
     (stalls,) = outside([*measured, again(calls(none, 31, [*of, {**of[2], "uses": "200"}], "type_size"))], known)
@@ -223,8 +221,7 @@ def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_po
     of = [*({"call": call} for call in CALLS), {"call": "recv", "source": "any"}]
     known = healthy_calls(of)
     measured = surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 40, of))
-    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    tables = [cell.parameters for cell in next(propose_outside(state)).campaign.cells]
+    tables = proposed(measured, known)
     assert "named" in [table.get("source") for table in tables if table["call"] == "recv"]
 
     both = [*of, {"call": "recv"}]
@@ -239,8 +236,7 @@ def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_po
 def test_a_cost_after_a_pause_shows_after_more_pauses_and_longer_ones(ping_pong: dict[str, str]) -> None:
     of = [{"call": call, "idle_s": "0.0021"} for call in CALLS]
     known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "type_size" else 0.0, 50, of))
-    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    tables = [cell.parameters for cell in next(propose_outside(state)).campaign.cells]
+    tables = proposed(measured, known)
     pauses = {(table["idle_s"], table.get("pauses")) for table in tables}
     assert pauses == {("0.0021", None), ("0.0021", 6), (0.0042, 6)}
 
@@ -265,7 +261,6 @@ def test_a_length_that_was_measured_too_rarely_is_no_end_of_a_limit(ping_pong: d
     rare = {**ping_pong, "message_bytes": "8192"}
     cells = [cell(table.cell, rare, [30e-6]) if table.parameters == rare else table for table in made.cells]
     measured = surveyed(msgspec.structs.replace(made, cells=cells))
-    state = State([], measured, LibraryFacts("mpich", "5.0.2"), {}, healthy=known)
-    tables = next(propose_outside(state)).campaign.cells
-    between = [n for table in tables if 4096 < (n := int(str(table.parameters.get("message_bytes", 8)))) < 16384]
+    tables = proposed(measured, known)
+    between = [n for table in tables if 4096 < (n := int(str(table.get("message_bytes", 8)))) < 16384]
     assert min(between) < 6000 < 12000 < max(between)
