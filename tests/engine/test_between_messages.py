@@ -3,39 +3,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from ranks import Event, Ranks, ends_of_cells, events_in
+from told import shim, told
 
 from slowpath.record.blocks import BlockIndex, read, scan
 
 LIVE, MESSAGES, IDLE_S = 5, 4, 0.003
-# Length and address of each measured message, through the profiling interface (MPI-4.1 section 15.2).
-SHIM = """
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-static void note(const char* call, const void* data, int n, int tag) {
-    static FILE* file;
-    int rank;
-    if (tag != 77) return;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
-    fprintf(file, "%s %d %lld\\n", call, n, (long long)data);
-    fflush(file);
-}
-int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
-    note("send", data, n, tag);
-    return PMPI_Send(data, n, type, to, tag, comm);
-}
-int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
-    note("receive", data, n, tag);
-    return PMPI_Recv(data, n, type, from, tag, comm, status);
-}
-"""  # noqa: E501
 MANY = 100  # that some of them are disturbed by nothing else on the machine
 LAUNCHES = 3
 PAIRS = 5  # of cold and warm messages, by turns: a shared machine is faster in some of them
@@ -62,10 +39,7 @@ BY_TURNS = tuple(
 def launch(ranks: Ranks, blankless_of_session: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All cells in one launch; told-0 and told-1 beside its folder: what each rank's library was told."""
     folder = tmp_path_factory.mktemp("between")
-    shim = Path(tempfile.mkdtemp(dir=blankless_of_session)) / "shim.c"
-    shim.write_text(SHIM)
-    variables = {"LD_PRELOAD": str(ranks.compiled(shim)), "SHIM_OUT": str(folder / "told")}
-    done = ranks.run_plan(folder / "launch", CELLS, of_ranks=variables)
+    done = ranks.run_plan(folder / "launch", CELLS, of_ranks=shim(ranks, blankless_of_session, folder))
     assert done.returncode == 0, done.stderr
     return folder / "launch"
 
@@ -78,8 +52,8 @@ def addresses(folder: Path, rank: int, cell: int) -> list[int]:
 
 def printed(folder: Path, rank: int) -> list[tuple[str, int, int]]:
     """Calls of all cells in the order in which they ran: call, length, address."""
-    lines = (folder.with_name(f"told-{rank}")).read_text().splitlines()
-    return [(call, int(length), int(address)) for call, length, address in map(str.split, lines)]
+    every = told(folder.parent, rank, "call", "count", "address")
+    return [(call, int(length), int(address)) for call, length, address in every if call in ("send", "receive")]
 
 
 def calls_of(folder: Path, rank: int, cell: int) -> list[tuple[str, int, int]]:

@@ -8,38 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ranks import Event, Ranks, events_in
+from told import shim, told
 
 from slowpath.record.blocks import BlockIndex, read, scan
 
 LIVE, SETS, MESSAGES = 3, 2, 4
-# Where each message to or from the other rank stands, as the library is told: through the profiling interface
-# (MPI-4.1 section 15.2). 77 is the tag of measured messages.
-SHIM = """
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-static void note(const char* call, const void* data, int tag) {
-    static FILE* file;
-    int rank;
-    if (tag != 77) return;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
-    fprintf(file, "%s %lld\\n", call, (long long)data);
-    fflush(file);
-}
-int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
-    note("send", data, tag);
-    return PMPI_Send(data, n, type, to, tag, comm);
-}
-int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
-    note("receive", data, tag);
-    return PMPI_Recv(data, n, type, from, tag, comm, status);
-}
-int MPI_Isend(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-    note("send", data, tag);
-    return PMPI_Isend(data, n, type, to, tag, comm, request);
-}
-"""  # noqa: E501
 
 
 def allocations(folder: Path) -> list[Event]:
@@ -96,18 +69,17 @@ def test_one_way_sends_every_message_of_every_buffer(ranks: Ranks, tmp_path: Pat
 @pytest.mark.parametrize("pattern", ["one_way", "ping_pong", "windowed"])
 def test_messages_take_the_buffers_in_turn(ranks: Ranks, blankless: Path, tmp_path: Path, pattern: str) -> None:
     """Addresses that MPI is given, after the first messages and the one before them: forever 0, 1, 2, 0, 1, 2."""
-    (blankless / "shim.c").write_text(SHIM)
-    shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
-    variables = {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")}
-    done = ranks.run_engine(*words(pattern, out, sets=1), of_ranks=variables)
+    out = tmp_path / "out"
+    done = ranks.run_engine(*words(pattern, out, sets=1), of_ranks=shim(ranks, blankless, tmp_path))
     assert done.returncode == 0, done.stderr
     for rank, call in ((0, "send"), (1, "receive")):
         if pattern == "windowed" and call == "receive":
             continue
         here = [a for a in allocations(out) if a["rank"] == rank and a["role"] == call]
         order = [a["address"] for a in sorted(here, key=lambda a: int(str(a["index"])))]
-        variables = [line.split() for line in (tmp_path / f"told-{rank}").read_text().splitlines()]
-        used = [int(address) for name, address in variables if name == call and int(address) in order]
+        calls = ("send", "start") if call == "send" else (call,)
+        used = [int(address) for name, address in told(tmp_path, rank, "call", "address")
+                if name in calls and int(address) in order]  # fmt: skip
         each = 2 if pattern == "windowed" else 1
         positions = np.array([order.index(address) for address in used])[::each]
         firsts, later = positions[:LIVE], positions[LIVE:-LIVE]

@@ -8,54 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ranks import Event, Ranks, events_in
+from told import TAG, shim, told
 
 from slowpath.record.blocks import read, scan
 
-QUEUE, TAG = 3, 77
-# Which calls with tags the library sees, in order, through the profiling interface (MPI-4.1 section 15.2); control
-# messages have small tags.
-SHIM = """
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-static void note(const char* call, int tag) {
-    static FILE* file;
-    int rank;
-    if (tag < 77) return;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
-    fprintf(file, "%s %d\\n", call, tag);
-    fflush(file);
-}
-int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
-    note("send", tag);
-    return PMPI_Send(data, n, type, to, tag, comm);
-}
-int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
-    note("receive", tag);
-    return PMPI_Recv(data, n, type, from, tag, comm, status);
-}
-int MPI_Irecv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
-    note("post", tag);
-    return PMPI_Irecv(data, n, type, from, tag, comm, request);
-}
-int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* found, MPI_Status* status) {
-    note("iprobe", tag);
-    return PMPI_Iprobe(from, tag, comm, found, status);
-}
-int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-    note("mprobe", tag);
-    return PMPI_Mprobe(from, tag, comm, message, status);
-}
-int MPI_Mrecv(void* data, int n, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-    note("matched", 77);
-    return PMPI_Mrecv(data, n, type, message, status);
-}
-int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
-    note("probe", tag);
-    return PMPI_Probe(from, tag, comm, status);
-}
-"""  # noqa: E501
+QUEUE = 3
 
 
 def ran(ranks: Ranks, words: list[str], variables: dict[str, str] | None = None) -> None:
@@ -70,13 +27,10 @@ def event(folder: Path, name: str) -> Event:
 @pytest.mark.parametrize("posted", ["before", "after"])
 def test_what_the_library_sees_of_late_messages(ranks: Ranks, blankless: Path, tmp_path: Path, posted: str) -> None:
     """The others stand in front as long as messages are timed, and are received in the end."""
-    (blankless / "shim.c").write_text(SHIM)
-    shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
+    out = tmp_path / "out"
     words = ["--pattern", "one_way", "--posted", posted, "--queue", str(QUEUE), "--messages", "2", "--out", str(out)]
-    ran(ranks, words, {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
-    sent, received = (
-        [tuple(line.split()) for line in (tmp_path / f"told-{r}").read_text().splitlines()] for r in (0, 1)
-    )
+    ran(ranks, words, shim(ranks, blankless, tmp_path))
+    sent, received = (told(tmp_path, rank, "call", "tag") for rank in (0, 1))
     others = [str(TAG + 100 + i) for i in range(QUEUE)]
     # One exchange before anything counts, two timed messages, one more with new content.
     exchange, more = [("send", "77"), ("receive", "77")], ("send", "77")
@@ -100,12 +54,11 @@ def test_what_the_library_sees_of_late_messages(ranks: Ranks, blankless: Path, t
 
 def printed(ranks: Ranks, blankless: Path, tmp_path: Path, words: list[str]) -> list[list[str]]:
     """The calls with the tag of messages that each rank makes after the exchange before anything counts."""
-    (blankless / "shim.c").write_text(SHIM)
-    shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
-    ran(ranks, [*words, "--out", str(out)], {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
+    out = tmp_path / "out"
+    ran(ranks, [*words, "--out", str(out)], shim(ranks, blankless, tmp_path))
     assert event(out, "cell_end")["status"] == "ok"
-    lines = [(tmp_path / f"told-{r}").read_text().splitlines() for r in (0, 1)]
-    return [[line.split()[0] for line in of_rank if line.endswith(" 77")][2:] for of_rank in lines]
+    every = [told(tmp_path, rank, "call", "tag") for rank in (0, 1)]
+    return [[call for call, tag in of_rank if tag == str(TAG)][2:] for of_rank in every]
 
 
 @pytest.mark.parametrize(("completion", "calls"), [("probe", ["probe", "receive"]), ("mprobe", ["mprobe", "matched"])])

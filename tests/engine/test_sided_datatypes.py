@@ -9,36 +9,11 @@ from pathlib import Path
 
 import pytest
 from ranks import Ranks, ends_of_cells, events_in
+from told import shim, told
 
 MESSAGE_BYTES, BLOCK_BYTES = 4096, 8
 BLOCKS = MESSAGE_BYTES // BLOCK_BYTES
 FEW = f"message_bytes={MESSAGE_BYTES} samples=4 time_limit_s=0 warmup_s=0"
-# Elements and bytes of each message of the measured tag (77), as the library is told (MPI-4.1 section 15.2).
-SHIM = """
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-static void note(const char* call, int n, MPI_Datatype type, int tag) {
-    static FILE* file;
-    int rank, bytes;
-    MPI_Aint lower, extent;
-    if (tag != 77) return;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Type_size(type, &bytes);
-    PMPI_Type_get_extent(type, &lower, &extent);
-    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
-    fprintf(file, "%s %d %d %ld %d\\n", call, n, bytes, (long)extent, type == MPI_PACKED);
-    fflush(file);
-}
-int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
-    note("send", n, type, tag);
-    return PMPI_Send(data, n, type, to, tag, comm);
-}
-int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
-    note("receive", n, type, tag);
-    return PMPI_Recv(data, n, type, from, tag, comm, status);
-}
-"""  # noqa: E501
 
 
 def test_every_byte_and_gap_is_right_whichever_side_has_the_blocks(ranks: Ranks, tmp_path: Path) -> None:
@@ -84,12 +59,11 @@ def test_each_side_names_the_same_elements(
     ranks: Ranks, blankless: Path, tmp_path: Path, pack: str, of_sender: str
 ) -> None:
     """The side in one piece has basic elements of the blocks' own type, and packs nothing."""
-    (blankless / "shim.c").write_text(SHIM)
-    variables = {"LD_PRELOAD": str(ranks.compiled(blankless / "shim.c")), "SHIM_OUT": str(tmp_path / "told")}
     cell = f"p2p pattern=one_way datatype=vector:contiguous blocks={BLOCKS} pack={pack} messages=3 {FEW}"
-    done = ranks.run_plan(tmp_path / "out", [cell], of_ranks=variables)
+    done = ranks.run_plan(tmp_path / "out", [cell], of_ranks=shim(ranks, blankless, tmp_path))
     assert done.returncode == 0, done.stderr
-    sent, received = (set((tmp_path / f"told-{rank}").read_text().splitlines()) for rank in (0, 1))
+    columns = ("call", "count", "bytes", "extent", "packed")
+    sent, received = ({" ".join(words) for words in told(tmp_path, rank, *columns)} for rank in (0, 1))
     first_exchange = {f"{call} {MESSAGE_BYTES} 1 1 0" for call in ("send", "receive")}  # bytes, both ways
     sent, received = sent - first_exchange, received - first_exchange
     assert sent == {of_sender}

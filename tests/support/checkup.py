@@ -30,33 +30,15 @@ from support.scattered import KIB, MIB
 def curve_cells(rng: random.Random) -> list[CellResult]:
     """Latency and bandwidth over message size."""
     cells = []
-    for size in (
-        8,
-        64,
-        512,
-        4 * KIB,
-        16 * KIB,
-        64 * KIB,
-        256 * KIB,
-        MIB,
-        4 * MIB,
-        16 * MIB,
-    ):
+    long = [KIB * 4**power for power in range(2, 8)]
+    for size in (8, 64, 512, 4 * KIB, *long):
         seconds = 0.34e-6 + size / 9.1e9 + (1.1e-6 if size > 16 * KIB else 0)
         made = scattered.cell(
             len(cells), "latency", scattered.label_bytes(size), {"pattern": "ping_pong", "message_bytes": str(size)}
         )
         cells.append(scattered.measure(rng, made, "half_round_trip_latency_s", seconds, seconds * 9 + 4e-6))
     for pages in ("small", "huge"):
-        for size in (
-            KIB,
-            16 * KIB,
-            64 * KIB,
-            256 * KIB,
-            MIB,
-            4 * MIB,
-            16 * MIB,
-        ):
+        for size in (KIB, *long):
             seconds = 0.21e-6 + size / (11.5e9 if pages == "huge" or size < MIB else 6.2e9)
             made = scattered.cell(len(cells), "bandwidth", f"{scattered.label_bytes(size)}, pages {pages}",
                         {"pattern": "windowed", "pages": pages, "message_bytes": str(size)})  # fmt: skip

@@ -130,6 +130,14 @@ def never_freed(program: Program, twin: bool) -> None:
                 rank.profile_row("MPI_Comm_free", 50, 1, site=THERE)
 
 
+def chained(program: Program) -> None:
+    at = program.send(0, 1, 2048, offset=64)
+    for rank in (1, 2, 3):
+        program.receive(rank, rank - 1, at, 2048, offset=4096)
+        at = program.send(rank, (rank + 1) % 4, 2048, offset=64)
+    program.receive(0, 3, at, 2048, offset=4096)
+
+
 def chain(program: Program, twin: bool) -> None:
     """A shift round the ring: each receives first, or all send at once."""
     for _ in range(100):
@@ -139,11 +147,7 @@ def chain(program: Program, twin: bool) -> None:
             for rank in range(4):
                 program.receive(rank, (rank + 3) % 4, sent[(rank + 3) % 4], 2048, offset=4096)
         else:
-            at = program.send(0, 1, 2048, offset=64)
-            for rank in (1, 2, 3):
-                program.receive(rank, rank - 1, at, 2048, offset=4096)
-                at = program.send(rank, (rank + 1) % 4, 2048, offset=64)
-            program.receive(0, 3, at, 2048, offset=4096)
+            chained(program)
 
 
 def broadcast(program: Program, twin: bool) -> None:

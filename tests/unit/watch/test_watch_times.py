@@ -25,6 +25,7 @@ from slowpath.watch.analysis import AttributedWatch, read_watched, watched
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import RecordState
 from slowpath.watch.results import AccountName, RankResources, RankTime, WatchFinding, WatchResults
+from support.program_plants import chained
 from support.watch_record import Job
 from support.watched_program import ELSEWHERE, HERE, THERE, Program, described
 
@@ -309,14 +310,6 @@ def test_a_thinned_record_has_the_counts_of_a_full_one(levels: dict[int, int], t
     assert thin.saved_interval is not None
     assert thin.saved_interval[0] <= full.saved_s <= thin.saved_interval[1]
     assert thin.saved_s == pytest.approx(full.saved_s, rel=0.25)
-
-
-def chained(program: Program) -> None:
-    at = program.send(0, 1, 2048, offset=64)
-    for rank in (1, 2, 3):
-        program.receive(rank, rank - 1, at, 2048, offset=4096)
-        at = program.send(rank, (rank + 1) % 4, 2048, offset=64)
-    program.receive(0, 3, at, 2048, offset=4096)
 
 
 def waits(program: Program) -> None:
