@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from slowpath.findings.program_pattern import Floats, Ints, Messages, ProgramCalls, Waits
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.results import WatchResults
@@ -102,3 +105,19 @@ def kept_ping_pong(tmp_path: Path, one_way_s: float = 1e-3, compute_s: float = 0
             at = end + compute_s
     job.write(tmp_path / "ranks", at)
     return described(tmp_path)
+
+
+def made_calls(rank: Ints, start_s: Floats, call_s: float, **columns: Any) -> ProgramCalls:
+    """Calls of two ranks, which wait for nobody and move nothing but for what `columns` says."""
+    zero, seconds = 0 * rank, np.zeros(rank.size)
+    none, no = zero - 1, zero > 0
+    usual: dict[str, Any] = {
+        "communicator": zero, "bytes": zero, "root": none, "offset": zero, "group": none, "target": zero,
+        "requests": zero, "meets": none, "weight": seconds + 1, "time_weight": seconds + 1, "target_wait_s": seconds,
+        "own_ratio": seconds + np.nan, "block_bytes": seconds + np.nan, "counted": np.zeros((0, 4), np.int64),
+        "counted_s": seconds[:0], "messages": Messages(*[zero[:0]] * 7), "members": (2,), "ranks": 2, "span_s": 1.0,
+        "waits": Waits(none, start_s, zero[:0], zero[:0], no[:0], seconds[:0]),
+        **dict.fromkeys(("is_collective", "is_message", "is_one_sided", "brings", "is_read", "in_vain"), no),
+    }  # fmt: skip
+    times = {"start_s": start_s, "end_s": start_s + call_s, "own_s": seconds + call_s}
+    return ProgramCalls(rank=rank, thread=rank, **times, **{**usual, **columns})

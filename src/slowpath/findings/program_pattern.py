@@ -261,12 +261,12 @@ class ProgramCalls:
     brings      it brought data or news of another rank: a receive completed, or it was a collective
     group       shape (n,): number of the collective that the call is part of, NONE: not known
     weight      how many calls it stands for
-    target_wait_s   of one-sided calls: time until their target called MPI again; None: not known
-    target      other rank of the call, root of a collective; < 0: none.  None: not known
+    target_wait_s   of one-sided calls: time until their target called MPI again
+    target      other rank of the call, root of a collective; < 0: none
     requests    that it was given to complete.  is_read: one-sided, brings the target's data and changes none of it
-    block_bytes mean stretch of the datatype of what the call moves; NaN: contiguous, or not known.  None: neither is
-    own_ratio   share of the bytes of a collective that go to the rank itself; NaN: not known.  None: neither is known
-    time_weight by how much its time is multiplied to be that of its kind, as the profile counts it; None: not known
+    block_bytes mean stretch of the datatype of what the call moves; NaN: contiguous, or not known
+    own_ratio   share of the bytes of a collective that go to the rank itself; NaN: not known
+    time_weight by how much its time is multiplied to be that of its kind, as the profile counts it
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
     members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
@@ -283,7 +283,7 @@ class ProgramCalls:
     contents: shape (c, 5): call, site, pieces of messages that were compared with the message before them, and of these
     the ones that are zero, and those as before.
     sampled: where ranks computed.  moved_bytes: of each rank, by all of its calls.
-    waits: what they waited for; None: not known.  meets: shape (n,), number of the collective that waits for all of its
+    waits: what they waited for.  meets: shape (n,), number of the collective that waits for all of its
     ranks, NONE: it is none.
     """
 
@@ -304,6 +304,16 @@ class ProgramCalls:
     brings: Bools
     group: Ints
     weight: Floats
+    time_weight: Floats
+    target_wait_s: Floats
+    target: Ints
+    in_vain: Bools
+    requests: Ints
+    is_read: Bools
+    own_ratio: Floats
+    block_bytes: Floats
+    waits: Waits
+    meets: Ints
     names: tuple[str, ...]
     messages: Messages
     counted: Ints
@@ -316,22 +326,12 @@ class ProgramCalls:
     contents: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
     resources: ProgramResources | None = None
     within: tuple[str, ...] = ()
-    time_weight: Floats | None = None
-    target_wait_s: Floats | None = None
-    target: Ints | None = None
     eager_bytes: int = 0
     completions: Ints | None = None
-    in_vain: Bools | None = None
-    requests: Ints | None = None
-    is_read: Bools | None = None
-    own_ratio: Floats | None = None
-    block_bytes: Floats | None = None
     activity: Callable[[int, Floats, Floats], Activity | None] = lambda rank, start_s, end_s: None
     faults: Callable[[int], tuple[Floats, Ints]] = lambda rank: (np.zeros(0), np.zeros(0, dtype=np.int64))
     sampled: Sampled = field(default_factory=lambda: Sampled(_NO_ROWS, _NO_ROWS, np.zeros(0)))
     moved_bytes: Mapping[int, float] = field(default_factory=dict)
-    waits: Waits | None = None
-    meets: Ints | None = None
 
     def __len__(self) -> int:
         return int(self.rank.size)
@@ -362,7 +362,7 @@ class ProgramCalls:
         """How many calls' time that of each stands for, shape (n,): by `weight`, but no kind of call has more time than
         the profile's exact sum. In a thinned record calls take longer while each event is written.
         """
-        return self.weight if self.time_weight is None else np.minimum(self.weight, self.time_weight)
+        return np.minimum(self.weight, self.time_weight)
 
     @property
     def per_collective(self) -> Floats:
@@ -390,7 +390,7 @@ class SeenPattern:
     change: what to write instead.
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
     more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.
-    reported: it is worth a line whatever it costs.  outside: what it saves is outside of MPI, too.
+    reported: it is worth a line whatever it costs.
     sooner: rows that would be entered sooner, since less is done before them; sooner_s: shape (sooner, 3), by how much.
     freed: shape (k, 2), calls, and calls for which they would no longer wait; it saves what a replay finds, and
     `least_share` of that at least.  waited_s: what they wait, seconds a rank.
@@ -406,7 +406,6 @@ class SeenPattern:
     saved_s: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     more_s: tuple[float, float, float] = (0.0, 0.0, 0.0)
     reported: bool = False
-    outside: bool = False
     sooner: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sooner_s: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     freed: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))

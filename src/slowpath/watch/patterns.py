@@ -324,6 +324,9 @@ def _stretch_words(calls: ProgramCalls, sites: Sequence[CallSite], rows: Ints) -
 
 MOSTLY, LEAST_TOLD, LITTLE = 0.5, 0.25, 0.05  # of a time: what says what it is, what is worth a word, what is not
 LONG_BYTES: Final = 64 * 1024  # of a message whose time is that of its bytes
+SLICE_S: Final = (
+    1e-3  # of a call: a longer one may have stood in the queue for a slice of the scheduler, of 3 ms or more
+)
 
 
 def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[MessageClass]) -> str | None:
@@ -335,43 +338,48 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     rows = np.flatnonzero(np.isin(calls.site, same))
     rows = rows[calls.call[rows] == calls.names.index(most[0].call)] if rows.size else rows
     took_s = float(((calls.end_s - calls.start_s) * calls.seconds_weight)[rows].sum())
-    if calls.waits is None or not took_s:
+    if took_s <= MOSTLY * sum(kind.time_s for kind in most) * calls.ranks:
         return None
     chosen = np.isin(calls.waits.wait, rows)
     cause, spent_s = calls.waits.cause[chosen], (calls.waits.spent_s * calls.seconds_weight[calls.waits.wait])[chosen]
     outside = calls.waits.outside[chosen] & np.isfinite(calls.gap_s[cause])
-    kind, _ = grouped(calls.site[cause - 1], calls.site[cause])
-    of_kind = np.bincount(kind, weights=spent_s * outside, minlength=1)
-    mine = (kind == of_kind.argmax()) & outside
+    elsewhere = ~calls.waits.outside[chosen] & ~np.isin(calls.site[cause], same)
+    kind, _ = grouped(calls.site[cause - 1] * outside, calls.site[cause], outside.astype(np.int64))
+    of_kind = np.bincount(kind, weights=spent_s * (outside | elsewhere), minlength=1)
+    mine = (kind == of_kind.argmax()) & (outside | elsewhere)
     if of_kind.max() < LEAST_TOLD * took_s:
         return _own_words(calls, rows, took_s)
     of_rank = np.bincount(calls.rank[cause[mine]], weights=spent_s[mine])
     rank, late = int(of_rank.argmax()), int((of_rank > LITTLE * of_rank.sum()).sum())
     there = np.unique(cause[mine & (calls.rank[cause] == rank)])
+    head = f"{100 * of_kind.max() / took_s:.0f} % of that waits for {f'{late} ranks, such as ' * (late > 1)}rank {rank}"
+    if not outside[mine].any():
+        return f"{head}, which is in {calls.name_of(there)} in {place_words(sites[calls.site[there[0]]])} meanwhile"
     is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
     doing = doing_of(calls, rank, there, float(calls.gap_s[there].sum()), is_crowded=is_crowded)
-    said = f"rank {rank}, which {doing.words} {_stretch_words(calls, sites, there)}"
+    said = f"{head}, which {doing.words} {_stretch_words(calls, sites, there)}"
     if (seen := activity_before(calls, rank, there)) is not None:
         said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
-    change = f": {doing.change.format(rank=rank)}" * (late == 1 and doing.words != NO_CORE)
-    several = f"{late} ranks, such as " * (late > 1)
-    return f"{100 * of_kind.max() / took_s:.0f} % of that waits for {several}{said}{change}"
+    return f"{said}{f': {doing.change.format(rank=rank)}' * (late == 1 and doing.words != NO_CORE)}"
 
 
 def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
-    """Of calls that mostly do not wait.  None: they do, may lack a processor, or neither bytes nor calls explain it."""
+    """Of calls that mostly do not wait.  None: they do, or neither bytes nor calls explain it."""
     own_s = float((calls.own_s * calls.seconds_weight)[rows].sum())
     queued_s = sum(share.waited_s or 0.0 for share in calls.resources.ranks) if calls.resources else 0.0
+    is_queued = queued_s > MOSTLY * own_s
     moved = np.where(calls.is_message, 0, calls.bytes).astype(float)
     for call in (calls.messages.left, calls.messages.arrived):
         np.add.at(moved, call[call != NONE], calls.messages.bytes[call != NONE])
     each = float(np.average(moved[rows], weights=calls.weight[rows]))
     completes = not each and bool((calls.is_message | calls.is_one_sided)[rows].any())  # what others move
-    if completes or max(MOSTLY * took_s, queued_s / MOSTLY) > own_s or SHORT_BYTES < each < LONG_BYTES:
+    is_many = each <= SHORT_BYTES and took_s < SLICE_S * float(calls.weight[rows].sum())
+    if completes or own_s < MOSTLY * took_s or SHORT_BYTES < each < LONG_BYTES or (is_queued and not is_many):
         return None
     own, rate = f"{100 * own_s / took_s:.0f} % of that", float((moved * calls.weight)[rows].sum()) / own_s / 1e9
     if each <= SHORT_BYTES:
-        return f"{own} is what the calls take themselves: fewer would shorten it"
+        queue = ", with the queue for a processor" * is_queued
+        return f"{own} is what the calls take themselves{queue}: fewer would shorten it"
     return f"{own} moves bytes, {format_bytes(round(each))} a call at {format_ratio(rate)} GB/s: fewer would shorten it"
 
 
@@ -385,13 +393,12 @@ SLICES: Final = 4
 @dataclass(frozen=True)
 class Patterns:
     """findings: worth a line, most saved first.  saved_s, interval: of the run by all of them; None: none, or no order
-    to replay.  outside_s: of it, may lie outside of MPI.
+    to replay.
     """
 
     findings: tuple[WatchFinding, ...] = ()
     saved_s: float | None = None
     interval: Interval | None = None
-    outside_s: float = 0.0
 
 
 def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
@@ -414,30 +421,19 @@ def patterns_of(
     every = [pattern for _, pattern in seen]
     saved = _replayed(calls, order, every, weight)
     findings = [
-        _finding(path, pattern, saved.of(i), calls, weight, sites)
+        _finding(path, pattern, saved[i], calls, weight, sites)
         for i, (path, pattern) in enumerate(seen)
-        if pattern.reported or (saved.of(i) or _seconds(pattern, calls, weight))[0] >= LEAST_SHARE * calls.span_s
+        if pattern.reported or (saved[i] or _seconds(pattern, calls, weight))[0] >= LEAST_SHARE * calls.span_s
     ]
     findings = _with_own_ids(findings)
     findings.sort(key=lambda finding: finding.seconds if finding.saved_s is None else finding.saved_s, reverse=True)
-    together = saved.of(len(every)) if any(finding.saved_s for finding in findings) else None
+    together = saved[-1] if any(finding.saved_s for finding in findings) else None
     if together is None or not findings:
         return Patterns(tuple(findings))
-    outside_s = sum((saved.of(i) or pattern.more_s)[2] for i, pattern in enumerate(every) if pattern.outside)
-    return Patterns(tuple(findings), together[0], (together[1], together[2]), outside_s)
+    return Patterns(tuple(findings), together[0], (together[1], together[2]))
 
 
 Three = tuple[float, float, float]
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """Of the run, seconds, (value, low, high) of each pattern and of all together; None: a replay fails."""
-
-    every: tuple[Three, ...] | None
-
-    def of(self, i: int) -> Three | None:
-        return None if self.every is None else self.every[i]
 
 
 def _seconds(pattern: SeenPattern, calls: ProgramCalls, weight: Floats) -> Three:
@@ -460,12 +456,16 @@ def _worth(pattern: SeenPattern, calls: ProgramCalls, weight: Floats) -> bool:
     return float(by_rank.max(initial=0.0)) + more_s >= LEAST_SHARE * calls.span_s
 
 
-def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern], weight: Floats) -> _Saved:
-    """The order of the calls with the change of each pattern; the last of all with every change."""
+def _replayed(
+    calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern], weight: Floats
+) -> Sequence[Three | None]:
+    """The order of the calls with the change of each pattern, the last of all with every change: what the run saves,
+    seconds, (value, low, high); None: a replay fails.
+    """
     part, rows = _sampled(possible(order), calls)
-    if not part.calls:
-        return _Saved(None)
     groups = [[pattern] for pattern in seen] + [list(seen)]
+    if not part.calls:
+        return [None] * len(groups)
     # Those that free no call of a wait are replayed at once.
     at_once = [i for i, group in enumerate(groups) if not any(pattern.freed.size for pattern in group)]
     saved = np.zeros((len(groups), 3))
@@ -477,7 +477,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         )
         replayed = replay(part, Change(columns[0], columns[1], _placed(freed, len(calls), rows)))
         if replayed.error_ratio > MOST_ERROR:
-            return _Saved(None)
+            return [None] * len(groups)
         scale = np.array([each for _, each in changes]).reshape(-1, 3)
         saved[numbers] = _of_all_ranks(part, calls.rank[rows], replayed).reshape(-1, 3) * scale
     for i, group in enumerate(groups):
@@ -487,7 +487,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
     saved = np.clip(saved, 0.0, calls.span_s)
     ends = [_as_validated((float(v), float(low), float(high)), group) for (v, low, high), group in
             zip(saved, groups, strict=True)]  # fmt: skip
-    return _Saved(tuple((v, low, min(high, calls.span_s)) for v, low, high in ends))
+    return [(v, low, min(high, calls.span_s)) for v, low, high in ends]
 
 
 WORK_S = 100e-6  # of a call: a shorter one waits for steps of other ranks more than it works

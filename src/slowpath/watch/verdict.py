@@ -69,7 +69,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
         *heads,
         *(f"{number}. {action}" for number, action in enumerate(actions[:MOST_CHANGES], 1)),
         *_together(results, changes),
-        *_most_called(results, changes),
+        *_most_called(results),
         *accounts,
         *((f"{results.outside}.",) if results.outside else ()),
         *((undecided,) if undecided else ()),
@@ -264,12 +264,12 @@ LOAD, OF_CALLS = SHARED_PROCESSORS.code, (MANY_CALLS.code, MADE_AGAIN.code)
 LARGE_PART: Final = 0.2  # of the run: in calls of one kind at one place, of which no change says as much
 
 
-def _most_called(results: WatchResults, changes: Sequence[_Change]) -> list[str]:
-    """Where most time in MPI passes, and with what, if no change is about a good part of it."""
+def _most_called(results: WatchResults) -> list[str]:
+    """Where most time in MPI passes, and with what, if no change of the program is about a good part of it."""
     most = most_called(results.classes)
     time_s, count, length = (sum(part) for part in ((kind.time_s for kind in most), (kind.count for kind in most),
                                                     (kind.bytes for kind in most)))  # fmt: skip
-    known_s = changes[0].saved_s if changes else 0.0
+    known_s = max((saved_by(each)[0] for each in results.findings if each.rule != LOAD), default=0.0)
     if not count or time_s < max(LARGE_PART * run_seconds(results), 2 * known_s):
         return []
     ranks = max(len(results.ranks), 1)

@@ -44,7 +44,7 @@ from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import CallSite, WatchFinding, WatchResults
 from support.program_plants import PLANTS, fences, one_sided, small_writes
 from support.watch_record import BASE_NS
-from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
+from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program, made_calls
 
 RANKS = {"SP079 by hand": 8}
 
@@ -407,16 +407,10 @@ def collectives_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
     rank, row, number = np.array(rows, dtype=np.int64).T
     each_s = between_s + 1e-6 + 2 * CALL_S
     start_s = row * (in_a_row * each_s + 1e-3) + number // 2 * each_s + number % 2 * (CALL_S + 1e-6)
-    n, zero = rank.size, np.zeros(rank.size, dtype=np.int64)
-    no = zero == 1
-    none = zero[:0]
-    messages = Messages(none, none, none, none, none, none, none)
-    return ProgramCalls(
-        rank=rank, thread=rank, start_s=start_s, end_s=start_s + CALL_S, own_s=np.full(n, CALL_S), call=zero,
-        site=number % 2, communicator=zero, bytes=np.where(number % 2, 120, 8), root=zero, offset=zero,
-        is_collective=~no, is_message=no, is_one_sided=no, brings=~no, group=zero, weight=np.ones(n),
-        names=("MPI_Bcast",), messages=messages, counted=np.zeros((0, 4), np.int64), counted_s=np.zeros(0),
-        members=(2,), ranks=2, span_s=1.0, within=(ALLREDUCE, ALLREDUCE, ""),
+    some = rank >= 0
+    return made_calls(
+        rank, start_s, CALL_S, call=0 * rank, site=number % 2, bytes=np.where(number % 2, 120, 8), root=0 * rank,
+        is_collective=some, brings=some, names=("MPI_Bcast",), within=(ALLREDUCE, ALLREDUCE, ""),
     )  # fmt: skip
 
 

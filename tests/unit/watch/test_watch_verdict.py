@@ -121,8 +121,11 @@ def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
     answer = " ".join(lines(a_watch(accounts=accounts))[:2])
     assert "largest part: messages slower than between two processes alone, 9.00 s a rank" in answer
     assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, findings=small))[:2])
-    said = " ".join(lines(a_watch(findings=small, classes=(a_class(count=8000, bytes=64000, time_s=9.0),))))
+    classes, load = (a_class(count=8000, bytes=64000, time_s=9.0),), replace(small[0], saved_s=30.0, rule="SP060")
+    said = " ".join(lines(a_watch(findings=small, classes=classes)))
     assert re.search(r"Most time in MPI: MPI_Sendrecv of 8 B in .*, 2,000 times a rank, 9.00 s, 4.50 ms each\.", said)
+    for finding, words in ((load, True), (replace(load, rule="SP079"), False)):
+        assert ("Most time in MPI" in " ".join(verdict_of(a_watch(findings=(finding,), classes=classes)))) is words
     few = (account("late sender", 0.1), account("slow transfer", 0.09))
     answer = " ".join(lines(a_watch(accounts=few, findings=small))[:2])
     assert f"largest cause: {small[0].name} (saves 1.00 s)" in answer

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as changed
 
 from slowpath.findings.program_pattern import (
     Activity,
@@ -28,7 +29,7 @@ from slowpath.watch.patterns import patterns_of, why_words
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
 from support.program_plants import another_rank, late_rank, polls
-from support.watched_program import ELSEWHERE, HERE, THERE, Program
+from support.watched_program import ELSEWHERE, HERE, THERE, Program, made_calls
 
 
 def calls_of(plant: Callable[[Program], None], folder: Path) -> ProgramCalls:
@@ -236,23 +237,43 @@ def test_of_polls_that_are_one_event_what_they_take_is_saved(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("work_s", "size", "words"),
-    [(3e-4, 8, r"9\d % of that waits for rank 0, which .* between MPI_Recv in .* and MPI_Send in .*: give rank 0 less"),
-     (0.0, 8, r"\d+ % of that is what the calls take themselves: fewer would"), (0.0, 4096, None),
-     (0.0, 2**20, r"\d+ % of that moves bytes, 1 MiB a call at [\d.]+ GB/s: fewer would")],
-    ids=["a rank works between receive and send", "short", "neither", "long"],
+    ("work_s", "size", "call_s", "words"),
+    [(3e-4, 8, 2e-5, "9. % of that waits for rank 0, which .* between MPI_Recv in .* and MPI_Send in .*: give rank 0"),
+     (0.0, 8, 2e-5, r"\d+ % of that is what the calls take themselves: fewer would"), (0.0, 4096, 2e-5, None),
+     (0.0, 8, 4e-3, r"\d+ % of that is what the calls take themselves: fewer would"),
+     (0.0, 2**20, 2e-5, r"\d+ % of that moves bytes, 1 MiB a call at [\d.]+ GB/s: fewer would")],
+    ids=["a rank works between receive and send", "short", "neither", "a slice of the scheduler", "long"],
 )  # fmt: skip
-def test_most_time_in_mpi_says_with_what_it_passes(work_s: float, size: int, words: str | None, tmp_path: Path) -> None:
-    program = Program(2, call_s=20e-6)
+def test_most_time_in_mpi_says_with_what_it_passes(
+    work_s: float, size: int, call_s: float, words: str | None, tmp_path: Path
+) -> None:
+    program = Program(2, call_s=call_s)
     for _ in range(40):
         program.receive(0, 1, program.send(1, 0, size), size, site=ELSEWHERE)
         program.now[0] += work_s
         program.receive(1, 0, program.send(0, 1, size), size)
     said = program.watched(tmp_path).most
-    whole = read_watched(tmp_path)  # without its messages, it is not known what a call completed
-    calls = dataclasses.replace(whole.calls, messages=Messages(*[np.zeros(0, np.int64)] * 7))
-    assert work_s or why_words(calls, whole.results.sites, whole.results.classes[:1]) is None
     assert said == words if said is None or words is None else re.match(words, said)
+    whole, kinds = read_watched(tmp_path), program.watched(tmp_path).classes[:1]
+    sites, shares = whole.results.sites, [RankShare(i, "a", frozenset(), 1, 9, 5, 9, 1, 9) for i in range(2)]
+    without = dataclasses.replace(whole.calls, messages=Messages(*[np.zeros(0, np.int64)] * 7))
+    assert work_s or why_words(without, sites, kinds) is None, "it is not known what a call completed"
+    assert why_words(whole.calls, sites, [changed(kinds[0], time_s=10 * kinds[0].time_s)]) is None, (
+        "few calls were kept"
+    )
+    loaded = why_words(dataclasses.replace(whole.calls, resources=ProgramResources(tuple(shares), 9.0)), sites, kinds)
+    assert work_s or (loaded or "").count("with the queue for a processor: fewer would") == (
+        size == 8 and call_s < 1e-3
+    )
+
+
+def test_time_that_passes_while_another_rank_is_in_other_calls_says_in_which(tmp_path: Path) -> None:
+    program = Program(3, call_s=20e-6)
+    for _ in range(40):
+        for _ in range(4):
+            program.receive(0, 2, program.send(2, 0, 8), 8, site=ELSEWHERE)
+        program.receive(1, 0, program.send(0, 1, 8), 8)
+    assert "which is in MPI_Recv in" in (program.watched(tmp_path).most or "")
 
 
 def test_the_critical_path_is_on_the_late_rank_in_the_results_and_on_the_page(tmp_path: Path) -> None:
@@ -288,7 +309,6 @@ def reduced(program: Program, *, leaves_early: bool) -> None:
 @pytest.mark.parametrize("leaves_early", [False, True])
 def test_whether_a_reduction_holds_all_ranks_is_seen_in_the_program(leaves_early: bool, tmp_path: Path) -> None:
     calls = calls_of(lambda program: reduced(program, leaves_early=leaves_early), tmp_path)
-    assert calls.meets is not None
     assert (calls.meets >= 0).all() == (not leaves_early)
     assert [pattern.name.startswith("rank 0 is late") for pattern in waiting.see(calls)] == [True] * (not leaves_early)
 
@@ -296,15 +316,7 @@ def test_whether_a_reduction_holds_all_ranks_is_seen_in_the_program(leaves_early
 def calls_in_turn(names: tuple[str, str], each: int = 2) -> ProgramCalls:
     """Two ranks, each of which makes these calls in turn, 20 times or more, of 1 us and with 1 us between."""
     rank, turn = np.repeat([0, 1], 20 * each), np.tile(np.arange(20 * each), 2)
-    n, zero = rank.size, 0 * rank
-    no, none = zero > 0, zero[:0]
-    return ProgramCalls(
-        rank=rank, thread=rank, start_s=turn * 2e-6, end_s=turn * 2e-6 + 1e-6, own_s=np.full(n, 1e-6), call=turn % 2,
-        site=turn % 2, communicator=zero, bytes=zero, root=zero - 1, offset=zero, is_collective=no, is_message=no,
-        is_one_sided=~no, brings=no, group=zero - 1, weight=np.ones(n), names=names,
-        messages=Messages(none, none, none, none, none, none, none), counted=np.zeros((0, 4), np.int64),
-        counted_s=np.zeros(0), members=(2,), ranks=2, span_s=1.0, target=zero,
-    )  # fmt: skip
+    return made_calls(rank, turn * 2e-6, 1e-6, call=turn % 2, site=turn % 2, is_one_sided=rank >= 0, names=names)
 
 
 @pytest.mark.parametrize(("pause_s", "processors"), [(1e-3, 1), (1e-3, 2), (1e-3, 8), (1e-6, 2)])

@@ -118,7 +118,7 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
 def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Short puts to one rank within one epoch."""
     puts = calls.named(*PUTS) & (calls.bytes <= SHORT_BYTES)
-    if not puts.any() or calls.target is None:
+    if not puts.any():
         return
     ends = calls.is_one_sided & ~calls.named(*PUTS, *GETS) | calls.brings
     runs = alike(calls, np.flatnonzero(puts), ends, calls.site, calls.target, calls.communicator)
@@ -144,7 +144,6 @@ def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Fl
         rows=rows,
         saved_s=saved_s,
         more_s=between_s(calls, mine),
-        outside=True,
     )
 
 
@@ -219,7 +218,7 @@ def _completing(calls: ProgramCalls, starts: Bools) -> tuple[Bools, Ints]:
     last = np.maximum.accumulate(np.where(done, 0, rows))
     done &= starts[last] & (calls.thread[last] == calls.thread)
     row = np.cumsum(starts & ~np.append(False, starts)[:-1])  # starts that follow each other at once
-    given = np.ones(len(calls)) if calls.requests is None else np.maximum(calls.requests, 1)
+    given = np.maximum(calls.requests, 1)
     spare = np.bincount(row, weights=starts) - np.bincount(row, weights=given * done)
     return done & (spare >= 0)[row], last
 
@@ -292,7 +291,6 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, i
             rows=rows,
             saved_s=saved_s,
             more_s=between_s(calls, mine),
-            outside=True,
         )
 
 
@@ -334,8 +332,6 @@ ATOMIC = ("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op")
 
 def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Reads by calls that could also change it, or for a compare and swap; with what completes them right behind."""
-    if calls.is_read is None:
-        return
     swaps = np.append(calls.named("MPI_Compare_and_swap"), [False, False])[2:]
     chosen = calls.named(*ATOMIC) | calls.named(*GETS) & swaps
     for place, reads in calls.by_site(np.flatnonzero(chosen & calls.is_read)):
@@ -365,7 +361,7 @@ LEAST_OWN_BYTES = 65536  # of all: of fewer, the copy is nothing
 
 def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Collectives by which a rank sends much to itself."""
-    own_ratio = np.zeros(len(calls)) if calls.own_ratio is None else np.nan_to_num(calls.own_ratio)
+    own_ratio = np.nan_to_num(calls.own_ratio)
     chosen = calls.named("MPI_Alltoallv", "MPI_Alltoallw") & (own_ratio >= LEAST_OWN)
     for place, rows in calls.by_site(np.flatnonzero(chosen & (calls.bytes >= LEAST_OWN_BYTES))):
         total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
@@ -419,8 +415,6 @@ MOST_ELSE = 4.0  # times that: more is what a call does with the one that it com
 
 def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Loops of MPI_Waitany and the like over many requests: each call looks at all of them again."""
-    if calls.requests is None:
-        return
     chosen = calls.named(*PICKS) & (calls.requests >= LEAST_REQUESTS)
     runs = alike(calls, np.flatnonzero(chosen), ~chosen, calls.site, calls.call, calls.requests)
     runs = runs.only(runs.length >= 16) if runs.rows.size else runs
@@ -534,7 +528,6 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 text=f"{name} is called {total:,} times in {{place}}, {why}",
                 change=f"{name}: {match.expand(change) if match else change}",
                 more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
-                outside=True,
             )
 
 

@@ -44,8 +44,6 @@ class Search:
 
 def searching(calls: ProgramCalls) -> list[Search]:
     """Of each place: by the source of messages, by times that fall as a queue gets shorter, by open receives."""
-    if calls.target is None:
-        return []
     messages = calls.messages
     both = np.flatnonzero((messages.posted != NONE) & (messages.sent != NONE))
     posted, came_s = messages.posted[both], calls.end_s[messages.sent[both]]
@@ -64,7 +62,6 @@ def _by_source(calls: ProgramCalls, there: Ints) -> Iterator[Search]:
     """Places where a rank takes short messages that are there, at once from one rank and slowly from another: those of
     the first had come in between.
     """
-    assert calls.target is not None
     for place, rows in calls.by_site(there[calls.target[there] >= 0]):
         pair, first = grouped(calls.rank[rows], calls.target[rows])
         often = [i for i in range(first.size) if (pair == i).sum() >= LEAST // 2]
@@ -90,7 +87,6 @@ def _falling(calls: ProgramCalls, there: Ints, came_s: Floats, known: Sequence[i
     """Short receives in a row, during which their source sends nothing, so that all messages are there; and each row
     gets faster, as a queue does that shrinks.
     """
-    assert calls.target is not None
     receives = calls.named("MPI_Recv") & (calls.bytes <= calls.eager_bytes) & ~np.isin(calls.site, known)
     receives &= _sends_nothing(calls, np.flatnonzero(receives & (calls.target >= 0)))
     for place, rows in calls.by_site(np.flatnonzero(receives)):
@@ -111,7 +107,6 @@ def _falling(calls: ProgramCalls, there: Ints, came_s: Floats, known: Sequence[i
 
 def _sends_nothing(calls: ProgramCalls, receives: Ints) -> Bools:
     """Which of these receives have a source that begins no call which sends meanwhile, shape (n,)."""
-    assert calls.target is not None
     sent = calls.messages.sent[calls.messages.sent != NONE]
     quiet = np.zeros(len(calls), dtype=bool)
     for source in np.unique(calls.target[receives]).tolist():
@@ -216,15 +211,14 @@ SLIGHT = 0.5  # of what can be saved, where a library does little else for memor
 def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """One-sided calls between ranks of a host on memory that MPI did not allocate, so that it may be out of reach."""
     called = {calls.names[call].removesuffix("_c") for call, *_ in calls.counted.tolist()}
-    if "MPI_Win_create" not in called or not called.isdisjoint(OTHER_WINDOWS) or calls.target is None:
+    if "MPI_Win_create" not in called or not called.isdisjoint(OTHER_WINDOWS):
         return
     hosts = {} if calls.resources is None else {share.rank: share.host for share in calls.resources.ranks}
     host = np.array([hash(hosts.get(rank, "")) for rank in range(calls.ranks)])
     known = calls.is_one_sided & ~calls.is_collective & (calls.target >= 0) & (calls.target < calls.ranks)
     rows = np.flatnonzero(known & (calls.target != calls.rank) & ~calls.named("MPI_Win_lock"))
     rows = rows[host[calls.rank[rows]] == host[calls.target[rows]]]
-    late_s = 0.0 if calls.target_wait_s is None else calls.target_wait_s[rows]
-    own_s = np.maximum(calls.own_s[rows] - late_s, 0.0)
+    own_s = np.maximum(calls.own_s[rows] - calls.target_wait_s[rows], 0.0)
     direct_s = DIRECT_S + DIRECT_S_PER_BYTE * calls.bytes[rows].astype(float)
     if rows.size < LEAST_CALLS or own_s.sum() < MORE_THAN_DIRECT * direct_s.sum():
         return
@@ -263,8 +257,6 @@ MORE_THAN_PACKED = 2.0  # times what packing by a loop and moving the bytes take
 
 def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Calls that move a datatype of many short stretches far slower than a loop packs them."""
-    if calls.block_bytes is None:
-        return
     moved_bytes = _moved_bytes(calls)
     blocks = moved_bytes / np.maximum(np.nan_to_num(calls.block_bytes, nan=np.inf), 1.0)
     packed_s = PACKING_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes

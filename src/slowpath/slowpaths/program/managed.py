@@ -224,7 +224,6 @@ def _requests(calls: ProgramCalls) -> Iterator[SeenPattern]:
             change="complete each request by MPI_Wait or MPI_Test before its buffer is used again",
             reported=True,
             more_s=_held_s(calls, left),
-            outside=True,
         )
 
 

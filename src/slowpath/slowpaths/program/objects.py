@@ -51,7 +51,6 @@ def collectives_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
             rows=rows,
             saved_s=alone_s,
             more_s=(value_s, 0.0, high_s),
-            outside=True,
         )
 
 

@@ -112,7 +112,6 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         sooner=sooner,
         sooner_s=sooner_s,
         more_s=(float(left[0]), float(left[1]), float(left[2])),
-        outside=True,
     )
 
 
@@ -288,7 +287,6 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
         saved_s=calls.own_s[rows][:, None] * np.array([0.2, 0.1, 0.35]),
         sooner=alone,
         sooner_s=np.minimum(less_s, gap_s[:, None]),
-        outside=True,
     )
 
 
@@ -368,7 +366,6 @@ def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
             before=True,
             sooner=mine,
             sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
-            outside=True,
         )
         yield _Stretch(who, asked, pattern)
 
@@ -465,7 +462,6 @@ def _library_work(
         sooner_s=np.minimum(
             each_s[rows, None] * np.stack([part, part / 2, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
         ),
-        outside=True,
     )
 
 

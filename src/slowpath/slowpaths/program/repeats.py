@@ -98,7 +98,7 @@ def blocks(calls: ProgramCalls, *, to_each: bool = True) -> Runs:
 
     Args: to_each: calls of a run's same place in its block have one target.
     """
-    target = calls.root if calls.target is None or not to_each else calls.target
+    target = calls.target if to_each else calls.root
     part = _stretches(calls, np.arange(len(calls))) if len(calls) else calls.thread
     key, _ = grouped(calls.thread, part, calls.site, calls.call, target, calls.communicator)
     block = np.full(len(calls), -1, dtype=np.int64)

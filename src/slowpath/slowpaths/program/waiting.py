@@ -74,7 +74,7 @@ class _Late:
 
 
 def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    if calls.waits is None or not calls.waits.wait.size:
+    if not calls.waits.wait.size:
         return
     is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
     late = _late(calls)
@@ -89,7 +89,6 @@ def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 
 def _late(calls: ProgramCalls) -> _Late:
-    assert calls.waits is not None
     waits, thread = calls.waits, calls.thread
     rows = np.flatnonzero(waits.other != NONE)
     other, start_s, until_s = waits.other[rows], calls.start_s[rows], waits.until_s[rows]
@@ -110,7 +109,6 @@ def _late(calls: ProgramCalls) -> _Late:
 
 def _others(calls: ProgramCalls) -> Ints:
     """How many ranks wait for one that is late, at each call; those of a nonblocking collective are counted."""
-    assert calls.waits is not None
     other, members = calls.waits.other, np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
     same = np.bincount(other[other != NONE], minlength=len(calls))[np.maximum(other, 0)]
     return np.maximum(np.where(calls.is_collective, members - 1, np.where(other != NONE, same, 1)), 1)
@@ -124,7 +122,6 @@ def _beyond_chance(calls: ProgramCalls, rows: Ints, delay_s: Floats, beside_s: F
 
     Args: rows: waits.  delay_s: of each, for which the other rank computed more.  beside_s: computed by the own rank.
     """
-    assert calls.waits is not None
     late, early = calls.rank[calls.waits.other[rows]], calls.rank[rows]
     site = calls.site[rows]
     number, _ = grouped(np.concatenate([late, early]), np.concatenate([site, site]))
@@ -173,7 +170,6 @@ def _last_met(calls: ProgramCalls, rows: Ints) -> Floats:
 
     Where they did not, when the later one of them made its first call.
     """
-    assert calls.waits is not None
     threads = int(calls.thread.max(initial=-1)) + 1
     first_s = np.full(threads, np.inf)
     np.minimum.at(first_s, calls.thread, calls.start_s)
@@ -199,8 +195,6 @@ def _last_met(calls: ProgramCalls, rows: Ints) -> Floats:
 
 def _of_all(calls: ProgramCalls) -> Ints:
     """Of each call the collective in which all ranks of the world met, numbered in the order of time; NONE: none."""
-    if calls.meets is None or not calls.meets.size:
-        return np.full(len(calls), NONE, dtype=np.int64)
     inside = np.flatnonzero(calls.meets != NONE)
     _, number, count = np.unique(calls.meets[inside], return_inverse=True, return_counts=True)
     number = number.reshape(-1)
@@ -271,7 +265,6 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
         sooner=rows,
         sooner_s=np.stack([value, np.minimum(least, to_all), np.maximum(to_first, value)], axis=1),
         more_s=(later_s, later_s / 2, later_s),
-        outside=True,
     )
 
 
@@ -425,13 +418,11 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
         change=change,
         before=True,
         more_s=(most_s, most_s, most_s),
-        outside=True,
     )
 
 
 def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
     """Collectives at which another rank is late each time: some in a row are even in sum, and the last one would do."""
-    assert calls.waits is not None
     group = _of_all(calls)
     rows = np.flatnonzero(group != NONE)
     count = int(group.max(initial=-1)) + 1
@@ -473,7 +464,6 @@ def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
         freed=np.stack([inner, calls.waits.other[inner]], axis=1),
         least_share=LEAST_EVEN,
         waited_s=float((wait_s * calls.seconds_weight[inner]).sum()) / calls.ranks,
-        outside=False,
     )
 
 
@@ -536,7 +526,6 @@ _SYNCHRONOUS = _Kind(
 
 def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = False) -> Iterator[SeenPattern]:
     """Places whose calls usually wait for another rank that is not slow.  Args: own: ranks that are."""
-    assert calls.waits is not None
     waits, messages = calls.waits, calls.messages
     wait_s = waits.until_s - calls.start_s
     rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (wait_s > SHORT_S))
@@ -593,7 +582,6 @@ def _in_turn(calls: ProgramCalls, rows: Ints, wait_s: Floats) -> bool:
 
     One that is waited for and never waits has most to do: another order saves nothing.
     """
-    assert calls.waits is not None
     mine = np.isin(calls.waits.wait, rows) & calls.waits.outside & np.isfinite(calls.gap_s[calls.waits.cause])
     whole_s = calls.gap_s[np.unique(calls.waits.cause[mine])].sum()
     spent_s = np.zeros(len(calls))
@@ -610,8 +598,9 @@ def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
     """Whether these sends come directly behind receives, and from another buffer; no answers that are computed."""
     before = np.maximum(sends - 1, 0)
     fits = (calls.thread[before] == calls.thread[sends]) & np.isin(before, calls.messages.arrived)
-    peer = calls.root if calls.target is None else calls.target
-    is_answer = ((peer[before] == peer[sends]) | (peer[before] < 0)) & (calls.gap_s[sends] > PYTHON_STEP_S)
+    is_answer = ((calls.target[before] == calls.target[sends]) | (calls.target[before] < 0)) & (
+        calls.gap_s[sends] > PYTHON_STEP_S
+    )
     fits &= (calls.offset[before] != calls.offset[sends]) & ~calls.is_collective[before] & ~is_answer
     fits &= ~calls.named("MPI_Sendrecv", "MPI_Sendrecv_replace")[sends]  # these send and receive at once already
     return bool(fits.sum() >= USUAL * sends.size)
@@ -711,7 +700,7 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
     # Who only sends does not wait for the others; what a receive from any source takes may be for another one.
     receives = calls.named("MPI_Recv", "MPI_Irecv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
     needs_none = calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective
-    if calls.target is not None and not (receives & (calls.target < 0)).any():
+    if not (receives & (calls.target < 0)).any():
         needs_none |= calls.is_message & (receives if step > 0 else calls.brings)
     fits &= needs_none[other]
     fits &= calls.gap_s[np.maximum(rows, other)] <= np.clip(np.percentile(calls.own_s[rows], FAST), *AT_ONCE_S)
@@ -730,8 +719,6 @@ LONG_S, LONG = 100e-6, 10.0  # between two polls, and times as long as a poll: t
 
 def _polls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places of MPI_Test and MPI_Iprobe whose calls find nothing, with sleeping or computing between them."""
-    if calls.in_vain is None:
-        return
     vain = np.flatnonzero(calls.in_vain & (calls.site != NONE))
     for call in np.unique(calls.call[vain]).tolist():
         yield from _sleeps(calls, vain[calls.call[vain] == call], call)
@@ -769,7 +756,6 @@ def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]
         change="wait in MPI instead: MPI_Probe or MPI_Mprobe for MPI_Iprobe, MPI_Wait or MPI_Waitany for MPI_Test",
         sooner=rows,
         sooner_s=between_s[:, None] * np.array([1.0, 0.5, 1.0]),
-        outside=True,
     )
 
 
