@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from slowpath.findings.program_pattern import S_PER_BYTE
 from slowpath.slowpaths.program.outside import USUAL_RATIO
 from slowpath.watch.record.layout import EventKind
 from support.watch_record import BASE_NS, buffer_class
@@ -34,12 +35,13 @@ def exchanges(program: Program, twin: bool) -> None:
                 program.receive(rank, 1 - rank, sent[1 - rank], size)
 
 
-def small_collectives(program: Program, twin: bool, call: str = "MPI_Allreduce", step: int = 8) -> None:
+def small_collectives(program: Program, twin: bool, call: str = "MPI_Allreduce", step: int = 8, size: int = 8) -> None:
+    more_s = 15 * size * S_PER_BYTE if twin else 0.0
     for _ in range(ITERATIONS):
         program.compute(20e-6)
         for number in range(1 if twin else 16):
             program.compute(0.0 if step else 0.2e-6)
-            program.all(call, size=128 if twin else 8, offset=step * number, took_s=4e-6)
+            program.all(call, size=16 * size if twin else size, offset=step * number, took_s=4e-6 + more_s)
 
 
 def nonblocking(program: Program, twin: bool, is_each: bool = False) -> None:
@@ -414,6 +416,7 @@ PLANTS: dict[str, Plant] = {
     "SP079 messages": small_messages,
     "SP079 exchanges": exchanges,
     "SP079 reductions": small_collectives,
+    "SP079 rows": partial(small_collectives, call="MPI_Reduce", size=2048),
     "SP079 waited at once": partial(nonblocking, is_each=True),
     "SP079 scans": partial(small_collectives, call="MPI_Exscan", step=0),
     "SP079 gathers": partial(small_collectives, call="MPI_Neighbor_allgather"),

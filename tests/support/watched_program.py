@@ -116,7 +116,7 @@ def made_calls(rank: Ints, start_s: Floats, call_s: float, **columns: Any) -> Pr
         "requests": zero, "meets": none, "weight": seconds + 1, "time_weight": seconds + 1, "target_wait_s": seconds,
         "own_ratio": seconds + np.nan, "block_bytes": seconds + np.nan, "counted": np.zeros((0, 4), np.int64),
         "counted_s": seconds[:0], "messages": Messages(*[zero[:0]] * 7), "members": (2,), "ranks": 2, "span_s": 1.0,
-        "waits": Waits(none, start_s, zero[:0], zero[:0], no[:0], seconds[:0]),
+        "within": ("",) * 4, "waits": Waits(none, start_s, zero[:0], zero[:0], no[:0], seconds[:0]),
         **dict.fromkeys(("is_collective", "is_message", "is_one_sided", "brings", "is_read", "in_vain"), no),
     }  # fmt: skip
     times = {"start_s": start_s, "end_s": start_s + call_s, "own_s": seconds + call_s}

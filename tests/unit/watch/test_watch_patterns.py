@@ -671,6 +671,25 @@ def test_page_faults_in_calls_on_old_buffers_are_memory_of_the_librarys_own(tmp_
     assert [finding for finding in program.watched(tmp_path).findings if finding.rule == "SP082"] == []
 
 
+@pytest.mark.parametrize("eager_bytes", [2**16, 2**20])
+def test_a_long_send_lasts_as_long_as_its_receive_maps_new_memory(eager_bytes: int) -> None:
+    rank, turn, none = np.repeat([0, 1], 40), np.tile(np.arange(40), 2), np.full(40, -1)
+    sends, receives, start_s = np.arange(40), np.arange(40, 80), turn * 5e-3
+    at_s, counted = np.arange(81) * 2.5e-3, np.repeat(np.arange(41), 2)[1:] * 256  # in the first half of each round
+    share = RankShare(1, "a", frozenset({1}), 2, 0.2, 0.1, 0.0, 1, 0.0, faults=40 * 256, fault_s=(1e-6,), grown_bytes=0)
+    calls = made_calls(
+        rank, start_s, 2e-3, call=rank, site=rank, is_message=rank >= 0, names=("MPI_Send", "MPI_Recv"),
+        messages=Messages(sends, sends, receives, receives, none * 0 + 2**20, none, none), eager_bytes=eager_bytes,
+        first_uses=np.array([[1, 1, 40, 2**20]]), resources=ProgramResources((share,), 0.2),
+        faults=lambda _: (at_s, counted),
+    )  # fmt: skip
+    (pattern,) = outside.see(calls)
+    less_s = np.zeros(80)
+    less_s[pattern.rows] = pattern.saved_s[:, 0]
+    assert less_s[receives] == pytest.approx(np.full(40, 256 * 1.2e-6), rel=0.1)
+    assert (less_s[sends] == less_s[receives] * (eager_bytes < 2**20)).all()
+
+
 def test_rows_are_grouped_as_unique_groups_them() -> None:
     draw = np.random.default_rng(45)
     for columns in (

@@ -55,7 +55,7 @@ GETS = ("MPI_Get", "MPI_Rget")
 CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
 JOINT_OPENS = ("MPI_Win_post", "MPI_Win_start", "MPI_Win_wait")  # wait: of the same epoch as a target
 JOINT_CLOSES = ("MPI_Win_fence", "MPI_Win_complete")
-MOST_JOINT_BYTES = 8192  # of a transfer: with longer ones an epoch's end takes as long as their bytes
+MOST_JOINT_BYTES = 8192  # of a transfer or collective: longer ones take as long as their bytes
 # Times a send, of each message that a call completes, if its receiver searches; longer is a wait for that.
 MOST_COMPLETING = 5.0
 LEAST_DIFFERENT = 4  # collectives of one run, by place and buffer
@@ -186,7 +186,7 @@ def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> tup
 
 def _collectives(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Of each place: runs of short collectives on one communicator with little computing between them."""
-    small = (calls.group != NONE) & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
+    small = (calls.group != NONE) & (calls.bytes <= MOST_JOINT_BYTES) & (calls.bytes > 0)
     ends, started = _completing(calls, small & ~calls.is_collective)
     every = alike(calls, np.flatnonzero(small), ~small & ~ends, calls.call, calls.communicator, calls.root)
     for _, mine in _of_different_things(calls, dense(calls, every)).by_place(calls):

@@ -97,6 +97,7 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     inside = [(place.rows, place.each(calls, again.each_s)) for place, again in kept if place.is_call]
     sooner, rows = (np.concatenate([np.zeros(0, np.int64), *(row for row, _ in part)]) for part in (outside, inside))
     sooner_s, saved_s = (np.concatenate([np.zeros((0, 3)), *(each for _, each in part)]) for part in (outside, inside))
+    rows, saved_s = _with_sends(calls, rows, saved_s)
     without = [again.faults * np.array(again.each_s) for rank, again in ranks.items() if places[rank] is None]
     left = np.sum(without, axis=0) / calls.ranks if without else np.zeros(3)
     sites, text, is_before = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
@@ -113,6 +114,19 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         sooner_s=sooner_s,
         more_s=(float(left[0]), float(left[1]), float(left[2])),
     )
+
+
+def _with_sends(calls: ProgramCalls, rows: Ints, saved_s: Floats) -> tuple[Ints, Floats]:
+    """With sends of long messages that these calls receive: they last as long as their receive takes the bytes."""
+    place = np.full(len(calls) + 1, NONE, dtype=np.int64)  # the last is of messages without a receive
+    place[rows] = np.arange(rows.size)
+    messages = calls.messages
+    is_long = (place[messages.arrived] != NONE) & (messages.bytes > calls.eager_bytes)
+    sends, first = np.unique(messages.left[is_long], return_index=True)
+    alone = (sends != NONE) & ~np.isin(sends, rows)
+    less_s = saved_s[place[messages.arrived[is_long][first[alone]]]]
+    sends = sends[alone]
+    return np.append(rows, sends), np.append(saved_s, np.minimum(less_s, calls.own_s[sends, None]), axis=0)
 
 
 def _repeated(rows: Ints) -> Ints:
