@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A button to copy each command and table, links that open what is folded, folds that are open in print. Every page is complete without it.
+// A button to copy each command and table, columns' names on narrow screens, links that open what is folded, folds that
+// are open in print. Every page is complete without it.
 (function () {
   "use strict";
 
@@ -32,6 +33,14 @@
     };
     if (navigator.clipboard) navigator.clipboard.writeText(words(source)).then(done, select);
     else select();
+  }
+
+  // On a narrow screen the style shows a table of many columns without its head, each value with its column's name.
+  for (const table of document.querySelectorAll(".scroll > table")) {
+    const head = table.tHead.rows[0].cells;
+    if (head.length < 5) continue;
+    table.classList.add("named");
+    for (const cell of table.querySelectorAll("tbody :is(th, td)")) cell.dataset.column = head[cell.cellIndex].textContent;
   }
 
   // A link to something folded opens it.

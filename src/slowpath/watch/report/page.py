@@ -277,7 +277,7 @@ _PARTS: tuple[tuple[str, str, tuple[AccountName, ...]], ...] = (
     ("slow transfer, or waiting", "s2", ("slow transfer", "wait or slow transfer", "unexpected copy")),
     ("the rest", "other faint", ()),
 )
-_TIME_LEAD = "A rank that is late waits least itself."
+_TIME_LEAD = "Ranks wait for one that is late; that one waits least."
 
 
 def _time_section(results: WatchResults) -> Section | None:
@@ -294,7 +294,7 @@ def _time_section(results: WatchResults) -> Section | None:
         ]
         for account in results.accounts
     ]
-    blocks: list[Block] = [_rank_bars(results), Table("All names", head, rows)]
+    blocks: list[Block] = [_rank_bars(results), Table("", head, rows, summary="Every name")]
     return Section("time", "Where the time goes", "Time", blocks, _TIME_LEAD)
 
 
