@@ -96,7 +96,6 @@ def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path
             2,
             "unknown kind to --accept: 'luck'; choose from: hardware, mpi",
         ),
-        (["gate", "equal", "--baseline", "base", "--format", "pdf"], 2, "json"),
         (["gate", "equal", "--baseline", "base", "--junit", "no/x"], 4, "cannot write"),
         (["gate", "slow.json", "--baseline", "base", "--again"], 2, "name its run folder"),
     ],

@@ -12,7 +12,6 @@ import click
 
 from slowpath.cli.options import (
     EFFECT,
-    format_option,
     full_option,
     json_option,
     metric_option,
@@ -37,7 +36,6 @@ PATH = click.Path(path_type=Path)
 @minimum_effect_option("3%", "Smallest difference that counts.")
 @metric_option()
 @phase_option("all")
-@format_option("text", "json")
 @full_option()
 @json_option()
 def compare_command(
@@ -46,7 +44,6 @@ def compare_command(
     minimum_effect: float,
     metrics: tuple[str, ...],
     phase: str,
-    format: str,
     full: bool,
     as_json: bool,
 ) -> int:
@@ -57,13 +54,13 @@ def compare_command(
     import msgspec
 
     if _are_watches(a, b):
-        _compare_watches(a, b, as_json or format == "json", full)
+        _compare_watches(a, b, as_json, full)
         return 0
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
     comparison = compare(read_source(a), read_source(b), minimum_effect, metrics, phases_of(phase), by_parts=True)
-    if as_json or format == "json":
+    if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=1).decode())
     else:
         from slowpath.compare.views import render_comparison, render_comparison_brief
@@ -124,7 +121,6 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool, minimum_effect
     help="Accepted differences: hardware, mpi, engine, placement, settings, shared, incomplete.",
 )
 @click.option("--again", is_flag=True, help="Measure RUN anew where cells may be slower, into RUN-again.")
-@format_option("text", "json")
 @json_option()
 @click.option("--junit", type=PATH, metavar="FILE", help="JUnit XML file.")
 def gate_command(
@@ -137,7 +133,6 @@ def gate_command(
     undecided: Undecided,
     accept: tuple[str, ...],
     again: bool,
-    format: str,
     as_json: bool,
     junit: Path | None,
 ) -> int:
@@ -157,7 +152,7 @@ def gate_command(
         for option, given in (("--junit", junit), ("--again", again), ("several baselines", baselines[1:])):
             if given:
                 raise exclude(option, "a watch")
-        outcome = _compare_watches(baselines[0], run, as_json or format == "json", False, minimum_effect)
+        outcome = _compare_watches(baselines[0], run, as_json, False, minimum_effect)
         return final_exit_code(outcome, undecided)
     from slowpath.compare.read import read_source
     from slowpath.compare.views import render_gate, render_junit
@@ -177,7 +172,7 @@ def gate_command(
         judged = gate(source, read_source(Path(judged.comparison.a.path)), *chosen, read_source(later))
     if junit is not None:
         write_atomically(junit, render_junit(judged, undecided))
-    if as_json or format == "json":
+    if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(judged), indent=1).decode())
     else:
         click.echo(render_gate(judged).rstrip("\n"))

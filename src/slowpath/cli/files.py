@@ -93,7 +93,7 @@ _KINDS = ("latency", "bandwidth", "bidirectional", "message-rate", "collective",
     help="Which tables.",
 )
 @click.option("--mpi", help="Only this MPI.")
-@format_option("osu", "csv", "json")
+@format_option("osu", "csv")
 @json_option()
 def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -> int:
     """Print a run's numbers as tables in the format of the OSU benchmarks.
@@ -131,7 +131,7 @@ def table_command(run: Path, kind: str, mpi: str | None, format: str, as_json: b
         if mpi not in names:
             raise unknown("MPI of this run", mpi, names)
         tables = [table for table in tables if table.where["mpi"] == mpi]
-    if as_json or format == "json":
+    if as_json:
         click.echo(json.dumps(as_records(results, tables), indent=1))
     elif format == "csv":
         click.echo(rows_as_csv(as_records(results, tables)).rstrip("\n"))
@@ -194,7 +194,7 @@ def _stretch(begin: float | None, end: float | None) -> str:
     help="Launch conditions of a log: nodes, transport, bind.",
 )
 @full_option()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option()
 def import_command(
     files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], full: bool, as_json: bool
 ) -> int:

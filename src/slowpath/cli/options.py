@@ -140,8 +140,8 @@ def full_option() -> Decorator:
 
 
 def json_option() -> Decorator:
-    """Return the option --json, which is short for --format json."""
-    return click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+    """Return the option --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 def dry_run_option() -> Decorator:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from slowpath.cli.options import DURATION, RANKS, cell_timeout_option, dry_run_option, full_option, quiet_option, teller
 from slowpath.core.errors import UsageError
@@ -99,7 +100,7 @@ def run_command(
     from slowpath.run.prepare import command_lines, inherited_processors, prepare
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
-    from slowpath.run.schedule import RunLimits
+    from slowpath.run.schedule import Patience, RunLimits
 
     _require_fitting(resumed, [campaign, ranks, out, rounds, seed, script, *fail_on], trust)
     if (nodes or limit_s) and not script:
@@ -110,7 +111,10 @@ def run_command(
         from slowpath.cli.script import print_script
 
         return print_script(campaign or "checkup", script, nodes, ranks, limit_s, mpi, budget)
-    tell, limits = teller(quiet), RunLimits(cell_timeout, budget, whole_rounds=resumed is None)
+    is_told = click.get_current_context().get_parameter_source("cell_timeout") is ParameterSource.COMMANDLINE
+    patience = None if is_told else Patience()
+    limits = RunLimits(cell_timeout, budget, patience=patience, whole_rounds=resumed is None)
+    tell = teller(quiet)
     if resumed is not None:
         resume(resumed, os.environ, tell, limits, lambda: choose(quiet), Terms(mpi, trust))
         results = rebuild(resumed)

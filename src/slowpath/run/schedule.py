@@ -76,8 +76,8 @@ class RunLimits:
     """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run.
 
     budget_s ends a launch that still runs soon after it, unless `against` does: what it measured until then counts.
-    against: None: launches are not held against each other.  patience: where somebody waits for the end of a budget, a
-    launch counts as hung sooner; None: it does not.
+    against: None: launches are not held against each other.  patience: a launch of short steps counts as hung sooner;
+    None: it does not.
     fair_s: where cells take many times as long as estimated, those that take longest are put off until the others have
     the rounds that a conclusion needs within this time (slow_cells); None: every launch measures all of its cells.
     whole_rounds: a round that is not expected to end within the budget is not begun, and the plan ends before it.

@@ -75,19 +75,18 @@ def page(results: Results) -> str:
     return render_html(results)
 
 
-def test_page_is_well_formed(page: str) -> None:
-    parsed = Page(page)
+def require_well_formed(text: str) -> None:
+    """All is closed, ids are unique, links lead somewhere, and headings are in order."""
+    parsed = Page(text)
     assert parsed.open == []
     assert len(parsed.ids) == len(set(parsed.ids))
-    missing = [link for link in parsed.links if link.startswith("#") and link[1:] not in parsed.ids]
-    assert missing == []
+    assert [link for link in parsed.links if link.startswith("#") and link[1:] not in parsed.ids] == []
+    assert [level for level in parsed.headings if level == 1] == parsed.headings[:1]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(parsed.headings))
 
 
-def test_headings_are_in_order(page: str) -> None:
-    levels = Page(page).headings
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+def test_page_is_well_formed(page: str) -> None:
+    require_well_formed(page)
 
 
 def test_sections_are_in_order(page: str) -> None:
@@ -216,8 +215,7 @@ def test_hundred_cells_stay_below_a_megabyte(results: Results) -> None:
 def test_studies_are_well_formed(study: str, request: pytest.FixtureRequest) -> None:
     document: Results = request.getfixturevalue(study)
     page = render_html(document)
-    test_page_is_well_formed(page)
-    test_headings_are_in_order(page)
+    require_well_formed(page)
     test_page_needs_no_network(page)
     test_pictures_hold_finite_places(page)
     for picture in pictures(page):

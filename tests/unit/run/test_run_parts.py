@@ -8,16 +8,19 @@ import shutil
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from slowpath.cli.main import exit_code
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import Environment, Placement, Plan
 from slowpath.mpi import find
 from slowpath.mpi.launchers import RankPlacement
 from slowpath.plan.cost import FEWEST_ROUNDS, launch_parts_s, needed_bytes
 from slowpath.record.folder import LaunchInfo, read_launches
+from slowpath.run import measure
 from slowpath.run.execute import CellTimes, Execution
 from slowpath.run.machine import machine_facts
 from slowpath.run.measure import RESERVE_BYTES, require_space
@@ -196,6 +199,19 @@ def test_patience_ends_a_launch_that_does_not_move_by_what_it_was_estimated_to_t
         f"launch {info.launch:06d}: hang 0: {said}" for info in infos[:2]
     ]
     assert all(30.0 <= (info.wall_s or 0.0) < 35.0 for info in infos[:2])
+
+
+def test_a_run_is_patient_by_its_plan_unless_the_user_sets_a_limit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def resume(*arguments: Any) -> None:
+        limits = arguments[3]
+        raise EnvironmentFailure(f"{limits.cell_timeout_s:g} s at most, {limits.patience}")
+
+    monkeypatch.setattr(measure, "resume", resume)
+    for more, said in (([], f"60 s at most, {Patience()}"), (["--cell-timeout", "90s"], "90 s at most, None")):
+        assert exit_code(["run", "--resume", "x", *more]) == 4
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.needs("minutes")
