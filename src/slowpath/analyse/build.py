@@ -18,7 +18,7 @@ from slowpath.analyse.contrasts import build_contrasts, node_pairs, offers, pair
 from slowpath.analyse.deviations import findings_outside, with_outside
 from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.panel import panel_rows, without_reference
-from slowpath.analyse.reference import items, judged
+from slowpath.analyse.reference import HealthyRuns, items, judged
 from slowpath.analyse.references import load_references
 from slowpath.analyse.samples import first_allocation_lines, without_first_allocation
 from slowpath.analyse.source import Recorded, read_recorded
@@ -219,8 +219,7 @@ def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence
 
 def _unused(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> dict[str, str]:
     """Of the user's own environment, the campaign's first: what UCX warns of in its first launch."""
-    plain = (launch for launch in launches if launch.info.environment in environments[:1])
-    own = next(plain, None)
+    own = next((launch for launch in launches if launch.info.environment in environments[:1]), None)
     return unused_by_ucx(_output(own)) if own else {}
 
 
@@ -327,9 +326,8 @@ def _mpis(recorded: Recorded) -> list[MpiResult]:
     planned: dict[str | None, str | None] = {mpi.name: mpi.unavailable for mpi in plan.mpis} or {None: None}
     mpis_here = []
     for name, unavailable in planned.items():
-        begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]
-        begin = next((begin for begin in begins if begin), None)
         mine = [launch for launch in launches if names.get(launch.info.launch) == name]
+        begin = next((launch.events.begin for launch in mine if launch.events.begin), None)
         known = recorded.mpis.get(name) if name else None
         facts = recorded.info.mpi if known is None and len(planned) == 1 else known or {}
         library = str(facts.get("name") or "unknown")
@@ -436,10 +434,11 @@ LAST_BYTES = 4096
 def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> list[SkippedRow]:
     """Rows for results.json's `skipped`, in the order of cells, then whole launches that never began."""
     rows: dict[tuple[int | None, str, str], SkippedRow] = {}
-    labels = {cell.cell: cell.label for cell in plan.cells}
+    labels: dict[int | None, str] = {cell.cell: cell.label for cell in plan.cells}
 
-    def add(cell: int | None, label: str, status: str, reason: str, launch: LaunchRecord | None) -> None:
-        key = (cell, status, reason)
+    def add(cell: int | None, status: str, reason: str | None, launch: LaunchRecord | None, about: str = "") -> None:
+        key = (cell, status, reason := reason or "no reason given")
+        label = about or labels.get(cell, f"cell {cell}")
         row = rows.get(key) or SkippedRow(
             cell=cell, label=label, status=status, reason=reason, launches=0, log=None, output=None
         )
@@ -452,30 +451,18 @@ def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> lis
 
     for cell in plan.cells:
         if cell.skip:
-            add(cell.cell, cell.label, "skipped", cell.skip, None)
+            add(cell.cell, "skipped", cell.skip, None)
     for launch in launches:
         ends = launch.events.cell_ends
         for number, end in ends.items():
             if end.status != "ok":
-                add(
-                    number,
-                    labels.get(number, f"cell {number}"),
-                    end.status,
-                    end.reason or "no reason given",
-                    launch,
-                )
+                add(number, end.status, end.reason, launch)
         for failed in launch.info.failed_cells:
             if failed.cell not in ends:
-                add(
-                    failed.cell,
-                    labels.get(failed.cell, f"cell {failed.cell}"),
-                    failed.status,
-                    failed.reason,
-                    launch,
-                )
+                add(failed.cell, failed.status, failed.reason, launch)
         if launch.info.ended != "ok" and not launch.info.failed_cells:
-            label = f"launch in environment '{launch.info.environment}', placement '{launch.info.placement}'"
-            add(None, label, launch.info.ended, launch.info.reason or "no reason given", launch)
+            about = f"launch in environment '{launch.info.environment}', placement '{launch.info.placement}'"
+            add(None, launch.info.ended, launch.info.reason, launch, about)
     return sorted(rows.values(), key=lambda row: (row.cell is None, row.cell or 0))
 
 
@@ -600,9 +587,10 @@ def _differs(mpi: MpiResult) -> bool:
     return loaded_numbers[:known] != other[:known]
 
 
-def build_results(run: Path) -> Results:
+def build_results(run: Path, healthy: HealthyRuns | None = None) -> Results:
     """Everything that can be concluded from a run folder.
 
+    Args: healthy: to compare it with; None: the references that are here.
     Raises: RecordError when run.json or plan.json is missing, damaged or of another version.
     """
     recorded = read_recorded(run)
@@ -653,7 +641,7 @@ def build_results(run: Path) -> Results:
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
     seen = findings(results, ROLES)
     if about.campaign in CHECKS and not info.imported:
-        panel = judged(results, load_references())
+        panel = judged(about, cells, load_references() if healthy is None else healthy)
         seen = with_outside(seen, findings_outside(results, panel, lambda group: group.is_of_many))
         no_reference = without_reference(items(results.cells), panel)
         results = msgspec.structs.replace(results, panel=panel_rows(panel), no_reference=no_reference)

@@ -9,21 +9,30 @@ message of 1 ms.
 from __future__ import annotations
 
 import hashlib
-import operator
 import re
 import statistics
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
-from typing import Literal, ParamSpec, TypeVar
+from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.reference import LEAST_FIRST_S, MEAN, MEDIAN, SURE_LAUNCHES, THIS_KIND, Item, Judged
+from slowpath.analyse.reference import (
+    LEAST_FIRST_S,
+    MEAN,
+    MEDIAN,
+    SURE_LAUNCHES,
+    THIS_KIND,
+    Item,
+    Judged,
+    defaults_of,
+    last_answer,
+)
 from slowpath.core.engine_description import recorded
 from slowpath.core.results import Finding, Leg, Legs, Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, whole_number
@@ -273,9 +282,8 @@ class Shared:
     @property
     def is_noise(self) -> bool:
         """Whether it is one first use against other kinds of machine: a healthy machine shows one now and then."""
-        return (
-            len(self.cells) == 1 and not self.is_of_this_kind and all(time.item.phase == "first" for time in self.slow)
-        )
+        are_first = {time.item.phase for time in self.slow} == {"first"}
+        return len(self.cells) == 1 and not self.is_of_this_kind and are_first
 
     @property
     def is_of_many(self) -> bool:
@@ -367,7 +375,7 @@ def _slow_rank(judged: Judged) -> int | None:
     of_ranks = judged.item.by_rank_s
     if sum(time_s > _EMPTY * judged.reference.low for time_s in of_ranks) < 2:
         return None
-    between_s = judged.reference.median + judged.extra_s / 3
+    between_s = judged.reference.median + judged.extra_s / 2  # a tool that times calls slows down every rank
     slow = [rank for rank, time_s in enumerate(of_ranks) if time_s > between_s]
     return slow[0] if len(slow) == 1 and of_ranks[slow[0]] > judged.limit else -1
 
@@ -537,6 +545,11 @@ class _Table:
         unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * cost_s) & (cost_s > LEAST_FIRST_S * self.is_first)
         return where & (unlike & ~self.is_first if (where & ~self.is_first).any() else unlike)
 
+    def alike(self, form: Form, coefficient_s: float) -> Mask:
+        """Times that are longer by about a cost."""
+        cost_s = coefficient_s * self.units[form]
+        return np.logical_and(self.extra_s < _APART * cost_s, _APART * self.extra_s > cost_s)
+
     def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask, tuple[Form, float]]:
         """Deviating times that a condition leaves out, plus times that fulfil it and would show the cost but do not.
 
@@ -550,7 +563,7 @@ class _Table:
             if self.is_mean[hits].all():  # stalls stand out of shorter calls alone
                 period = np.median(self.period[hits])
                 against &= (self.series >= TURNS * period) & (self.value_s < expected_s * period)
-            explained = hits & (self.extra_s < _APART * expected_s) & (_APART * self.extra_s > expected_s)
+            explained = hits & self.alike(form, coefficient_s)
             loss = float(left.sum() - explained.sum() + against.sum())
             answers.append((loss, against, explained, (form, coefficient_s)))
         return min(answers, key=lambda answer: answer[0])
@@ -558,8 +571,11 @@ class _Table:
 
 def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
     holds: dict[Condition, Mask] = {}
+    varied: dict[tuple[str, frozenset[str]], set[str]] = defaultdict(set)
+    for time in judged:
+        varied[time.item.traits["experiment"], calls_of(time.item)].update(time.item.traits)
     for index, time in enumerate(judged):
-        for condition in _of_one(time.item):
+        for condition in _of_one(time.item, varied[time.item.traits["experiment"], calls_of(time.item)]):
             holds.setdefault(condition, np.zeros(len(judged), dtype=bool))[index] = True
     for name in _LENGTHS:
         numbers = np.array([whole_number(time.item.traits.get(name, "")) or -1 for time in judged])
@@ -572,31 +588,18 @@ def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
     return {c: where for c, where in holds.items() if where.any() and (c.relation == "calls" or not where.all())}
 
 
-def _of_one(item: Item) -> Iterator[Condition]:
+def _of_one(item: Item, varied: Set[str]) -> Iterator[Condition]:
+    """Args: varied: parameters that some cell of the same calls states; what others have by default is a trait, too."""
     yield from (Condition("call", "calls", call) for call in calls_of(item))
     if maker := _MAKERS.get(item.traits.get("call", item.traits.get("requests", ""))):
         yield Condition("request", "is", maker)
-    for name in item.traits.keys() - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set()):
-        if item.traits[name] != "steady":  # a first use shows what it costs itself, and often nothing else
-            yield Condition(name, "is", item.traits[name])
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def last_answer(function: Callable[P, T]) -> Callable[P, T]:
-    """Keep the answer to the same objects, which never change: between two steps a diagnosis asks many times."""
-    kept: list[tuple[tuple[object, ...], T]] = []
-
-    @wraps(function)
-    def answer(*args: P.args, **kwargs: P.kwargs) -> T:
-        asked = (*args, *kwargs.values())
-        if not kept or len(asked) != len(kept[0][0]) or not all(map(operator.is_, asked, kept[0][0])):
-            kept[:] = [(asked, function(*args, **kwargs))]
-        return kept[0][1]
-
-    return answer
+    usual = defaults_of(item.traits["experiment"])
+    for name in varied - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set()):
+        value = item.traits.get(name, usual.get(name, ""))
+        if value == "steady":
+            continue  # a first use shows what it costs itself, and often nothing else
+        if name in item.traits or value in _words().values.get(name, ()):
+            yield Condition(name, "is", value)
 
 
 @last_answer
@@ -679,7 +682,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
 
 
 def _widened(table: _Table, left: Mask, narrow: _Candidate, useful: Collection[Condition]) -> _Candidate:
-    """With more calls, or more values of its parameters, as long as each explains more."""
+    """With more calls, or more values of its parameters, as long as each explains more times of about its cost."""
     best, before = narrow, None
     while best is not before:
         wider = [best]
@@ -689,7 +692,8 @@ def _widened(table: _Table, left: Mask, narrow: _Candidate, useful: Collection[C
             for more in useful:
                 is_other = (more.name, more.relation) == (own.name, own.relation) and more.value not in own.any_of
                 where = np.logical_and.reduce([table.holds[more], *rest])
-                if is_other and len(_cells(table, where & left & ~best.explained)) >= _FEWEST_OF_PART:
+                fresh = where & left & ~best.explained & table.alike(*best.cost)
+                if is_other and len(_cells(table, fresh)) >= _FEWEST_OF_PART:
                     either = tuple(own | more if condition == own else condition for condition in best.conditions)
                     wider.append(_candidate(table, left, either, best.where | where))
         best, before = min(wider, key=_rank), best

@@ -163,14 +163,8 @@ def _time_s(launch: LaunchRecord, way: ByteWay, message: TimedMessage) -> float 
 
 
 def _reason(launch: LaunchRecord, way: ByteWay) -> str | None:
-    return next(
-        (
-            yardstick.reason
-            for yardstick in launch.yardsticks.values()
-            if yardstick.name == way.name and yardstick.reason
-        ),
-        None,
-    )
+    reasons = (yardstick.reason for yardstick in launch.yardsticks.values() if yardstick.name == way.name)
+    return next(filter(None, reasons), None)
 
 
 def _floor(way: ByteWay, message: TimedMessage, launches: Sequence[LaunchRecord]) -> Floor | None:

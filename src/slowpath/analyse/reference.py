@@ -9,19 +9,20 @@ scale as it is, and one that slows down all of it is held against the other clas
 from __future__ import annotations
 
 import math
+import operator
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Literal
+from functools import cache, cached_property, wraps
+from typing import Literal, TypeVar
 
 import msgspec
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import recorded
 from slowpath.core.machine import hardware
-from slowpath.core.results import Results
+from slowpath.core.results import RunResult
 from slowpath.core.units import whole_number
 
 SAME_KIND_MARGIN = 1.25  # 18 healthy runs of one host, each judged by the others: no cell of 400 deviates
@@ -247,17 +248,16 @@ def _own(cell: CellResult, metric: str) -> dict[str, str]:
     return {name: value for name, value in (own | waited).items() if name not in paused}
 
 
-def healthy_run(results: Results, source: str, name: str | None = None) -> tuple[HealthyRun, dict[Key, float]]:
-    """A run as one to compare with, and its values."""
-    mpi = results.run.mpi
-    run = HealthyRun(
-        name=name or results.run.id,
+def healthy_run(run: RunResult, source: str, name: str | None = None) -> HealthyRun:
+    """A run as one to compare with."""
+    mpi = run.mpi
+    return HealthyRun(
+        name=name or run.id,
         mpi=" ".join(filter(None, (mpi.name, mpi.version, (mpi.env or {}).get("OMPI_MCA_pml")))),
-        machine=", ".join(word or "?" for word in hardware(results.run.machine)[:2]),
-        ranks=max((len(place.observed) for place in results.run.placements), default=0),
+        machine=", ".join(word or "?" for word in hardware(run.machine)[:2]),
+        ranks=max((len(place.observed) for place in run.placements), default=0),
         source=source,
     )
-    return run, {item.key: item.value for item in items(results.cells)}
 
 
 def joined(runs: Sequence[tuple[HealthyRun, Mapping[Key, float]]]) -> HealthyRuns:
@@ -338,11 +338,27 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 NONE = HealthyRuns([], {})
 
 
-def judged(results: Results, healthy: HealthyRuns) -> list[Judged]:
+T = TypeVar("T")
+
+
+def last_answer(function: Callable[..., T]) -> Callable[..., T]:
+    """Keep the answer to the same objects, which never change: between two steps a diagnosis asks many times."""
+    kept: list[tuple[tuple[object, ...], T]] = []
+
+    @wraps(function)
+    def answer(*args: object) -> T:
+        if not kept or len(args) != len(kept[0][0]) or not all(map(operator.is_, args, kept[0][0])):
+            kept[:] = [(args, function(*args))]
+        return kept[0][1]
+
+    return answer
+
+
+@last_answer
+def judged(run: RunResult, cells: Sequence[CellResult], healthy: HealthyRuns) -> list[Judged]:
     """Every time of a run that has a reference, with it."""
-    here, _ = healthy_run(results, "this run")
-    measured = list(items(results.cells))
-    known = references(measured, healthy, here)
+    measured = list(items(cells))
+    known = references(measured, healthy, healthy_run(run, "this run"))
     return decided([Judged(item, *known[item.key]) for item in measured if item.key in known])
 
 

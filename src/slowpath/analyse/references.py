@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slowpath.analyse.reference import HealthyRun, HealthyRuns, Key, healthy_run, joined
+from slowpath.analyse.reference import HealthyRun, HealthyRuns, Key, healthy_run, items, joined
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import (
     DATA_VARIABLE,
@@ -110,7 +110,7 @@ def reduced(results: Results, source: str, name: str | None = None) -> tuple[Hea
     )
     if problem is not None:
         raise UsageError(f"{run.id}: can't be a reference: {problem}; add a run that slowpath measured to its end")
-    return healthy_run(results, source, name or name_of(results))
+    return healthy_run(run, source, name or name_of(results)), {item.key: item.value for item in items(results.cells)}
 
 
 def file_bytes(table: HealthyRuns) -> bytes:

@@ -194,7 +194,7 @@ class Bench:
 
     def results(self, folder: Path) -> Results:
         """What is concluded from a run; its report is written next to the record.  Raises: RecordError."""
-        results = build_results(folder)
+        results = build_results(folder, self.healthy)
         write_all(folder, results)
         return results
 

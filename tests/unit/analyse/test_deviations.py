@@ -126,34 +126,31 @@ def test_a_class_that_is_slow_as_a_whole_is_held_against_the_others() -> None:
     assert groups[0].cost.coefficient_s == pytest.approx(20e-6, rel=0.25)
 
 
-def test_neither_lengths_that_are_close_nor_first_uses_tell_a_law() -> None:
-    late = []
-    for time in _judged(random.Random(9), lambda traits: 0.0):
-        is_call = time.item.traits.get("call") == "ssend"
-        for length, extra_s in ((64, 12e-6), (72, 23e-6)) if is_call else ((0, 0.0),):
-            value = time.item.value + extra_s * (time.item.phase == "steady")
-            traits = {**time.item.traits, "message_bytes": str(length)} if is_call else time.item.traits
-            own = {"cell": length, "value": value, "interval": (value, value), "traits": traits} if is_call else {}
-            late.append(replace(time, item=replace(time.item, **own)))
-    (group,) = shared(late)
+def _time(cell: int, usual_s: float, extra_s: float, **traits: str) -> Judged:
+    """A steady time of a cell, with what it takes in healthy runs."""
+    value, known = usual_s + extra_s, {**traits, "environment": "default", "placement": "bound", "phase": "steady"}
+    item = Item((str(cell), "call_s", "steady"), cell, "call_s", "steady", value, (value, value), 5, known)
+    return Judged(item, Reference(usual_s, 0.95 * usual_s, 1.05 * usual_s, 5, THIS_KIND), 1.3 * usual_s)
+
+
+def test_lengths_that_are_close_tell_no_law() -> None:
+    call = {"experiment": "first_use", "pattern": "call", "call": "ssend"}
+    late = [_time(n, 1e-6, extra_s, **call, message_bytes=str(n)) for n, extra_s in ((64, 12e-6), (72, 23e-6))]
+    (group,) = shared([*late, *_judged(random.Random(9), lambda traits: 0.0)[: -2 * len(CALLS)]])
     assert re.match(r"MPI_Ssend takes [\d.]+ us \[.*\] longer than in healthy runs", group.text)
 
 
 def _starts(cost_s: float, slow: str) -> list[Judged]:
     """Calls that start requests, one or eight at once, of which some cost more by the request."""
-    healthy = Reference(2e-6, 1.9e-6, 2.1e-6, 5, THIS_KIND)
     rows = []
     makers = ("MPI_Send_init", "MPI_Send_init", "MPI_Ssend_init", "MPI_Rsend_init")
     for number, maker in enumerate(makers):
         call, count = ("startall", 8) if number == 1 else ("start", 1)
+        traits = {"experiment": "first_use", "pattern": "call", "call": call}
+        traits |= {"request": maker} if call == "start" else {}
         for length in (64, 4096):
-            traits = {"experiment": "first_use", "pattern": "call", "call": call, "message_bytes": str(length)}
-            traits |= {"request": maker} if call == "start" else {}
-            value = 2e-6 + (cost_s * count if maker == slow else 0.0)
-            cell = 2 * number + (length > 64)
-            item = Item((f"{number} {length}", "call_s", "steady"), cell, "call_s", "steady", value, (value,) * 2, 5,
-                        {**traits, "environment": "default", "placement": "bound", "phase": "steady"})  # fmt: skip
-            rows.append(Judged(item, healthy, 2.6e-6))
+            extra_s = cost_s * count if maker == slow else 0.0
+            rows.append(_time(2 * number + (length > 64), 2e-6, extra_s, message_bytes=str(length), **traits))
     return rows
 
 
@@ -169,7 +166,7 @@ def test_requests_are_named_by_the_call_that_made_them_and_cost_by_the_request()
 @pytest.mark.parametrize(
     ("experiment", "by_rank_s", "said"),
     [
-        ("first_use", [(2e-6, 10e-6)] * 4, 1),
+        ("first_use", [(5e-6, 10e-6)] * 4, 1),  # a tool slows down both
         ("first_use", [(10e-6, 2e-6)] * 4, 0),
         ("first_use", [(10e-6, 10e-6)] * 4, None),
         ("first_use", [(10e-6, 0.03e-6)] * 4, None),  # the other rank makes no such call
@@ -180,10 +177,8 @@ def test_requests_are_named_by_the_call_that_made_them_and_cost_by_the_request()
     ],
 )
 def test_the_rank_is_said_where_it_alone_is_slow(experiment, by_rank_s, said) -> None:
-    healthy = Reference(2e-6, 1.9e-6, 2.1e-6, 5, THIS_KIND)
-    traits = {"experiment": experiment, "collective": "bcast", "phase": "steady"}
-    of_cell = Item(("cell", "own_s", "steady"), 0, "own_s", "steady", 10e-6, (9.9e-6, 10.1e-6), 5, traits)
-    slow = [Judged(replace(of_cell, by_rank_s=times), healthy, 2.6e-6) for times in by_rank_s]
+    one = _time(0, 2e-6, 8e-6, experiment=experiment, collective="bcast")
+    slow = [replace(one, item=replace(one.item, by_rank_s=times)) for times in by_rank_s]
     assert slow_rank(slow) == said
     group = Shared((), tuple(slow), 4, 0, 9, Cost("constant", 8e-6, (8e-6, 8e-6)))
     assert group.subject.endswith(f" on rank {said} alone") == (said is not None)
@@ -211,6 +206,12 @@ def test_a_cost_of_two_calls_is_said_of_both_though_first_uses_lack_it() -> None
     late = {("bcast", "steady"): 30e-6, ("scan", "steady"): 30e-6}
     (group,) = shared(_judged(random.Random(5), lambda t: late.get((t.get("collective"), t["phase"]), 0.0)))
     assert group.subject == "MPI_Bcast or MPI_Scan"
+
+
+def test_a_cost_of_another_size_is_another_fault_however_alike_the_ratios_are() -> None:
+    large = [_time(n, 5e-6, 12e-6, experiment="coll", collective="bcast", message_bytes=str(n)) for n in LENGTHS[1:4]]
+    others = [_time(n, 1e-7, 1e-7, experiment="coll", collective="scan") for n in range(3)]
+    assert [group.calls for group in shared([*large, *others])] == [("MPI_Bcast",), ("MPI_Scan",)]
 
 
 def test_what_a_cell_does_not_state_is_no_trait_of_it() -> None:

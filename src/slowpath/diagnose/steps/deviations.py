@@ -20,7 +20,6 @@ from slowpath.analyse.deviations import (
     Shared,
     calls_of,
     findings_outside,
-    last_answer,
     not_traits,
     shared,
 )
@@ -35,6 +34,7 @@ from slowpath.analyse.reference import (
     defaults_of,
     items,
     judged,
+    last_answer,
     stated,
 )
 from slowpath.core.campaign import Campaign, CellsTable, Scalar
@@ -75,9 +75,9 @@ def of_panel(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Jud
 
 @last_answer
 def _panel(healthy: HealthyRuns, *measured: MeasuredStep) -> list[Judged]:
-    if not measured or not isinstance(survey_of(measured).step.task, SurveyTask):
+    if not measured or not isinstance((survey := survey_of(measured)).step.task, SurveyTask):
         return []
-    panel = judged(survey_of(measured).results, healthy)
+    panel = judged(survey.results.run, survey.results.cells, healthy)
     later = [done for done in measured if isinstance(done.step.task, OutsideTask)]
     if not later:
         return panel
