@@ -95,6 +95,7 @@ NAMES = {
 }
 COUNTS = ("XFER_NUM_ELEM", "DTYPE_NUM_ELEM")
 # A buffer of theirs is no message, or none that a role could tell from another.
+PACKS = re.compile(r"MPI_(Unp|P)ack(_external)?(_c)?$")
 NO_MESSAGE = re.compile(r"MPI_(Win_|(Comm_|Session_)?[Bb]uffer_|(Comm|Session)_attach_buffer)")
 
 
@@ -105,7 +106,8 @@ def roles_of(name: str, arguments: Sequence[Argument]) -> tuple[str, ...]:
 
 def _role(call: str, argument: Argument, arguments: Sequence[Argument]) -> str:
     kind = argument.kind.removeprefix("POLY").removesuffix("_NNI")
-    moves = any(a.kind == "BUFFER" for a in arguments) and family_of(call) not in ("datatypes", "local", "other")
+    has_buffer = any(a.kind == "BUFFER" for a in arguments)
+    moves = has_buffer and (family_of(call) not in ("datatypes", "local", "other") or PACKS.match(call) is not None)
     if kind.startswith(COUNTS):
         return _count(call, argument, arguments) if moves else "other"
     if argument.kind == "BUFFER":
@@ -159,7 +161,7 @@ def _side(call: str, argument: Argument, arguments: Sequence[Argument]) -> str:
         return "receive"
     if name == "displs":
         return "send" if _has(arguments, "sendcounts") else "receive"
-    if call.startswith("MPI_Precv"):
+    if call.startswith(("MPI_Precv", "MPI_Unpack")):
         return "receive"
     buffers = [a for a in arguments if a.kind == "BUFFER"]
     return "receive" if buffers and buffers[0].direction == "out" else "send"

@@ -3,7 +3,6 @@
 /// Built by another compiler, `slowpath_fuzz NAME FOLDER` gives the reader each file of the folder once.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 
 #include "fuzz/targets.hpp"

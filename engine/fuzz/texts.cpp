@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "core/bytes.hpp"

@@ -2,7 +2,6 @@
 #include "memory/buffer.hpp"
 
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <utility>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/cache.hpp"
 
-#include <cstdint>
-
 namespace slowpath::memory {
 namespace {
 

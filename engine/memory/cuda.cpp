@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 
 #include "memory/gpu.hpp"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each keeps the order of the ranks as far as the library's own reductions do.
-#include <algorithm>
-#include <cstring>
 
 #include "mockups/calls.hpp"
 #include "mockups/families.hpp"

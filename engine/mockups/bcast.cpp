@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A broadcast by other calls. The datatype may be another one on each rank: what is cut in pieces is bytes.
-#include <algorithm>
 #include <cstring>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "mpi/together.hpp"

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include <array>
 #include <vector>
 
 #include "core/json.hpp"

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "core/parameters.hpp"

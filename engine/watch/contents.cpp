@@ -30,13 +30,14 @@ constinit std::uint64_t next_ticks = 0;
 
 bool copy(const void* address, const Look& look, std::uint64_t (&into)[pieces][words]) {
     iovec there[pieces];
-    const iovec here{into, sizeof into};
+    const bool is_whole = look.bytes < sizeof into;
+    const iovec here{into, is_whole ? look.bytes : sizeof into};
     for (std::size_t piece = 0; piece < pieces; ++piece)
         there[piece] = {static_cast<char*>(const_cast<void*>(address)) + look.begin + piece * look.step_bytes,
-                        piece_bytes};
+                        is_whole ? look.bytes : piece_bytes};
     const int error = errno;
-    const bool is_copied =
-        syscall(SYS_process_vm_readv, getpid(), &here, 1UL, there, pieces, 0UL) == sizeof into;
+    const bool is_copied = syscall(SYS_process_vm_readv, getpid(), &here, 1UL, there, is_whole ? 1UL : pieces,
+                                   0UL) == static_cast<long>(here.iov_len);
     errno = error;
     return is_copied;
 }
@@ -67,12 +68,19 @@ void look_into(Lane& lane, layout::Profile& row, const void* address, std::uint6
         look.bytes = bytes;
         look.step_bytes = bytes / pieces / words * words;
         // Elsewhere each time: a table of which one value is set is not all zeros.
-        look.begin = scatter(looked) % (look.step_bytes - piece_bytes + words) / words * words;
+        const std::uint64_t spare_bytes = look.step_bytes < piece_bytes ? 0 : look.step_bytes - piece_bytes;
+        look.begin = scatter(looked) % (spare_bytes + words) / words * words;
     }
     std::uint64_t now[pieces][words];
     look.row = copy(address, look, is_compared ? now : look.held) ? &row : nullptr;
     if (!is_compared || std::exchange(look.row, nullptr) == nullptr) return;
     row.looked += pieces;
+    if (bytes < sizeof now) {
+        constexpr std::uint64_t none[pieces][words]{};
+        const bool is_again = std::memcmp(now, look.held, bytes) == 0 && std::memcmp(now, none, bytes) != 0;
+        row.same += is_again ? pieces : 0;
+        return;
+    }
     for (std::size_t piece = 0; piece < pieces; ++piece) {
         // What was set to one value and never written is no content.
         const bool is_uniform = std::memcmp(now[piece], now[piece] + 1, piece_bytes - sizeof now[0][0]) == 0;

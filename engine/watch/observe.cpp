@@ -7,6 +7,7 @@
 #include "watch/observe.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include "watch/communicators.hpp"
 #include "watch/datatypes.hpp"
@@ -21,6 +22,18 @@ namespace slowpath::watch {
 constinit SpinLock shared_state{};
 
 namespace {
+
+/// Of files and packing how much they move, and whether it has gaps.
+void observe_plain(const Seen& seen) {
+    layout::Event event = event_of(seen);
+    Payload payload;
+    for (const auto [count, datatype] : {std::pair(Role::send_count, Role::send_datatype),
+                                         std::pair(Role::receive_count, Role::receive_datatype)})
+        if (seen.has(count) && seen.call.error == 0)
+            payload = view_type(seen.count(count), seen.word(datatype));
+    event.bytes = payload.bytes;
+    count_event(seen, event, payload, Timed::yes);
+}
 
 void observe(const Seen& seen) {
     switch (seen.plan.action) {
@@ -65,6 +78,7 @@ void observe(const Seen& seen) {
             if (seen.scratch != nullptr) datatype_freed(seen.scratch->handle);
             break;
         case Action::plain:
+            return observe_plain(seen);
         case Action::begin:
         case Action::end_session:
             break;

@@ -60,6 +60,8 @@ inline std::uint32_t start_offset_of(Word address) {
     return static_cast<std::uint32_t>(address & ((2 << 20) - 1));
 }
 
+/// Without its memory.
+Payload view_type(std::uint64_t count, Word datatype);
 /// Nothing where the call failed, for its arguments may be what MPI refused, or where nothing is sent.
 Payload view_payload(const Seen& seen, const void* address, std::uint64_t count, Word datatype);
 /// @param buffer, count, datatype A role that the call does not have stands for nothing.

@@ -299,15 +299,20 @@ std::uint64_t Seen::count_at(Role role, std::size_t index) const {
     return given < 0 ? 0 : static_cast<std::uint64_t>(given);
 }
 
-Payload view_payload(const Seen& seen, const void* address, std::uint64_t count, Word datatype) {
-    constexpr std::uint16_t no_buffer = 1 << 10;
+Payload view_type(std::uint64_t count, Word datatype) {
     Payload payload;
-    if (seen.call.error != 0) return payload;
     // Nobody need look at the datatype of nothing.
     const DatatypeView type = count == 0 ? DatatypeView{} : view_datatype(datatype);
     payload.bytes = count * type.bytes;
     payload.datatype = type.row;
     payload.has_gaps = type.has_gaps;
+    return payload;
+}
+
+Payload view_payload(const Seen& seen, const void* address, std::uint64_t count, Word datatype) {
+    constexpr std::uint16_t no_buffer = 1 << 10;
+    if (seen.call.error != 0) return {};
+    Payload payload = view_type(count, datatype);
     const auto start = reinterpret_cast<Word>(address);
     payload.start_offset = start_offset_of(start);
     if (start == library().in_place || start == library().bottom)
@@ -349,7 +354,8 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
                                         payload.buffer.allocation_bytes, is_timed, seen.call.stands_for},
                                        is_first ? &seen.slot.profile : &seen.slot.second);
     // What arrived instead, or lies at places of its own for each rank, is no content that was given.
-    if (row != nullptr && event.bytes >= least_content_bytes && payload.address != nullptr &&
+    const bool is_looked_at = event.bytes >= least_content_bytes || seen.plan.action == Action::collective;
+    if (row != nullptr && is_looked_at && event.bytes > 0 && payload.address != nullptr &&
         (key.flags & (receive_side | has_gaps)) == 0 && !seen.has(Role::send_counts) &&
         (seen.plan.action != Action::exchange || seen.has(Role::receive_buffer)))
         look_into(seen.lane, *row, payload.address, event.bytes);

@@ -2,8 +2,6 @@
 /// What this process has to work with, from /proc: lines of the section text (schema/watch.json).
 #pragma once
 
-#include <cstdint>
-
 namespace slowpath::watch {
 
 /// Processors, threads, switches, memory, and what limits them: `at begin` or `at end`.

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <span>
 
 #include "core/clock.hpp"
 #include "memory/buffer.hpp"

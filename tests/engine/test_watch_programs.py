@@ -62,6 +62,7 @@ PLANTED = {
     "any-request": ("SP079", "any_request"),
     "own-part": ("SP079", "own_part"),
     "asks-again": ("SP079", "asks_again"),
+    "counts": ("SP079", "counts"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
@@ -121,6 +122,14 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
             assert {calls.within[site] for site in pattern.sites} == {"mpi4py.MPI.Comm.allreduce"}
             assert 30 <= pattern.count <= 30 * 32 + 1  # ranks that lose their core are no row; half a call is none
             assert pattern.more_s[2] >= pattern.more_s[0] > pattern.more_s[1] == 0.0
+
+
+def test_what_is_packed_is_counted_with_its_gaps(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path
+) -> None:
+    calls = calls_of(watched_run(ranks, watch_library, (str(program), "packing", "faulty", "30", "1"), tmp_path, 2))
+    packs = calls.name_is("MPI_Pack")[calls.counted[:, 0]]
+    assert calls.moved[packs].sum(axis=0).tolist() == [2 * calls.counted[packs, 3].max() * 2**17, 2]
 
 
 def test_numbers_that_become_text_for_a_message_are_named_and_numbers_are_not(

@@ -3,7 +3,7 @@
 //
 //     patterns PATTERN faulty|clean ITERATIONS COMPUTE_US [SIZE]
 //
-// SIZE: of `unexpected` its messages, of `late`, `hot-spot` and `new-buffers` the bytes of each.
+// SIZE: of `unexpected` its messages, of `late` and `new-buffers` the bytes of each.
 // Prints the seconds of the loop. What is computed between is on each rank's own core, and the same on both twins.
 #include <mpi.h>
 #include <stdio.h>
@@ -70,16 +70,6 @@ static void window(void) {
     MPI_Put(values, 8, MPI_DOUBLE, (rank + 1) % size, 0, 8, MPI_DOUBLE, win);
     MPI_Win_fence(0, win);
     if (is_faulty) MPI_Win_free(&win);
-}
-
-static void datatype(void) {
-    if (column == MPI_DATATYPE_NULL) {
-        MPI_Type_vector(32, 1, 16, MPI_DOUBLE, &column);
-        MPI_Type_commit(&column);
-    }
-    MPI_Sendrecv(values, 1, column, (rank + 1) % size, 1, taken, 1, column, (rank + size - 1) % size, 1,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (is_faulty) MPI_Type_free(&column);
 }
 
 static void barriers(void) {
@@ -164,19 +154,6 @@ static void late(void) {
     MPI_Allreduce(values, taken, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-static void hot_spot(void) {
-    MPI_Request requests[most_ranks];
-    int count = 0;
-    for (int other = 0; other < size; other++)
-        if (other != rank)
-            MPI_Irecv(old_buffer(1 + other), bytes, MPI_CHAR, other, 1, MPI_COMM_WORLD, &requests[count++]);
-    for (int step = 0; step < size; step++) {
-        const int other = is_faulty ? step : (rank + step) % size;
-        if (other != rank) MPI_Send(old_buffer(0), bytes, MPI_CHAR, other, 1, MPI_COMM_WORLD);
-    }
-    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-}
-
 static void new_buffers(void) {
     char* const sent = is_faulty ? malloc((size_t)bytes) : old_buffer(0);
     char* const received = is_faulty ? malloc((size_t)bytes) : old_buffer(1);
@@ -244,14 +221,6 @@ static void polls(void) {
     MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-// Rank 0 alone has something more to compute; of the twin each has its part of it.
-static void serial(void) {
-    const double until = MPI_Wtime() + compute_us * 1e-6 / (is_faulty ? 1 : size);
-    if (rank == 0 || !is_faulty)
-        while (MPI_Wtime() < until) values[0] += 1e-9;
-    MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
 // Parts put one by one, each in an epoch of its own.
 static void epochs(void) {
     static double* base;
@@ -300,6 +269,23 @@ static void asks_again(void) {
     MPI_Allreduce(MPI_IN_PLACE, halo, 300, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 }
 
+// Each rank's count, which never changes, is gathered again and again, or once.
+static void counts(void) {
+    static int every[most_ranks];
+    const int own = elements + rank;
+    if (is_faulty || every[0] == 0) MPI_Allgather(&own, 1, MPI_INT, every, 1, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allreduce(values, taken, numbers, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+// Every second number is sent: packed by a datatype, or by a loop.
+static void packing(void) {
+    int at = 0;
+    if (column == MPI_DATATYPE_NULL) MPI_Type_vector(chained / 4, 1, 2, MPI_DOUBLE, &column), MPI_Type_commit(&column);
+    if (is_faulty) MPI_Pack(values, 1, column, taken, sizeof taken, &at, MPI_COMM_WORLD);
+    for (int i = 0; i < chained / 4 && !is_faulty; i++) taken[i] = values[2 * i];
+    MPI_Allreduce(MPI_IN_PLACE, taken, numbers, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 static void text(void) {
     enum { line = 24 };
     static char lines[most * line], received[most * line];
@@ -320,12 +306,12 @@ int main(int argc, char** argv) {
         void (*run)(void);
     } patterns[] = {
         {"small-messages", small_messages}, {"small-nonblocking", small_nonblocking},
-        {"small-reductions", small_reductions}, {"window", window}, {"datatype", datatype}, {"barriers", barriers},
+        {"small-reductions", small_reductions}, {"window", window}, {"barriers", barriers},
         {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
-        {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
-        {"passive", passive}, {"synchronous", synchronous}, {"serial", serial}, {"polls", polls},
+        {"late", late}, {"new-buffers", new_buffers},
+        {"passive", passive}, {"synchronous", synchronous}, {"polls", polls},
         {"requests", requests}, {"epochs", epochs}, {"any-request", any_request}, {"own-part", own_part},
-        {"asks-again", asks_again}, {"text", text},
+        {"asks-again", asks_again}, {"counts", counts}, {"packing", packing}, {"text", text},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -2,7 +2,6 @@
 #include "coll/operands.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <span>
 

@@ -2,7 +2,6 @@
 #include "coll/reference.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "coll/operands.hpp"
 #include "core/pattern.hpp"

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>

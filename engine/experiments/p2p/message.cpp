@@ -5,7 +5,6 @@
 #include <array>
 #include <climits>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "core/error.hpp"

@@ -3,7 +3,6 @@
 // argument.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>

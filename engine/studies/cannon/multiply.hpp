@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -82,8 +81,6 @@ class Multiply {
     /// A panel of one column has no pieces: nothing is poked.
     void in_pieces(int step, const double* a, const double* b, double* c, const std::function<void()>& poke);
 
-    /// By the BLAS, not by a loop.
-    bool by_blas() const { return loop_ == nullptr; }
     /// Columns of k of a piece.
     std::int64_t piece_columns() const { return piece_columns_; }
     std::int64_t pieces() const { return (layout_.panel() + piece_columns_ - 1) / piece_columns_; }

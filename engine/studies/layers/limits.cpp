@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits, which move data or do nothing, and the list of all designs.
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <vector>
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/batch.hpp"
 #include "core/error.hpp"

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <string_view>
 #include <vector>
 
 #include "watch/call.hpp"

@@ -3,8 +3,6 @@
 /// common rank, calls that failed. Arrays end where a page begins that can't be read.
 #include <gtest/gtest.h>
 
-#include <span>
-
 #include "watch/tests/fake_mpi.hpp"
 #include "watch/tests/guarded.h"
 #include "watch/tests/record_file.hpp"

@@ -269,22 +269,20 @@ class ProgramCalls:
     time_weight by how much its time is multiplied to be that of its kind, as the profile counts it
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
-    members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
-    adds to the time between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the
-    first time: site, rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded.
-    eager_bytes: up to which standard sends go before their receive is posted, as far as it is known.
-    completions: shape (c, 3): site, rank, and how many requests that were started there were completed or freed; site
-    NONE: it is not known where. None: not recorded.
-    in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
+    moved: shape (k, 2), bytes of these, and 1 where these have gaps; files and packing, too.  members: ranks of each
+    communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: by which watching lengthens the time
+    between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the first time: site,
+    rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded. eager_bytes: up to
+    which standard sends go before their receive is posted, as far as it is known. completions: shape (c, 3): site,
+    rank, and how many requests that were started there were completed or freed; site NONE: it is not known where. None:
+    not recorded. in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
-    (`object_call` in slowpath.watch.analysis), empty: none.
-    activity: what a rank did between begins and ends of stretches, seconds; None: there are too few samples of it.
-    faults: when a rank was looked at, and its page faults without a disk by then.
-    contents: shape (c, 5): call, site, pieces of messages that were compared with the message before them, and of these
-    the ones that are zero, and those as before.
-    sampled: where ranks computed.  moved_bytes: of each rank, by all of its calls.
-    waits: what they waited for.  meets: shape (n,), number of the collective that waits for all of its
-    ranks, NONE: it is none.
+    (`object_call` in slowpath.watch.analysis), empty: none. activity: what a rank did between begins and ends of
+    stretches, seconds; None: there are too few samples. faults: when a rank was looked at, and its page faults without
+    a disk by then. contents: shape (c, 5): call, site, pieces of messages that were compared with the message before
+    them, and of these the ones that are zero, and those as before. sampled: where ranks computed.  moved_bytes: of each
+    rank, by all of its calls. waits: what they waited for.  meets: shape (n,), number of the
+    collective that waits for all of its ranks, NONE: it is none.
     """
 
     rank: Ints
@@ -322,6 +320,7 @@ class ProgramCalls:
     ranks: int
     span_s: float
     cost_s: float = 0.0
+    moved: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     first_uses: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
     contents: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
     resources: ProgramResources | None = None

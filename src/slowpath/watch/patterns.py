@@ -35,7 +35,7 @@ from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, betwee
 from slowpath.slowpaths.program.waiting import NO_CORE, activity_before, doing_of
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
-from slowpath.watch.classes import FIRST_USE
+from slowpath.watch.classes import FIRST_USE, HAS_GAPS
 from slowpath.watch.critical_path import waits_in
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.findings import place_words
@@ -138,6 +138,7 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
         ranks=max(len(world.records), 1),
         span_s=span_s,
         first_uses=profiled[is_new][:, 1:5],
+        moved=np.stack([profiled[:, 10], (profiled[:, 5] & HAS_GAPS) != 0], axis=1),
         contents=profiled[profiled[:, 7] > 0][:, [0, 1, 7, 8, 9]],
         completions=_completions(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
@@ -198,13 +199,12 @@ def _sampled_code(run: Attributed, calls: Ints, thread: Ints, weight: Floats) ->
         chosen.append(inside[between])
         seconds.append(weight[row[between]] * int(record.header["address_period_ns"]) * 1e-9)
     codes, code = sampled_code(world.records, chosen)
-    in_files = np.array([bool(OF_MPI.match(code.called)) for code in codes], dtype=bool)  # no such call is kept
-    outside = ~in_files[code]
+    outside = ~np.array([bool(OF_MPI.match(code.called)) for code in codes], dtype=bool)[code]  # no such call is kept
     return Sampled(np.concatenate(rows)[outside], code[outside], np.concatenate(seconds)[outside], codes)
 
 
 def _moved_bytes(record: RankRecord) -> float:
-    """By calls that are kept, and by system calls, as those of calls on files."""
+    """By calls, and by system calls."""
     ends = record.samples[[0, -1]] if record.samples.size else record.samples
     by_system = sum(float(np.diff(ends[name].astype(float)).sum()) for name in ("read_bytes", "written_bytes"))
     return float(record.profile["bytes"].sum(dtype=float)) + by_system
@@ -247,7 +247,7 @@ def _messages(run: Attributed, place: Ints) -> Messages:
     )
 
 
-_PROFILED = ("count", "allocation_bytes", "flags", "buffer_class", "looked", "zero", "same")
+_PROFILED = ("count", "allocation_bytes", "flags", "buffer_class", "looked", "zero", "same", "bytes")
 
 
 def _profiled(world: World, sites: Ints) -> tuple[Ints, Floats]:

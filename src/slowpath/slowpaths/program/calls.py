@@ -29,10 +29,10 @@ from slowpath.findings.program_pattern import (
     usual,
 )
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
-from slowpath.slowpaths.program.excess import in_blocks, searching
+from slowpath.slowpaths.program.excess import IN_BLOCKS, in_blocks, searching
 from slowpath.slowpaths.program.managed import named_like
 from slowpath.slowpaths.program.objects import collectives_of_objects
-from slowpath.slowpaths.program.outside import ANSWERS, answers_s, file_bytes
+from slowpath.slowpaths.program.outside import ANSWERS, answers_s
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
@@ -52,6 +52,7 @@ TO_ALL = tuple(f"MPI_{form}" for name in ("allreduce", "bcast", "allgather", "al
                for form in (name.capitalize(), f"I{name}"))  # fmt: skip
 PUTS = ("MPI_Put", "MPI_Rput", "MPI_Accumulate", "MPI_Raccumulate")
 GETS = ("MPI_Get", "MPI_Rget")
+ATOMIC = ("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op")
 CLOSES = ("MPI_Win_unlock", "MPI_Win_unlock_all", "MPI_Win_flush", "MPI_Win_flush_all")
 JOINT_OPENS = ("MPI_Win_post", "MPI_Win_start", "MPI_Win_wait")  # wait: of the same epoch as a target
 JOINT_CLOSES = ("MPI_Win_fence", "MPI_Win_complete")
@@ -89,6 +90,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_two_in_one(calls),
         *collectives_by_hand(calls),
         *_counted(calls),
+        *_packing(calls),
+        *_sieving(calls),
     ]
 
 
@@ -300,7 +303,7 @@ READ_AT_ONCE = 10  # that one call would bring, or one flush complete: how many 
 
 def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Short reads of a place that are each completed at once."""
-    reads = calls.named(*GETS) & (calls.bytes <= SHORT_BYTES)
+    reads = calls.named(*GETS, *ATOMIC) & (calls.bytes <= SHORT_BYTES)
     same = calls.thread[1:] == calls.thread[:-1]
     alone = np.flatnonzero(reads[:-1] & calls.named(*CLOSES)[1:] & same)
     then = np.minimum(alone + 2, len(calls) - 1)  # what is read may be what is put next
@@ -310,24 +313,24 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
         if total < LEAST_READS:
             continue
         rows = np.concatenate([mine, mine + 1])
-        size = format_bytes(round(float(calls.bytes[mine].mean())))
+        size, is_atomic = format_bytes(round(float(calls.bytes[mine].mean()))), bool(calls.named(*ATOMIC)[mine].all())
         saved_s = merged(calls, rows, calls.own_s[rows], np.full(rows.size, 1 - 1 / READ_AT_ONCE),
                          np.zeros(rows.size)) * [1.0, 0.5, 1.0]  # fmt: skip
         yield SeenPattern(
-            name="each read waits for itself",
+            name="each atomic waits for itself" if is_atomic else "each read waits for itself",
             sites=(place,),
             count=total,
             text=f"{total:,} {calls.name_of(mine)} of {size} in {{place}}, each completed by its own "
             f"{calls.name_of(mine + 1)}",
-            change="read more by one call, or start several reads and flush once",
+            change=("read more by one call, or start several reads and flush once",
+                    "combine them first and bring them in by one call (MPI_Accumulate), or start several and flush once"
+                    )[is_atomic],
             rows=rows,
             saved_s=saved_s,
-        )
+        )  # fmt: skip
 
 
 # Calls for which there is a cheaper one.
-
-ATOMIC = ("MPI_Get_accumulate", "MPI_Rget_accumulate", "MPI_Fetch_and_op")
 
 
 def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -379,15 +382,21 @@ def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
 
 # Pieces of a place that were compared, bytes of such messages, and shares that are zero, or as before.
 LEAST_PIECES, LEAST_BYTES, ZEROS, AGAIN = 256, 1024, 0.6, 0.9
+OF_EACH = r"I?(neighbor_)?((all)?gather|alltoall|scatter)v?"  # in any case: what each rank gives is its own
+MOST_FLAG_BYTES = 8  # a flag that may change at last may be as it was until then
 
 
 def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Places whose messages are mostly zeros, or what the ones before them were."""
+    """Places whose messages are mostly zeros, or what the ones before them were; of short ones collectives alone."""
     ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
     own_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
+    settings = calls.is_collective & (
+        (calls.bytes > MOST_FLAG_BYTES) | named_like(calls, f"(?i:{OF_EACH})")[calls.call]
+    )
     for place in np.unique(calls.contents[:, 1]).tolist():
         looked, zero, same = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
-        rows, is_again = np.flatnonzero((calls.site == place) & (calls.bytes >= LEAST_BYTES)), same >= AGAIN * looked
+        is_again = same >= AGAIN * looked
+        rows = np.flatnonzero((calls.site == place) & ((calls.bytes >= LEAST_BYTES) | (settings & is_again)))
         fits = is_again or ZEROS * looked <= zero < looked  # where all are zeros, nobody wrote anything
         if place == NONE or looked < LEAST_PIECES or not fits or not rows.size:
             continue
@@ -396,14 +405,22 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
         message, part = np.flatnonzero(np.isin(calls.messages.sent, rows)), np.full(rows.size, share)
         if message.size:  # its receive takes less, too
             rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
+        saved_s = (part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0]
+        change = ("send only what is used: count it", "send it once, and again only when it has changed")[is_again]
+        if (
+            is_again and calls.is_collective[rows].all()
+        ):  # the whole call goes, and that ranks wait for each other in it
+            change = "call it once before the loop, and again only when what a rank gives can have changed"
+            took_s = [usual(each[rows], calls.call[rows]) for each in (calls.own_s, calls.end_s - calls.start_s)]
+            saved_s = np.stack([part * took_s[0], saved_s[:, 1], part * np.maximum(*took_s)], axis=1)
         yield SeenPattern(
             name="the same message again" if is_again else "messages of zeros",
             sites=(place,),
             count=total,
             text=f"of {total:,} {name} in {{place}} {share:.0%} is {'the same as before' if is_again else 'zeros'}",
-            change=("send only what is used: count it", "send it once, and again only when it has changed")[is_again],
+            change=change,
             rows=rows,
-            saved_s=(part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0],
+            saved_s=saved_s,
         )
 
 
@@ -473,12 +490,8 @@ ASKS = (
     rf"|Lookup_name|{ANSWERS})"
 )
 OF_MESSAGES = r"Get_(count|elements(_x)?)"
-FILES = (
-    r"File_(write|read)"  # at the own pointer: each moves what lies behind the last, unless there is a seek as often
-)
-PIECES = r"File_(write|read)(_at)?_all"
-MOST_PIECE_BYTES = 65536  # of a collective transfer: in longer ones the bytes take their time
-SYNCS = "File_sync"
+FILES = r"File_(write|read)(_at)?(_all)?"
+MOST_PIECE_BYTES = 65536  # of a transfer: in longer ones the bytes take their time
 # Calls behind MPI_; the name of what they are; calls of a rank at one place, and what one takes, at most; share that
 # goes; why; and what to write instead.
 COUNTED = (
@@ -486,20 +499,25 @@ COUNTED = (
      "ask once before the loop, and keep the result"),
     (OF_MESSAGES, "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing",
      "ask only where the length is not known"),
-    (r"File_(write|read)_shared", "the shared pointer of a file", 100, np.inf, 0.5,
+    (r"File_(write|read)_(shared|ordered)", "the shared pointer of a file", 100, np.inf, 0.5,
      "and ranks get their places in the file one by one",
-     r"call MPI_File_\1_at, each rank at its own place, or MPI_File_\1_ordered"),
+     r"call MPI_File_\1_at or MPI_File_\1_at_all, each rank at a place of its own"),
     (r"(Unp|P)ack(_external)?|Reduce_local", "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time",
      "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"),
     ("Pready", "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time",
      "make fewer and larger partitions, or call MPI_Pready_range"),
-    (FILES, "many small transfers of a file", 1000, 10e-6, 0.7, "for few bytes each time",
-     r"\1 more by one call, to or from a buffer"),
-    (PIECES, "small collective transfers of a file", 100, np.inf, 0.7, "for few bytes each time",
-     r"\1 more by one call, described by a datatype or a file view"),
-    (SYNCS, "a file is synced again and again", 10, np.inf, 0.8, "each time for all that was written",
+    (FILES, "small transfers of a file", 100, np.inf, 0.7, "for few bytes each time",
+     r"\1 more by one call, described by a datatype where the parts lie apart, if they are known before"),
+    ("File_sync", "a file is synced again and again", 10, np.inf, 0.8, "each time for all that was written",
      "call it once behind the last write, if nobody reads the file before"),
 )  # fmt: skip
+
+
+def _at_places(calls: ProgramCalls, like: str) -> Iterator[tuple[int, str, Bools]]:
+    """Calls like this by place and name, with their rows of `counted`."""
+    chosen = named_like(calls, like)[calls.counted[:, 0]]
+    for call, place in sorted(set(map(tuple, calls.counted[chosen, :2].tolist()))):
+        yield place, calls.names[call], (calls.counted[:, :2] == (call, place)).all(axis=1)
 
 
 def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -507,20 +525,18 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
     table, answers = calls.counted, named_like(calls, ANSWERS)
     of_rank = np.bincount(table[:, 2], answers[table[:, 0]] * table[:, 3], minlength=calls.ranks)
     converting_s = answers_s(calls) / np.maximum(of_rank, 1.0)  # of each answer
-    seeks, pieces = (int(table[named_like(calls, names)[table[:, 0]], 3].sum()) for names in ("File_seek", PIECES))
-    is_small = 0 < file_bytes(calls, range(calls.ranks)) <= MOST_PIECE_BYTES * pieces
     for like, kind, least, most_s, share, why, change in COUNTED:
-        for call, place in sorted(set(map(tuple, table[named_like(calls, like)[table[:, 0]], :2].tolist()))):
-            here = (table[:, :2] == (call, place)).all(axis=1)
-            total, name, took_s = int(table[here, 3].sum()), calls.names[call], calls.counted_s[here]
-            took_s = took_s + answers[call] * table[here, 3] * converting_s[table[here, 2]]
+        for place, name, here in _at_places(calls, like):
+            total, took_s = int(table[here, 3].sum()), calls.counted_s[here]
+            took_s = took_s + (answers[table[:, 0]] * table[:, 3])[here] * converting_s[table[here, 2]]
             each, every_s = (np.bincount(table[here, 2], weights=part) for part in (table[here, 3], took_s))
-            is_needed = (like is FILES and 2 * seeks >= total) or (like is PIECES and not is_small)
-            if each.max() < least or took_s.sum() > most_s * total or is_needed:
+            is_long = like is FILES and not 0 < calls.moved[here, 0].sum() <= MOST_PIECE_BYTES * total
+            if each.max() < least or took_s.sum() > most_s * total or is_long:
                 continue
-            is_of_all = like in (PIECES, SYNCS)  # the last rank to come does not wait for others in it
+            match = re.fullmatch(f"MPI_(?:{like})(_c)?", name)
+            # The last rank to come to one of all ranks does not wait for others in it.
+            is_of_all = name.removesuffix("_c").endswith(("_all", "_sync"))
             goes_s = share * float(every_s[each > 0].min() if is_of_all else every_s.max())
-            match = re.fullmatch(like, name.removeprefix("MPI_").removesuffix("_c"))
             yield SeenPattern(
                 name=kind,
                 sites=(place,),
@@ -529,6 +545,62 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 change=f"{name}: {match.expand(change) if match else change}",
                 more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
             )
+
+
+PACKING = r"(Unp|P)ack(_external)?"
+LOOP_S_PER_BYTE, MUCH = 0.5e-9, 2.0  # of a loop that copies numbers one by one; times what it takes
+
+
+def _packing(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Places that pack or unpack a datatype with gaps far slower than a loop copies as many bytes."""
+    ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
+    for place, name, here in _at_places(calls, PACKING):
+        (rank, each), (length, has_gaps) = calls.counted[here, 2:].T, calls.moved[here].T
+        took_s = calls.counted_s[here] / np.array([ratio.get(number, 1.0) for number in rank.tolist()])
+        loop_s = CALL_S * each + LOOP_S_PER_BYTE * length
+        if not has_gaps.all() or took_s.sum() < MUCH * loop_s.sum():
+            continue
+        value, most_s = (float(np.bincount(rank, weights=part).max()) for part in (took_s - loop_s, took_s))
+        yield SeenPattern(
+            name=IN_BLOCKS,
+            sites=(place,),
+            count=int(each.sum()),
+            text=f"{each.sum():,} {name} in {{place}} of a datatype with gaps take "
+            f"{took_s.sum() / length.sum() * 1e9:.2g} ns a byte",
+            change=f"copy by a loop in place of {name}, or keep what is sent contiguous",
+            more_s=(value, value / 2, most_s),
+        )
+
+
+MORE = 4.0  # times what is asked for, that is read, and times what that would take
+READ_S_PER_BYTE, ASKED_S_PER_BYTE = 0.1e-9, 1e-9  # of what is read, at least; of what is asked for
+
+
+def _sieving(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Calls on files through a view, for which the system reads many times what they ask for."""
+    places = list(_at_places(calls, FILES))
+    if not places or not named_like(calls, "File_set_view")[calls.counted[:, 0]].any():
+        return
+    seen = [calls.activity(rank, np.zeros(1), np.full(1, calls.span_s)) for rank in range(calls.ranks)]
+    read_bytes, asked_bytes = (
+        sum(of.read_bytes for of in seen if of),
+        sum(calls.moved[at, 0].sum() for *_, at in places),
+    )
+    more_s = calls.counted_s - MORE * ASKED_S_PER_BYTE * calls.moved[:, 0]
+    place, name, here = max(places, key=lambda each: more_s[each[2]].sum())
+    if read_bytes < MORE * asked_bytes or more_s[here].sum() < READ_S_PER_BYTE * read_bytes:
+        return
+    goes_s = float(np.bincount(calls.counted[here, 2], weights=np.maximum(more_s[here], 0.0)).max())
+    yield SeenPattern(
+        name="more is read than asked for",
+        sites=(place,),
+        count=(total := int(calls.counted[here, 3].sum())),
+        text=f"{total:,} {name} in {{place}}: the system read {read_bytes / 1e6:,.0f} MB, calls on files moved "
+        f"{asked_bytes / 1e6:,.1f} MB: through a view with gaps, what lies between may be read, too",
+        change="keep what is moved together, or set romio_ds_read (for writes romio_ds_write) to disable in the info "
+        "of MPI_File_open, so that nothing between is read",
+        more_s=(0.8 * goes_s, 0.4 * goes_s, goes_s),
+    )
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(

@@ -32,18 +32,16 @@ THERE_S = 200e-6  # since a message was sent: no network takes so long for a sho
 class Search:
     """Calls of a place that search.
 
-    base_s: what one takes that does not search.  past: words for what they pass over.  posts: places of the receives
-    that they pass over; empty: they pass over messages.
+    base_s: what one takes that does not search.  past: words for what they pass over.
     """
 
     rows: Ints
     base_s: float
     past: str
-    posts: tuple[int, ...] = ()
 
 
 def searching(calls: ProgramCalls) -> list[Search]:
-    """Of each place: by the source of messages, by times that fall as a queue gets shorter, by open receives."""
+    """Of each place: by the source of messages, and by times that fall as a queue gets shorter."""
     messages = calls.messages
     both = np.flatnonzero((messages.posted != NONE) & (messages.sent != NONE))
     posted, came_s = messages.posted[both], calls.end_s[messages.sent[both]]
@@ -52,10 +50,11 @@ def searching(calls: ProgramCalls) -> list[Search]:
     there = there[np.argsort(posted[there], kind="stable")]
     searches = list(_by_source(calls, posted[there]))
     known = [int(calls.site[search.rows[0]]) for search in searches]
-    return [*searches, *_falling(calls, posted[there], came_s[there], known), *_open(calls)]
+    return [*searches, *_falling(calls, posted[there], came_s[there], known)]
 
 
 BY_SOURCE, SEARCH_S = 10.0, 10e-6  # times what receives from another rank take, and at least so long
+MOST_PASSING_S = 1e-6  # of a message that a search passes over
 
 
 def _by_source(calls: ProgramCalls, there: Ints) -> Iterator[Search]:
@@ -68,13 +67,24 @@ def _by_source(calls: ProgramCalls, there: Ints) -> Iterator[Search]:
         medians = {int(rows[first[i]]): float(np.median(calls.own_s[rows[pair == i]])) for i in often}
         for slow, slow_s in medians.items():
             fast = min((at for at in medians if calls.rank[at] == calls.rank[slow]), key=lambda at: medians[at])
-            if slow_s >= max(BY_SOURCE * medians[fast], SEARCH_S):
+            most_s = MOST_PASSING_S * _deepest(calls, int(calls.rank[slow]))  # longer is a want of a processor
+            if most_s >= slow_s >= max(BY_SOURCE * medians[fast], SEARCH_S):
                 past = (
                     f"those of rank {calls.target[slow]} in {format_time(slow_s)}, those of rank {calls.target[fast]} "
                     f"in {format_time(medians[fast])} (medians): past all that others sent meanwhile"
                 )
                 mine = (calls.site == place) & (calls.rank == calls.rank[slow]) & (calls.target == calls.target[slow])
                 yield Search(np.flatnonzero(mine), medians[fast], past)
+
+
+def _deepest(calls: ProgramCalls, rank: int) -> float:
+    """How many messages for a rank were under way or there at one time, before their receives."""
+    messages = calls.messages
+    sent = (messages.destination == rank) & (messages.sent != NONE)
+    taken = messages.sent[sent & (messages.posted != NONE)], messages.posted[sent & (messages.posted != NONE)]
+    at_s = np.concatenate([calls.start_s[messages.sent[sent]], calls.start_s[taken[1]]])
+    more = np.concatenate([calls.weight[messages.sent[sent]], -calls.weight[taken[0]]])
+    return float(np.cumsum(more[np.argsort(at_s, kind="stable")]).max(initial=0.0))
 
 
 BLOCK, BLOCKS = 16, 4  # receives in a row that stand for one time, and such blocks of a row at least
@@ -116,42 +126,6 @@ def _sends_nothing(calls: ProgramCalls, receives: Ints) -> Bools:
     return quiet
 
 
-DEEP = 256  # receives that stay open
-LONGER = 1.5  # times what calls take while fewest are open, those take while most are
-NO_MESSAGE = 0.9  # of the receives of a place
-LEAST_BASE = 0.1  # of what the fastest calls take
-
-
-def _open(calls: ProgramCalls) -> Iterator[Search]:
-    """Calls that complete messages and take the longer, the more receives their rank has posted for which no message
-    ever comes. A receive counts in the profile when its message came.
-    """
-    depth, sites, posts = np.zeros(len(calls)), [], calls.named("MPI_Irecv")
-    ended = calls.completions if calls.completions is not None else np.zeros((0, 3), dtype=np.int64)
-    came = calls.counted[calls.name_is("MPI_Irecv")[calls.counted[:, 0]]]
-    for site, rows in calls.by_site(np.flatnonzero(posts & (calls.site != NONE))):
-        for rank in np.unique(calls.rank[rows]).tolist():
-            mine = rows[calls.rank[rows] == rank]
-            total = max(mine.size, int(ended[(ended[:, 0] == site) & (ended[:, 1] == rank), 2].sum()))
-            with_message = int(came[(came[:, 1] == site) & (came[:, 2] == rank), 3].sum())
-            if total >= DEEP and with_message <= (1.0 - NO_MESSAGE) * total:
-                of_rank = np.flatnonzero(calls.rank == rank)
-                depth[of_rank] += np.cumsum(np.isin(of_rank, mine)) * (total / mine.size)
-                sites.append(site)
-    every = np.flatnonzero(calls.is_message & ~posts & (depth > 0))
-    alike, first = grouped(calls.call[every], calls.site[every])
-    for kind in range(first.size):
-        rows = every[alike == kind]
-        own_s, (low, high) = calls.own_s[rows], np.percentile(depth[rows], [25, 75])
-        slow_s, fast_s = (float(np.median(own_s[here])) for here in (depth[rows] >= high, depth[rows] <= low))
-        if rows.size >= LEAST and high >= DEEP and slow_s >= LONGER * fast_s:
-            _, base_s = np.polyfit(depth[rows], usual(own_s, calls.call[rows]), 1)  # where a line through them begins
-            fast_s = float(np.percentile(own_s, FASTEST))
-            past = f"up to {depth[rows].max():,.0f} on a rank"
-            base_s = float(np.clip(base_s, LEAST_BASE * fast_s, fast_s))
-            yield Search(rows, base_s, past, tuple(dict.fromkeys(sites)))
-
-
 def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Receives that take longer the more messages they pass over: in the order of sending they pass over none."""
     for search in searching(calls):
@@ -161,27 +135,15 @@ def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
         ends = [value, np.minimum(usual(own_s, call, 1.0) - 2 * base_s, value), usual(own_s, call, 9.0) - 0.5 * base_s]
         saved_s = np.maximum(np.stack(ends, axis=1), 0.0)
         count = calls.stood_for(rows)
-        words = (
-            "receives search a long queue",
-            f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, {search.past}",
-            "receive in the order of arrival (MPI_ANY_SOURCE), or post the receives before the messages arrive "
-            "(MPI_Irecv)",
-        )
-        if search.posts:
-            words = (
-                "receives that stay open",
-                f"receives that MPI_Irecv starts in {{place}} stay open, {search.past}: {count:,} "
-                f"{calls.names[int(call[0])]} in {{other}} take the longer, the more they are",
-                "post such a receive once, and the next one when it is completed",
-            )
-        name, text, change = words
         more_s, is_thinned = _alone(calls, rows, saved_s), bool((calls.weight[rows] > 1.0).any())
         yield SeenPattern(
-            name=name,
-            sites=(*search.posts[:1], *most(calls.site[rows], calls.own_s[rows]), *search.posts[1:]),
+            name="receives search a long queue",
+            sites=most(calls.site[rows], calls.own_s[rows]),
             count=count,
-            text=text,
-            change=change,
+            text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, "
+            f"{search.past}",
+            change="receive in the order of arrival (MPI_ANY_SOURCE), or post the receives before the messages arrive "
+            "(MPI_Irecv)",
             rows=rows,
             saved_s=saved_s * (not is_thinned),
             more_s=more_s if is_thinned else (0.0, 0.0, 0.0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -309,48 +309,18 @@ LEAST_SHARE = 0.2  # of a stretch in system calls, without what a rank had no pr
 LEAST_CALLS = 100  # reads and writes a second
 LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
 GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
-AS_COUNTED = 2.0  # times what calls on files that read, write or sync are timed, that samples may see of them
-_MOVES: Final = re.compile(r"_i?(read|write)(_|$)|_sync$")
 
 
-def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Of stretches outside MPI; or of calls on files, which are only counted, where these take half of that time."""
-    stretches = list(_between_calls(calls))
-    seen = [stretch.pattern for stretch in stretches]
+def _system_calls(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Of stretches outside MPI, unless calls on files, which are only counted, take half of that time."""
+    seen = list(_between_calls(calls))
     alone = np.array([name.startswith("MPI_File_") for name in calls.names], dtype=bool)
     alone[calls.call] = False
-    counted, counted_s = (each[alone[calls.counted[:, 0]]] for each in (calls.counted, calls.counted_s))
     asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in seen)
-    if not seen or counted_s.sum() < OWN * asked_s:
-        yield from seen
-        return
-    moves = np.array([_MOVES.search(name) is not None for name in calls.names], dtype=bool)[counted[:, 0]]
-    counted, counted_s = counted[moves], counted_s[moves]
-    if not counted_s.any():
-        return
-    call = calls.names[int(counted[counted_s.argmax(), 0])]
-    yield replace(
-        seen[0],
-        name="system calls of MPI-IO",
-        sites=most(counted[:, 1], counted_s, 1),
-        count=sum(pattern.count for pattern in seen),
-        text=f"{stretches[0].who} in {call} in {{place}}: {stretches[0].asked}",
-        sooner=np.concatenate([pattern.sooner for pattern in seen]),
-        sooner_s=np.concatenate([pattern.sooner_s for pattern in seen])
-        * min(1.0, AS_COUNTED * counted_s.sum() / asked_s),
-    )
+    return seen if calls.counted_s[alone[calls.counted[:, 0]]].sum() < OWN * asked_s else []
 
 
-@dataclass(frozen=True)
-class _Stretch:
-    """System calls between two places.  who: the ranks, in words.  asked: what of the system."""
-
-    who: str
-    asked: str
-    pattern: SeenPattern
-
-
-def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
+def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Files and the like that most ranks read or write; what one does alone is a wait of the others."""
     after = np.flatnonzero(np.isfinite(calls.gap_s) & (calls.gap_s > 0))
     kind, firsts = grouped(calls.site[after - 1], calls.site[after])
@@ -370,18 +340,16 @@ def _between_calls(calls: ProgramCalls) -> Iterator[_Stretch]:
         names = sorted({part.name for part in parts} - {""})
         asked = ", ".join([*names, *([f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}"]
                                     if pieces else [])])  # fmt: skip
-        who = f"{len(parts)} of {calls.ranks} ranks make system calls"
-        pattern = SeenPattern(
+        yield SeenPattern(
             name="system calls outside MPI",
             sites=(there, *((before,) if before not in (there, NONE) else ())) if there != NONE else (),
             count=calls.stood_for(mine),
-            text=f"{who} {where}: {asked}",
+            text=f"{len(parts)} of {calls.ranks} ranks make system calls {where}: {asked}",
             change=f"read and write less often{' and in larger pieces' * (pieces > 0)}, or in the background",
             before=True,
             sooner=mine,
             sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
         )
-        yield _Stretch(who, asked, pattern)
 
 
 @dataclass(frozen=True)
