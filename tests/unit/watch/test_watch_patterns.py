@@ -353,6 +353,23 @@ def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -
     assert between_s[0] - between_s[1] == pytest.approx(99 * ITERATIONS * CALL_S, rel=0.02)
 
 
+@pytest.mark.parametrize(("send_s", "receive_s"), [(20e-6, 20e-6), (20e-6, 2e-6), (1e-6, 20e-6)])
+def test_waits_within_a_row_go_with_it_as_far_as_both_sides_have_them(send_s: float, receive_s: float) -> None:
+    """One that alone waits may wait for computing. Rows of 64 messages from rank 0 to rank 1, 1 us each by itself."""
+    rank, row, number = np.array([(r, i, n) for r in range(2) for i in range(20) for n in range(64)]).T
+    half, none, took_s = np.arange(1280), np.full(1280, -1), np.where(rank == 0, send_s, receive_s)
+    start_s = row * 3e-3 + number * (took_s + 1e-7)
+    messages = Messages(half, none, half + 1280, none, 0 * half + 8, 0 * half, 0 * half + 1)
+    calls = made_calls(
+        rank, start_s, 1e-6, call=rank, site=rank, bytes=0 * rank + 8, names=("MPI_Send", "MPI_Recv"), offset=number,
+        target=1 - rank, messages=messages, brings=rank == 1,
+    )  # fmt: skip
+    calls = dataclasses.replace(calls, end_s=start_s + took_s)
+    (pattern,) = (each for each in cost_of_calls.see(calls) if each.name == "many small messages")
+    less_s = min(send_s, receive_s) - 1e-6
+    assert pattern.saved_s[:, 0].sum() == pytest.approx(2 * 1280 * (1e-6 + less_s) * 63 / 64, rel=0.05)
+
+
 @pytest.mark.parametrize(("block_bytes", "named"), [(np.nan, [["many small messages"], []]),
                                                     (3.0, [[], [excess.IN_BLOCKS] * 2])])  # fmt: skip
 def test_messages_of_short_blocks_are_not_told_to_become_one_that_is_packed_as_slowly(

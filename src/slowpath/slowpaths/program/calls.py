@@ -115,7 +115,23 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
         if not rows.size:
             continue
         saved_s = merged(calls, rows, own_s, share, bytes_each)
+        inner = np.setdiff1d(np.arange(message.size), np.unique(every.run[inside], return_index=True)[1])
+        more_s = _waited_within(calls, message[inner], rows, share, saved_s[:, 0])
+        saved_s += np.stack([more_s, 0.4 * more_s, np.maximum(saved_s[:, 0] + more_s - saved_s[:, 2], 0.0)], axis=1)
         yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])))
+
+
+def _waited_within(calls: ProgramCalls, inner: Ints, rows: Ints, share: Floats, saved_s: Floats) -> Floats:
+    """What calls take beyond their own time behind the first message of a row: both sides wait for the other side's
+    calls, or for a processor, as often as there are messages. No more than the side has that waits less: the other one
+    may wait for computing.
+    """
+    more_s = np.maximum(share * (calls.end_s - calls.start_s)[rows] - saved_s, 0.0)
+    sides = [np.isin(rows, each[inner]) for each in (calls.messages.sent, calls.messages.posted)]
+    of_side_s = [float((more_s * calls.seconds_weight[rows])[side].sum()) for side in sides]
+    ratio = [min(of_side_s) / max(seconds, 1e-12) for seconds in of_side_s]
+    less: Floats = more_s * np.maximum(sides[0] * ratio[0], sides[1] * ratio[1])
+    return less
 
 
 def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
