@@ -55,14 +55,13 @@ def distribution_of(launches: Sequence[Values]) -> Distribution:
         raise ValueError("distribution_of: at least one launch is needed")
     arrays = [positive(samples, "samples") for samples in launches]
     medians = [median(array) for array in arrays]
+    pairs = list(zip(arrays, medians, strict=True))
     spreads = [spread for spread in map(within, arrays) if spread is not None]
     between_sd = between(medians)
     slopes = [_slope(array) for array in arrays if array.size >= FEWEST_OF_SLOPE]
     return Distribution(
-        mean_ratio=median([float(array.mean()) / middle for array, middle in zip(arrays, medians, strict=True)]),
-        far_share=median(
-            [float(np.mean(array > FAR_RATIO * middle)) for array, middle in zip(arrays, medians, strict=True)]
-        ),
+        mean_ratio=median([float(array.mean()) / middle for array, middle in pairs]),
+        far_share=median([float(np.mean(array > FAR_RATIO * middle)) for array, middle in pairs]),
         period=_period(arrays),
         between_ratio=between_sd / max(median(spreads), _LEAST_WITHIN) if spreads and between_sd is not None else None,
         slope_ratio=median(slopes) if slopes else None,
@@ -78,17 +77,18 @@ def _slope(array: Floats) -> float:
 def _period(arrays: Sequence[Floats]) -> int | None:
     """Return the shortest lag whose autocorrelation stands out from its neighbours' as the highest one does.
 
-    Neighbours are subtracted since a drift or a change of level makes every short lag alike.
+    Neighbours are subtracted since a drift or a change of level makes every short lag alike. A lag weighs by its pairs
+    of samples: where a call beside the series puts half of it out of step, a long lag may fit all of its few.
     """
     kept = [array for array in arrays if array.size >= FEWEST_OF_PERIOD]
-    longest = min((MOST_PERIOD, *(array.size // TURNS for array in kept))) if kept else 0
-    if longest < 2:
+    if not kept:
         return None
+    longest = min((MOST_PERIOD, *(array.size // TURNS for array in kept)))
     correlations = np.mean([_autocorrelation(array, longest + 1) for array in kept], axis=0)
     peaks = correlations[2:-1] - np.maximum(correlations[1:-2], correlations[3:])  # of the lags from 2 on
-    noise = math.sqrt(1.5 / sum(array.size for array in kept))
-    if peaks.max() < max(_LEAST_PEAK, _PEAK_PER_SD * noise):
+    if peaks.max() < max(_LEAST_PEAK, _PEAK_PER_SD * math.sqrt(1.5 / sum(array.size for array in kept))):
         return None
+    peaks *= 1 - np.arange(2, longest + 1) / np.mean([array.size for array in kept])
     return 2 + int(np.argmax(peaks >= _AS_HIGH * peaks.max()))
 
 

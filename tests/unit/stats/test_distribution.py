@@ -41,6 +41,14 @@ def test_every_nth_sample_that_is_slow_gives_the_period(every: int, length: int,
     assert distribution_of(launches).period == every
 
 
+@pytest.mark.parametrize("every", [4, 8])
+def test_a_series_that_lacks_a_call_in_its_middle_keeps_its_period(every: int) -> None:
+    launches = [np.delete(times, 31) for times in noise(9, samples=64, spread=0.15)]
+    for times in launches:
+        times[np.delete(np.arange(64) % every == 1, 31)] *= 20.0
+    assert distribution_of(launches).period == every
+
+
 def test_drifts_levels_and_random_stalls_have_no_period() -> None:
     generator = np.random.default_rng(3)
     drifting = [times * np.linspace(1.0, 2.0, times.size) for times in noise(4)]
