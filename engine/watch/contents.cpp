@@ -3,9 +3,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "watch/allocations.hpp"
@@ -40,6 +42,14 @@ bool copy(const void* address, const Look& look, std::uint64_t (&into)[pieces][w
                                    0UL) == static_cast<long>(here.iov_len);
     errno = error;
     return is_copied;
+}
+
+/// Whether it is numbers as people write them; a text may end with each, but small integers are mostly zeros.
+bool is_text(const std::uint64_t (&piece)[words]) {
+    constexpr char written[] = "0123456789+-.,;eE \t\r\n";
+    const std::string_view text(reinterpret_cast<const char*>(piece), piece_bytes);
+    return text.find_first_not_of({written, sizeof written}) == text.npos &&
+           std::count(text.begin(), text.end(), '\0') <= 8;
 }
 
 /// Whether it is the turn of a message that is not compared.
@@ -84,6 +94,7 @@ void look_into(Lane& lane, layout::Profile& row, const void* address, std::uint6
     for (std::size_t piece = 0; piece < pieces; ++piece) {
         // What was set to one value and never written is no content.
         const bool is_uniform = std::memcmp(now[piece], now[piece] + 1, piece_bytes - sizeof now[0][0]) == 0;
+        row.text += !is_uniform && is_text(now[piece]);
         row.zero += is_uniform && now[piece][0] == 0;
         row.same += !is_uniform && std::memcmp(now[piece], look.held[piece], piece_bytes) == 0;
     }

@@ -179,10 +179,7 @@ void note(const GpuFunction& function, Word pointer, std::size_t bytes) {
 int release(Five* call, Word a, Word b, Word c, Word d, Word e) {
     const Taken taken = take(Layer::declared, a);
     const int code = call(a, b, c, d, e);
-    if (code == 0)
-        end(taken);
-    else
-        put_back(taken);
+    code == 0 ? end(taken) : put_back(taken);
     return code;
 }
 

@@ -102,6 +102,13 @@ void* no_memory() {
     return nullptr;
 }
 
+/// A block that the C library's call makes of these words; a small one is not noted.
+template <typename Call, typename... Words>
+void* noted(Call* call, std::size_t bytes, Words... words) {
+    if (call == nullptr) return no_memory();
+    return bytes < large_bytes ? call(words...) : note(call(words...), bytes);
+}
+
 [[gnu::noinline]] void free_known(void* block) {
     if (is_early(block)) return;
     end(take(Layer::blocks, reinterpret_cast<Address>(block)));
@@ -196,38 +203,25 @@ SLOWPATH_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t byt
 SLOWPATH_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
     PosixMemalign* const call = next(next_posix_memalign);
     if (call == nullptr) return ENOMEM;
-    if (bytes < large_bytes) return call(block, alignment, bytes);
     const int code = call(block, alignment, bytes);
-    if (code == 0) note(*block, bytes);
+    if (code == 0 && bytes >= large_bytes) note(*block, bytes);
     return code;
 }
 
 SLOWPATH_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-    Calloc* const call = next(next_aligned_alloc);
-    if (call == nullptr) return no_memory();
-    if (bytes < large_bytes) return call(alignment, bytes);
-    return note(call(alignment, bytes), bytes);
+    return noted(next(next_aligned_alloc), bytes, alignment, bytes);
 }
 
 SLOWPATH_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-    Calloc* const call = next(next_memalign);
-    if (call == nullptr) return no_memory();
-    if (bytes < large_bytes) return call(alignment, bytes);
-    return note(call(alignment, bytes), bytes);
+    return noted(next(next_memalign), bytes, alignment, bytes);
 }
 
 SLOWPATH_EXPORT void* valloc(std::size_t bytes) noexcept {
-    Malloc* const call = next(next_valloc);
-    if (call == nullptr) return no_memory();
-    if (bytes < large_bytes) return call(bytes);
-    return note(call(bytes), bytes);
+    return noted(next(next_valloc), bytes, bytes);
 }
 
 SLOWPATH_EXPORT void* pvalloc(std::size_t bytes) noexcept {
-    Malloc* const call = next(next_pvalloc);
-    if (call == nullptr) return no_memory();
-    if (bytes < large_bytes) return call(bytes);
-    return note(call(bytes), bytes);
+    return noted(next(next_pvalloc), bytes, bytes);
 }
 
 namespace slowpath::watch {

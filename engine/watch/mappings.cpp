@@ -75,13 +75,17 @@ void note(void* mapping, std::size_t bytes, int flags) {
     put(Layer::mappings, {.begin = address_of(mapping), .bytes = whole_pages(bytes), .kind = memory});
 }
 
+/// What a call returns that the C library does not have.
+template <typename Result>
+Result missing(Result failed) {
+    errno = ENOSYS;
+    return failed;
+}
+
 void* map(Original<Mmap>& original, void* address, std::size_t bytes, int protection, int flags, int file,
           off_t offset) {
     Mmap* const call = original.find();
-    if (call == nullptr) {
-        errno = ENOSYS;
-        return MAP_FAILED;
-    }
+    if (call == nullptr) return missing(MAP_FAILED);
     void* const mapping = call(address, bytes, protection, flags, file, offset);
     note(mapping, bytes, flags);
     return mapping;
@@ -111,10 +115,7 @@ SLOWPATH_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, i
 
 SLOWPATH_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     Munmap* const call = next_munmap.find();
-    if (call == nullptr) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (call == nullptr) return missing(-1);
     // Before, since another thread may get the addresses right after. What the kernel refuses, it refuses for
     // the address, and frees nothing.
     if (address_of(address) % base_page_bytes() == 0 && bytes != 0)
@@ -133,10 +134,7 @@ SLOWPATH_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes
         va_end(arguments);
     }
     Mremap* const call = next_mremap.find();
-    if (call == nullptr) {
-        errno = ENOSYS;
-        return MAP_FAILED;
-    }
+    if (call == nullptr) return missing(MAP_FAILED);
     const Address begin = address_of(old);
     const std::size_t old_length = whole_pages(old_bytes);
     const bool keeps_old = (flags & MREMAP_DONTUNMAP) != 0 || old_bytes == 0;
@@ -166,10 +164,7 @@ SLOWPATH_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes
 
 SLOWPATH_EXPORT void* shmat(int identifier, const void* address, int flags) noexcept {
     Shmat* const call = next_shmat.find();
-    if (call == nullptr) {
-        errno = ENOSYS;
-        return MAP_FAILED;
-    }
+    if (call == nullptr) return missing(MAP_FAILED);
     void* const mapping = call(identifier, address, flags);
     const int saved = errno;
     shmid_ds about{};
@@ -182,15 +177,9 @@ SLOWPATH_EXPORT void* shmat(int identifier, const void* address, int flags) noex
 
 SLOWPATH_EXPORT int shmdt(const void* address) noexcept {
     Shmdt* const call = next_shmdt.find();
-    if (call == nullptr) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (call == nullptr) return missing(-1);
     const Taken taken = take(Layer::mappings, address_of(address));
     const int code = call(address);
-    if (code == 0)
-        end(taken);
-    else
-        put_back(taken);
+    code == 0 ? end(taken) : put_back(taken);
     return code;
 }

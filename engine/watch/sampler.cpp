@@ -276,19 +276,19 @@ class Computing {
     void add() {
         layout::Address row{word(2), word(1), {}};
         if (is_mpi(row.address)) return;
+        const bool is_below = is_own(row.address);
         std::uint64_t next = 3;
         std::uint32_t count = 0;
         const auto note = [&](std::uint64_t caller) {
             constexpr std::uint32_t most = sizeof row.callers / sizeof row.callers[0];
-            if (count < most && is_own(caller)) row.callers[count++] = caller;
+            if (count < most && (is_below ? is_binding(caller) : is_own(caller)))
+                row.callers[count++] = caller;
         };
-        if (!is_own(row.address)) {
 #if defined(__aarch64__)
-            if (word(next++) != 0) note(word(next++));
+        if (word(next++) != 0) note(word(next++));
 #endif
-            const std::uint64_t words = word(next++) / 8, used = words == 0 ? 0 : word(next + words) / 8;
-            for (std::uint64_t i = 0; i < std::min(used, words); ++i) note(word(next + i));
-        }
+        const std::uint64_t words = word(next++) / 8, used = words == 0 ? 0 : word(next + words) / 8;
+        for (std::uint64_t i = 0; i < std::min(used, words); ++i) note(word(next + i));
         addresses.add(row);
         if (level_ == addresses.level()) return;
         level_ = addresses.level();

@@ -188,6 +188,7 @@ constinit Module modules[4096]{};
 constinit std::uint32_t module_count = 0;
 constinit Module own[64]{};
 constinit std::uint32_t own_count = 0;
+constinit std::atomic<std::uintptr_t> binding_begin{0}, binding_end{0};  ///< of mpi4py
 constinit SpinLock module_lock{};
 
 bool is_mpi_path(const char* path) {
@@ -224,12 +225,14 @@ void note_line(const char* line) {
         own[own_count] = {begin, end, false};
         std::atomic_ref(own_count).store(own_count + 1, std::memory_order_release);
     }
+    if (path != nullptr && std::strstr(path, "/mpi4py/") != nullptr) binding_begin = begin, binding_end = end;
     write_text("map", line);
 }
 
-const Module* find(std::uintptr_t address) {
-    for (std::uint32_t at = 0; at < module_count; ++at)
-        if (address >= modules[at].begin && address < modules[at].end) return &modules[at];
+const Module* find(std::uintptr_t address, const Module* module = modules,
+                   std::uint32_t count = module_count) {
+    for (; count > 0; --count, ++module)
+        if (address >= module->begin && address < module->end) return module;
     return nullptr;
 }
 
@@ -266,10 +269,11 @@ bool is_mpi(std::uintptr_t address) {
 }
 
 bool is_own(std::uintptr_t address) {
-    const std::uint32_t count = std::atomic_ref(own_count).load(std::memory_order_acquire);
-    for (std::uint32_t at = 0; at < count; ++at)
-        if (address >= own[at].begin && address < own[at].end) return true;
-    return false;
+    return find(address, own, std::atomic_ref(own_count).load(std::memory_order_acquire)) != nullptr;
+}
+
+bool is_binding(std::uintptr_t address) {
+    return address >= binding_begin && address < binding_end;
 }
 
 void begin_modules() {

@@ -40,6 +40,9 @@ bool is_mpi(std::uintptr_t address);
 /// Whether an address is in the program or a library of its own: not in the languages' libraries, nor MPI's.
 bool is_own(std::uintptr_t address);
 
+/// Whether an address is in mpi4py: what runs below it serves a call of its own, as pickling does.
+bool is_binding(std::uintptr_t address);
+
 void begin_modules();
 
 }  // namespace slowpath::watch

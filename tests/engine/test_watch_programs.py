@@ -146,6 +146,7 @@ def test_numbers_that_become_text_for_a_message_are_named_and_numbers_are_not(
             assert pattern.name == "numbers converted by snprintf"
             assert "snprintf, called in text (patterns.c:" in pattern.text
             assert pattern.at.startswith("patterns.c:")
+            assert "numbers as text" in pattern.text, "its messages were looked into"
 
 
 def seen(

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "watch/layout.hpp"
+#include "watch/observer.hpp"
 
 namespace record_file {
 
@@ -91,6 +92,15 @@ inline Record record_of(const std::function<void()>& does) {
     const std::vector<Record> records = read_folder(folder);
     if (records.size() != 1) std::abort();
     return records[0];
+}
+
+/// The same, of these calls alone, between the begin and the end of the record.
+inline Record recorded(const std::function<void()>& calls) {
+    return record_of([&] {
+        begin_record();
+        calls();
+        end_record();
+    });
 }
 
 }  // namespace record_file

@@ -13,6 +13,7 @@ using fake_mpi::comm_world;
 using fake_mpi::type_char;
 using fake_mpi::word;
 using record_file::record_of;
+using record_file::recorded;
 
 namespace {
 
@@ -110,15 +111,13 @@ TEST(Collectives, TheShareOfTheRankItselfIsInTheTag) {
 
 /// Whatever MPI refused is not looked at; that the call was made is recorded.
 TEST(Collectives, ACallThatFailedIsCountedAndNotRead) {
-    const record_file::Record record = record_of([] {
-        begin_record();
+    const record_file::Record record = recorded([] {
         const Word none = unreadable();
         Word arguments[most_arguments] = {none, none, none, none, none, none, none, none, 0x12345};
         Observed seen{calls::MPI_Alltoallw, arguments, data, data};
         Scratch* const scratch = before(seen);
         seen.error = 13;
         after(seen, scratch);
-        end_record();
     });
     ASSERT_EQ(record.events().size(), 1U);
     EXPECT_EQ(record.events()[0].communicator, layout::no_row);

@@ -9,18 +9,16 @@
 
 using namespace slowpath::watch;
 using record_file::Record;
-using record_file::record_of;
+using record_file::recorded;
 
 TEST(Cost, IsThatOfCallsThatWereNotInterruptedAndOfBeginAndEnd) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         const auto ticks_of = [](double ns) { return static_cast<std::uint64_t>(ns / ns_per_tick); };
         Observed call{calls::MPI_Send, nullptr, nullptr, nullptr};
         for (int round = 0; round < 100; ++round) {
             call.is_thinned = round % 2 != 0;
             note_own_cost(call, ticks_of(call.is_thinned ? 500 : round % 20 == 0 ? 1e6 : 1000));
         }
-        end_record();
     });
     // Less what the two readings of the clock around the call take.
     EXPECT_LE(record.header().call_cost_ns, 1000U);

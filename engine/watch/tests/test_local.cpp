@@ -13,6 +13,7 @@
 using namespace slowpath::watch;
 using record_file::Record;
 using record_file::record_of;
+using record_file::recorded;
 
 namespace {
 
@@ -53,12 +54,10 @@ TEST(Local, CallsAreCountedByPlaceWithoutTimes) {
 
 TEST(Local, PlacesThatShareASlotAreEachTheirOwn) {
     constexpr int places = 600, rounds = 3;
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         for (int round = 0; round < rounds; ++round)
             for (int place = 0; place < places; ++place)
                 fake_mpi::count(calls::MPI_Type_size, 100 + 5 * place);
-        end_record();
     });
     const auto by_place = counts(record);
     EXPECT_EQ(by_place.size(), places);

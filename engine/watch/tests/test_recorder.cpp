@@ -17,6 +17,7 @@ using fake_mpi::type_char;
 using fake_mpi::word;
 using record_file::Record;
 using record_file::record_of;
+using record_file::recorded;
 
 namespace {
 
@@ -51,11 +52,9 @@ std::vector<layout::Event> done_of(const Record& record) {
 }  // namespace
 
 TEST(Recorder, NumbersMessagesOfEachStream) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         send(1, 7, 10), send(2, 7, 10), send(1, 8, 10), send(1, 7, 10), send(fake_mpi::proc_null, 7, 10),
             send(1, 7, 10);
-        end_record();
     });
     std::vector<std::uint32_t> numbers;
     for (const layout::Event& event : record.events())
@@ -111,12 +110,10 @@ TEST(Recorder, ShowsPollsInVainAsOneStay) {
 }
 
 TEST(Recorder, KnowsWhatArrivedThoughTheProgramIgnoresTheStatus) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         std::uint32_t place = 0;
         post_receive(fake_mpi::any_source, fake_mpi::any_tag, 0x98000001, place);
         wait_for(place, 3, 42, 17);
-        end_record();
     });
     const std::vector<layout::Event> done = done_of(record);
     ASSERT_EQ(done.size(), 1U);
@@ -137,8 +134,7 @@ TEST(Recorder, KnowsWhatArrivedThoughTheProgramIgnoresTheStatus) {
 /// A receive for any source that was posted earlier may have taken the message: nobody knows until it is
 /// seen.
 TEST(Recorder, SaysWhereANumberIsNotKnown) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         std::uint32_t any = 0, given = 0, later = 0;
         post_receive(fake_mpi::any_source, 5, 0x98000001, any);
         post_receive(2, 5, 0x98000002, given);
@@ -150,7 +146,6 @@ TEST(Recorder, SaysWhereANumberIsNotKnown) {
         post_receive(2, 5, 0x98000002, given);
         wait_for(any, 1, 5, 1);  // seen first: no doubt
         wait_for(given, 2, 5, 1);
-        end_record();
     });
     std::vector<std::uint32_t> numbers;
     for (const layout::Event& event : done_of(record)) numbers.push_back(event.sequence);
@@ -159,8 +154,7 @@ TEST(Recorder, SaysWhereANumberIsNotKnown) {
 }
 
 TEST(Recorder, FollowsHandlesThatAreUsedAgainOrShared) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         constexpr std::uint32_t complete =
             0x6c000000;  // one for all sends that are complete when they are made
         std::uint32_t places[3] = {};
@@ -171,7 +165,6 @@ TEST(Recorder, FollowsHandlesThatAreUsedAgainOrShared) {
         call(calls::MPI_Waitall, {3, word(places), fake_mpi::status_ignore}, [&](Word*) {
             for (std::uint32_t& place : places) place = request_null;
         });
-        end_record();
     });
     const std::vector<layout::Event> done = done_of(record);
     ASSERT_EQ(done.size(), 3U);
@@ -182,8 +175,7 @@ TEST(Recorder, FollowsHandlesThatAreUsedAgainOrShared) {
 }
 
 TEST(Recorder, StartsAPersistentRequestAgainAndAgain) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         std::uint32_t request = 0;
         call(calls::MPI_Send_init, {word(data), 64, type_char, 1, 5, comm_world, word(&request)},
              [&](Word*) { request = 0x98000007; });
@@ -191,7 +183,6 @@ TEST(Recorder, StartsAPersistentRequestAgainAndAgain) {
             call(calls::MPI_Start, {word(&request)});
             call(calls::MPI_Wait, {word(&request), fake_mpi::status_ignore});
         }
-        end_record();
     });
     const std::vector<layout::Event> done = done_of(record);
     ASSERT_EQ(done.size(), 3U);
@@ -205,8 +196,7 @@ TEST(Recorder, StartsAPersistentRequestAgainAndAgain) {
 }
 
 TEST(Recorder, TestThatFindsNothingCompletesNothing) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         std::uint32_t place = 0;
         int flag = 0;
         fake_mpi::Status status{9, 0, 1, 5, 0};
@@ -214,7 +204,6 @@ TEST(Recorder, TestThatFindsNothingCompletesNothing) {
         call(calls::MPI_Test, {word(&place), word(&flag), word(&status)});
         call(calls::MPI_Test, {word(&place), word(&flag), word(&status)},
              [&](Word*) { flag = 1, place = request_null; });
-        end_record();
     });
     ASSERT_EQ(done_of(record).size(), 1U);
     const std::vector<layout::Event> events = record.events();
@@ -223,14 +212,12 @@ TEST(Recorder, TestThatFindsNothingCompletesNothing) {
 }
 
 TEST(Recorder, APollingLoopIsOneEvent) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         int flag = 0;
         fake_mpi::Status status{};
         for (int poll = 0; poll < 1000; ++poll)
             call(calls::MPI_Iprobe, {1, 5, comm_world, word(&flag), word(&status)}, [](Word*) {}, 0);
         send(1, 5, 1);
-        end_record();
     });
     EXPECT_LT(record.events().size(),
               200U);  // more than two where another process took the processor in between
@@ -238,8 +225,7 @@ TEST(Recorder, APollingLoopIsOneEvent) {
 }
 
 TEST(Recorder, ALoopThatPollsAtSeveralPlacesIsOneEventOfEach) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         int flag = 0;
         std::uint32_t place = 0;
         fake_mpi::Status status{};
@@ -248,7 +234,6 @@ TEST(Recorder, ALoopThatPollsAtSeveralPlacesIsOneEventOfEach) {
             call(calls::MPI_Test, {word(&place), word(&flag), word(&status)}, [](Word*) {}, 0);
             call(calls::MPI_Iprobe, {1, 5, comm_world, word(&flag), word(&status)}, [](Word*) {}, 0);
         }
-        end_record();
     });
     std::map<std::uint16_t, int> kept;
     for (const layout::Event& event : record.events()) ++kept[event.call];
@@ -281,21 +266,19 @@ TEST(Recorder, CountsEveryCallThoughTheProfileIsFull) {
 
 TEST(Recorder, LooksIntoLongMessages) {
     constexpr std::uint32_t messages = 40, pieces = messages / 2 * 16;
-    using Counts = std::array<std::uint32_t, 3>;
+    using Counts = std::array<std::uint32_t, 4>;
     static std::uint64_t values[512];
     const auto counts = [](Word buffer, auto change) {
         for (std::uint64_t at = 0; at < 512; ++at) values[at] = at < 256 ? 0 : at;
-        const Record record = record_of([&] {
-            begin_record();
+        const Record record = recorded([&] {
             for (std::uint64_t message = 0; message < messages; ++message) {
                 change(message);
                 call(calls::MPI_Send, {buffer, sizeof values, type_char, 1, 7, comm_world});
             }
-            end_record();
         });
         Counts sum{};
         for (const layout::Profile& row : record.profile())
-            sum[0] += row.looked, sum[1] += row.zero, sum[2] += row.same;
+            sum[0] += row.looked, sum[1] += row.zero, sum[2] += row.same, sum[3] += row.text;
         return sum;
     };
     const auto at_rest = [](std::uint64_t) {};
@@ -306,6 +289,15 @@ TEST(Recorder, LooksIntoLongMessages) {
     EXPECT_EQ(counts(word(values), work), (Counts{pieces, pieces / 2, 0}));
     EXPECT_EQ(counts(word(values), [](std::uint64_t) { std::fill_n(values, 512, 7); }),
               (Counts{pieces, 0, 0}));
+    const auto lines = [](std::uint64_t message) {
+        for (std::uint64_t at = 0; at < 512; ++at)
+            std::memcpy(values + at, std::to_string(1'000'000 + 512 * message + at).c_str(), 8);
+    };
+    EXPECT_EQ(counts(word(values), lines), (Counts{pieces, 0, 0, pieces})) << "numbers as text";
+    const auto small = [](std::uint64_t message) {
+        for (std::uint64_t at = 0; at < 512; ++at) values[at] = '0' + (message + at) % 8;
+    };
+    EXPECT_EQ(counts(word(values), small)[3], 0U) << "they have zeros between the bytes of digits";
     EXPECT_EQ(counts(4096, at_rest), Counts{}) << "there is no memory";
 }
 

@@ -17,7 +17,7 @@ using fake_mpi::comm_world;
 using fake_mpi::type_char;
 using fake_mpi::word;
 using record_file::Record;
-using record_file::record_of;
+using record_file::recorded;
 
 namespace {
 
@@ -90,11 +90,9 @@ Counted counted(const Record& record, Call number) {
 }  // namespace
 
 TEST(Repeated, PartsOfAnArrayAreSentFromWhereTheyAre) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         for (int one = 0; one < 32; ++one)
             call(calls::MPI_Send, {word(parts + 8 * one), 8, type_char, 1, 7, comm_world});
-        end_record();
     });
     const std::vector<layout::Event> events = record.events();
     ASSERT_EQ(events.size(), 32U);
@@ -109,13 +107,11 @@ TEST(Repeated, PartsOfAnArrayAreSentFromWhereTheyAre) {
 
 TEST(Repeated, OfABusyThreadAllPostsAreCountedAndTheirTimeIsThatOfSome) {
     constexpr int rounds = 40, messages = 64;
-    const Record record = record_of([&] {
-        begin_record();
+    const Record record = recorded([&] {
         std::uint32_t requests[2 * messages];
         exchange(requests, 1);
         leave_window_out(true);
         for (int round = 0; round < rounds; ++round) exchange(requests, messages);
-        end_record();
     });
     constexpr std::uint64_t posts = rounds * messages + 1;
     std::uint64_t in_posts = 0;
@@ -136,15 +132,13 @@ TEST(Repeated, OfABusyThreadAllPostsAreCountedAndTheirTimeIsThatOfSome) {
 
 TEST(Repeated, WhatWasThinnedIsNumberedAndItsRequestsAreKnownToBeComplete) {
     constexpr int rounds = 40, messages = 64;
-    const Record record = record_of([&] {
-        begin_record();
+    const Record record = recorded([&] {
         std::uint32_t requests[2 * messages];
         exchange(requests, 1);
         leave_window_out(true);
         for (int round = 0; round < rounds; ++round) exchange(requests, messages);
         current_lane().keeps_window = true;
         exchange(requests, 1);
-        end_record();
     });
     const auto lanes = record.rows<layout::Lane>(layout::Is::lanes);
     EXPECT_GT(lanes[0].thinned, 2U * rounds * messages * 8 / 10);
@@ -171,15 +165,13 @@ TEST(Repeated, WhatWasThinnedIsNumberedAndItsRequestsAreKnownToBeComplete) {
 TEST(Repeated, APostThatWasInterruptedStandsForItself) {
     constexpr int posts = 800, interrupted = posts / 5;
     constexpr std::uint64_t usual_ticks = 50, interrupted_ticks = 1'000'000'000;
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         leave_window_out(true);
         std::uint32_t request = 0;
         for (int post = 0; post < posts; ++post)
             call(
                 calls::MPI_Isend, {word(data), 8, type_char, 1, 7, comm_world, word(&request)},
                 [&](Word*) { request = 0xac000003; }, post % 5 == 3 ? interrupted_ticks : usual_ticks, 1);
-        end_record();
     });
     const Counted all = counted(record, calls::MPI_Isend);
     EXPECT_EQ(all.count, posts);
@@ -189,8 +181,7 @@ TEST(Repeated, APostThatWasInterruptedStandsForItself) {
 
 TEST(Repeated, ThinnedReceivesOfAnotherLengthCountWithTheirOwn) {
     constexpr int rounds = 100;
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         leave_window_out(true);
         for (int round = 0; round < rounds; ++round)
             call(
@@ -199,7 +190,6 @@ TEST(Repeated, ThinnedReceivesOfAnotherLengthCountWithTheirOwn) {
                     *reinterpret_cast<fake_mpi::Status*>(arguments[6]) = {10 + round % 2 * 30, 0, 1, 7, 0};
                 },
                 100, 1);
-        end_record();
     });
     const Counted all = counted(record, calls::MPI_Recv);
     EXPECT_EQ(all.count, rounds);
@@ -214,8 +204,7 @@ TEST(Repeated, ThinnedReceivesOfAnotherLengthCountWithTheirOwn) {
 
 TEST(Repeated, PollsInVainAreThinnedUntilOneFindsSomething) {
     constexpr int polls = 1000;
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         std::uint32_t request = 0x98000000;
         call(
             calls::MPI_Irecv, {word(data), 64, type_char, 1, 7, comm_world, word(&request)},
@@ -232,7 +221,6 @@ TEST(Repeated, PollsInVainAreThinnedUntilOneFindsSomething) {
                     *reinterpret_cast<fake_mpi::Status*>(arguments[2]) = {24, 0, 1, 7, 0};
                 },
                 100, 2);
-        end_record();
     });
     const Counted tests = counted(record, calls::MPI_Test);
     EXPECT_EQ(tests.count, polls + 1U);
@@ -242,12 +230,10 @@ TEST(Repeated, PollsInVainAreThinnedUntilOneFindsSomething) {
 }
 
 TEST(Repeated, OfAThreadThatIsNotBusyEachPostHasItsTime) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         std::uint32_t requests[2 * 64];
         leave_window_out(false);
         for (int round = 0; round < 5; ++round) exchange(requests, 64);
-        end_record();
     });
     for (const Call number : {calls::MPI_Irecv, calls::MPI_Isend}) {
         EXPECT_EQ(counted(record, number).count, 5U * 64);
@@ -256,11 +242,9 @@ TEST(Repeated, OfAThreadThatIsNotBusyEachPostHasItsTime) {
 }
 
 TEST(Repeated, RequestsOfOneHandleAreEachTheirOwn) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         std::uint32_t requests[2 * 64];
         for (int round = 0; round < 3; ++round) exchange(requests, 64);
-        end_record();
     });
     std::set<std::uint32_t> posted, done;
     for (const layout::Event& event : record.events()) {
@@ -272,8 +256,7 @@ TEST(Repeated, RequestsOfOneHandleAreEachTheirOwn) {
 }
 
 TEST(Repeated, SendsAndReceivesOfOnePlaceAreNumberedCountedAndHaveTheirOwnLength) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         for (int round = 0; round < 5; ++round) {
             call(calls::MPI_Send, {word(data), 8, type_char, 1, 7, comm_world});
             call(
@@ -284,7 +267,6 @@ TEST(Repeated, SendsAndReceivesOfOnePlaceAreNumberedCountedAndHaveTheirOwnLength
                 100, 1);
         }
         call(calls::MPI_Send, {word(data), 8, type_char, 1, 8, comm_world});
-        end_record();
     });
     const std::vector<layout::Event> events = record.events();
     ASSERT_EQ(events.size(), 11U);
@@ -308,8 +290,7 @@ TEST(Repeated, SendsAndReceivesOfOnePlaceAreNumberedCountedAndHaveTheirOwnLength
 }
 
 TEST(Repeated, AHandleThatIsGivenAgainIsAnotherCommunicator) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         for (const int other : {2, 3}) {
             split_off(other);
             for (int round = 0; round < 3; ++round)
@@ -317,7 +298,6 @@ TEST(Repeated, AHandleThatIsGivenAgainIsAnotherCommunicator) {
             std::uint32_t gone = pair;
             call(calls::MPI_Comm_free, {word(&gone)}, [&](Word*) { gone = 0x04000000; });
         }
-        end_record();
     });
     std::vector<std::int32_t> peers;
     std::vector<std::uint32_t> numbers;
@@ -349,15 +329,13 @@ void put_and_unlock(int offset) {
 
 TEST(Repeated, OfABusyThreadOneSidedCallsAreCountedAndThoseThatWaitKeepTheirTime) {
     constexpr int rounds = 400;
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         make_window();
         put_and_unlock(0);
         leave_window_out(true);
         for (int round = 1; round < rounds; ++round) put_and_unlock(round % 64);
         current_lane().keeps_window = true;
         put_and_unlock(0);
-        end_record();
     });
     EXPECT_EQ(counted(record, calls::MPI_Put).count, rounds + 1U);
     EXPECT_EQ(counted(record, calls::MPI_Put).bytes, (rounds + 1U) * 8);
@@ -375,8 +353,7 @@ TEST(Repeated, OfABusyThreadOneSidedCallsAreCountedAndThoseThatWaitKeepTheirTime
 }
 
 TEST(Repeated, AWindowOfTheSameHandleIsAnotherOne) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         for (const Word communicator : {pair, comm_world}) {
             if (communicator == pair) split_off(3);
             std::uint32_t made = 0;
@@ -388,7 +365,6 @@ TEST(Repeated, AWindowOfTheSameHandleIsAnotherOne) {
             std::uint32_t gone = window;
             call(calls::MPI_Win_free, {word(&gone)}, [&](Word*) { gone = 0x20000000; });
         }
-        end_record();
     });
     std::map<std::int32_t, std::uint64_t> puts;
     for (const layout::Profile& row : record.profile())
@@ -398,14 +374,12 @@ TEST(Repeated, AWindowOfTheSameHandleIsAnotherOne) {
 
 TEST(Repeated, WhatGivesWayToAnotherCallIsCountedAsWhatItWas) {
     constexpr int tags = 2000, rounds = 20;
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         leave_window_out(true);
         for (int tag = 0; tag < tags; ++tag)
             for (int round = 0; round < rounds; ++round)
                 call(calls::MPI_Send,
                      {word(data), Word(1 + tag % 2 * 63), type_char, 1, Word(tag), comm_world});
-        end_record();
     });
     EXPECT_EQ(counted(record, calls::MPI_Send).count, std::uint64_t{tags} * rounds);
     EXPECT_EQ(counted(record, calls::MPI_Send).bytes, std::uint64_t{tags} * rounds / 2 * (1 + 64));

@@ -17,7 +17,7 @@
 using namespace slowpath::watch;
 using record_file::in_process;
 using record_file::Record;
-using record_file::record_of;
+using record_file::recorded;
 
 namespace {
 
@@ -51,15 +51,13 @@ bool ends_soon() {
 }  // namespace
 
 TEST(Sampler, SeesWhatAThreadDoesBetweenItsCalls) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         usleep(400'000);
         compute(1500 * ms);  // the thread that samples gives way to others
         const int nowhere = open("/dev/null", O_WRONLY);
         const std::vector<char> text(1 << 20);
         if (write(nowhere, text.data(), text.size()) < 0) std::_Exit(1);
         compute(100 * ms);
-        end_record();
     });
     const auto samples = record.rows<layout::Sample>(layout::Is::samples);
     ASSERT_GT(samples.size(), 5U);
@@ -79,11 +77,7 @@ TEST(Sampler, SeesWhatAThreadDoesBetweenItsCalls) {
 }
 
 TEST(Sampler, SeesWhereAThreadComputes) {
-    const Record record = record_of([] {
-        begin_record();
-        work(400 * ms);
-        end_record();
-    });
+    const Record record = recorded([] { work(400 * ms); });
     const auto& head = record.header();
     const auto addresses = record.rows<layout::Address>(layout::Is::addresses);
     if (head.address_errno != 0) {

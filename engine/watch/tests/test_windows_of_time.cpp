@@ -12,13 +12,12 @@
 
 using namespace slowpath::watch;
 using record_file::Record;
-using record_file::record_of;
+using record_file::recorded;
 
 TEST(Windows, ThoseThatAreKeptAreWholeAndMultiplesOfThePowerOfTwo) {
     // 400 thousand events of the last 200 s, forty in a window; `bytes` says which window in truth.
     constexpr std::uint64_t events = 400'000, gap_ns = window_ns / 40;
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         const std::uint64_t now = now_ticks(), now_ns = monotonic_ns();
         for (std::uint64_t one = 0; one < events; ++one) {
             const std::uint64_t ago_ns = (events - one) * gap_ns;
@@ -28,7 +27,6 @@ TEST(Windows, ThoseThatAreKeptAreWholeAndMultiplesOfThePowerOfTwo) {
             event.bytes = (now_ns - ago_ns) / window_ns;
             add_event(current_lane(), event);
         }
-        end_record();
     });
     const auto lanes = record.rows<layout::Lane>(layout::Is::lanes);
     const std::vector<layout::Event> kept = record.events();
@@ -51,8 +49,7 @@ TEST(Windows, ThoseThatAreKeptAreWholeAndMultiplesOfThePowerOfTwo) {
 }
 
 TEST(Windows, OneThatIsLongerThanTheRoomIsCutAndSaysSoAndABusyThreadIsThinnedInTheRest) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         Lane& lane = current_lane();
         layout::Event event{};
         event.start_ticks = event.end_ticks = now_ticks();
@@ -61,7 +58,6 @@ TEST(Windows, OneThatIsLongerThanTheRoomIsCutAndSaysSoAndABusyThreadIsThinnedInT
         lane.window_end_ticks = UINT64_MAX;
         for (int one = 0; one < 101; ++one)
             fake_mpi::call(calls::MPI_Send, {0x1000, 8, fake_mpi::type_char, 1, 7, fake_mpi::comm_world});
-        end_record();
     });
     const auto lanes = record.rows<layout::Lane>(layout::Is::lanes);
     const layout::SectionRow& events = *record.section(layout::Is::events);
@@ -70,8 +66,7 @@ TEST(Windows, OneThatIsLongerThanTheRoomIsCutAndSaysSoAndABusyThreadIsThinnedInT
 }
 
 TEST(Windows, SomeAreKeptThoughTheProgramRunsInOddOnesOnly) {
-    const Record record = record_of([] {
-        begin_record();
+    const Record record = recorded([] {
         Lane& lane = current_lane();
         const std::uint64_t now = now_ticks(), now_ns = monotonic_ns();
         const std::uint64_t first = (now_ns / window_ns - 100) | 1;
@@ -82,7 +77,6 @@ TEST(Windows, SomeAreKeptThoughTheProgramRunsInOddOnesOnly) {
                 event.start_ticks = event.end_ticks = now - static_cast<std::uint64_t>(ago_ns / ns_per_tick);
                 add_event(lane, event);
             }
-        end_record();
     });
     EXPECT_GE(record.events().size(), 60'000U);
 }

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from slowpath.core.finding_results import RemedyResult
+from slowpath.core.finding_results import FindingKind, RemedyResult
 from slowpath.findings.slow_path import Observe, SlowPath, nothing
 
 
@@ -279,10 +279,10 @@ class ProgramCalls:
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
     (`object_call` in slowpath.watch.analysis), empty: none. activity: what a rank did between begins and ends of
     stretches, seconds; None: there are too few samples. faults: when a rank was looked at, and its page faults without
-    a disk by then. contents: shape (c, 5): call, site, pieces of messages that were compared with the message before
-    them, and of these the ones that are zero, and those as before. sampled: where ranks computed.  moved_bytes: of each
-    rank, by all of its calls. waits: what they waited for.  meets: shape (n,), number of the
-    collective that waits for all of its ranks, NONE: it is none.
+    a disk by then. contents: shape (c, 6): call, site, pieces of messages that were compared with the message before
+    them, and of these the ones that are zero, those as before, and digits, signs and blanks alone. sampled: where ranks
+    computed. moved_bytes: of each rank, by all of its calls. waits: what they waited for. meets: shape (n,), number of
+    the collective that waits for all of its ranks, NONE: it is none.
     """
 
     rank: Ints
@@ -322,7 +322,7 @@ class ProgramCalls:
     cost_s: float = 0.0
     moved: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     first_uses: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
-    contents: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
+    contents: Ints = field(default_factory=lambda: np.zeros((0, 6), dtype=np.int64))
     resources: ProgramResources | None = None
     within: tuple[str, ...] = ()
     eager_bytes: int = 0
@@ -430,6 +430,8 @@ class ProgramSlowPath(SlowPath):
 
     pattern: SeePatterns
     observe: Observe = nothing
+    needs_law: bool = False
+    kind: FindingKind = "property"
 
 
 def grouped(*columns: Ints) -> tuple[Ints, Ints]:

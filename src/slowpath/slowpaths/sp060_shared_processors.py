@@ -201,7 +201,6 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "kernel's queue.",
     remedy="Start as many ranks and threads as processors, each rank bound to its own, or let waiting ranks "
     "yield (slowpath prove WATCH --remedy yield-when-idle).",
-    needs_law=False,
     kind="fault",
     program_remedies=(PROGRAM_YIELD_WHEN_IDLE, PROGRAM_BIND_CORES, PROGRAM_BIND_NONE),
     pattern=see,

@@ -508,7 +508,7 @@ def test_messages_of_zeros_or_of_what_was_sent_before_are_named(
 ) -> None:
     """Of 1000 pieces; where all are zeros, nobody wrote anything, and a number may be a flag that changes at last."""
     calls = sent_by("", size)
-    calls = dataclasses.replace(calls, contents=np.array([[0, 0, 1000, zero, same]]), offset=np.arange(len(calls)))
+    calls = dataclasses.replace(calls, contents=np.array([[0, 0, 1000, zero, same, 0]]), offset=np.arange(len(calls)))
     calls = dataclasses.replace(calls, names=(call,), is_collective=calls.is_collective & (call != "MPI_Send"))
     (*_, pattern) = [None, *(seen for seen in cost_of_calls.see(calls) if "message" in seen.name)]
     assert (pattern is None) == (change is None)
@@ -805,6 +805,30 @@ def test_text_that_mpi_answers_is_not_sent_and_goes_with_the_question(answers: i
     assert len(outside.see(calls)) == (answers == 10)
     asked = [each for each in cost_of_calls.see(calls) if each.name == "a local call in a loop"]
     assert [each.more_s[0] for each in asked] == [pytest.approx(1e-3 + converted_s)] * (answers > 10)
+
+
+@pytest.mark.parametrize(("moved_bytes", "pieces", "words"), [(100.0, 320, "as they are (MPI_DOUBLE)"), (1e6, 0, None)])
+def test_messages_that_are_seen_to_be_text_or_none_decide(
+    moved_bytes: float, pieces: int, words: str | None, tmp_path: Path
+) -> None:
+    """Whatever MPI moves, and files take."""
+    calls = with_samples(computing(tmp_path), PRINT, PARSE)
+    contents = np.array([[calls.call[0], calls.site[0], 320, 0, 0, pieces]])
+    told = outside.see(dataclasses.replace(calls, contents=contents, moved_bytes=dict.fromkeys(range(4), moved_bytes)))
+    assert [pattern.change.endswith(words or "") and "numbers as text" in pattern.text for pattern in told] == [
+        True
+    ] * (words is not None)
+
+
+@pytest.mark.parametrize(("size", "others", "is_named"), [(2**18, 0, True), (200, 0, True), (200, 39, False)])
+def test_what_runs_below_mpi4py_is_pickling(size: int, others: int, is_named: bool) -> None:
+    below = Code("", "cdumps", "MPI.mpich.cpython-311.so", None, None)
+    calls = dataclasses.replace(with_samples(sent_by("send", size), below, *[OWN] * others), span_s=0.5)
+    patterns = outside.see(calls)
+    assert [pattern.name for pattern in patterns] == ["comm.send and comm.recv of long objects"] * is_named
+    for pattern in patterns:
+        assert pattern.sooner_s[:, 0].sum() == pytest.approx(0.7 * calls.sampled.seconds.sum(), rel=0.05)
+        assert "which takes 418 ms a rank" in pattern.text
 
 
 def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) -> None:

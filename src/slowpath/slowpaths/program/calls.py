@@ -410,7 +410,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
         (calls.bytes > MOST_FLAG_BYTES) | named_like(calls, f"(?i:{OF_EACH})")[calls.call]
     )
     for place in np.unique(calls.contents[:, 1]).tolist():
-        looked, zero, same = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
+        looked, zero, same, _ = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
         is_again = same >= AGAIN * looked
         rows = np.flatnonzero((calls.site == place) & ((calls.bytes >= LEAST_BYTES) | (settings & is_again)))
         fits = is_again or ZEROS * looked <= zero < looked  # where all are zeros, nobody wrote anything
@@ -627,7 +627,5 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     needs="A watch shows eight or more calls in a row that could be one, calls with a cheaper equal, or messages that "
     "are zeros or the same as before.",
     remedy="Collect the elements in one buffer, or use the cheaper call of the same meaning.",
-    needs_law=False,
-    kind="property",
     pattern=see,
 )

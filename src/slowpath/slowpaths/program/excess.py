@@ -270,7 +270,5 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "MPI's, or short blocks.",
     needs="A watch shows a hundred or more calls of one place that are slower than their kind.",
     remedy="Post receives early or receive in the order of sending, let MPI allocate windows, and pack by a loop.",
-    needs_law=False,
-    kind="property",
     pattern=see,
 )

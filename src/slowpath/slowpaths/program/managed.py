@@ -246,7 +246,5 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     summary="Making and freeing takes the time of several collectives, and what is never freed piles up.",
     needs="A watch shows ten or more windows or communicators, or fifty other objects, made at one place of a rank.",
     remedy="Make it once before the loop, and free it after the loop.",
-    needs_law=False,
-    kind="property",
     pattern=see,
 )

@@ -42,6 +42,8 @@ MOST_PLACES = 40  # kinds of stretches of one rank; the rest are one
 IN_CALL = 0.02  # of the faults that a stretch outside of equal length has: calls mostly wait, unless buffers are new
 ROUNDS = 6  # of the search for what each kind of stretch faults: few, so that what nothing shows stays as at first
 LEAST_PICKLED_BYTES = 16 * 1024  # of a message: shorter ones need not be arrays
+LEAST_PICKLING = 0.1  # of the run: of shorter ones, it has to take so long
+OF_BINDING: Final = re.compile(r"MPI\..*so")  # mpi4py's: what ranks compute below it outside MPI is pickling
 COPY_S_PER_BYTE = 0.2e-9  # of pickling or unpickling, three copies in memory that is mapped
 
 
@@ -262,9 +264,13 @@ _PICKLED: Final = tuple(dict.fromkeys((*_GIVE, *_TAKE, *_ROOT_GIVES)))
 
 def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Long messages of mpi4py's calls in lower case: each side copies the array, in memory that is new each time."""
-    method = np.array([name.rpartition(".")[2] for name in (*calls.within, "")])
-    here = np.isin(method, _PICKLED)[calls.site] & (calls.bytes >= LEAST_PICKLED_BYTES)
-    rows = np.flatnonzero(here)
+    method, sampled = np.array([name.rpartition(".")[2] for name in (*calls.within, "")]), calls.sampled
+    below = np.array([bool(OF_BINDING.match(code.object)) for code in sampled.codes], dtype=bool)[sampled.code]
+    pickling_s = float(sampled.seconds[below].sum())
+    every = np.flatnonzero(np.isin(method, _PICKLED)[calls.site] & (calls.bytes > 0))
+    rows = every[calls.bytes[every] >= LEAST_PICKLED_BYTES]
+    if rows.size < LEAST and pickling_s >= LEAST_PICKLING * calls.span_s * calls.ranks:
+        rows = every
     if rows.size < LEAST:
         return
     faults = sum(share.faults or 0 for share in calls.resources.ranks) if calls.resources else 0
@@ -287,6 +293,8 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     less_s = np.zeros((alone.size, 3))
     np.add.at(less_s, place.reshape(-1), ends)
     gap_s = np.where(np.isfinite(calls.gap_s[alone]), calls.gap_s[alone], 0.0)
+    known_s = float((np.minimum(less_s[:, 0], gap_s) * calls.weight[alone]).sum())
+    less_s *= max(1.0, GOES[0] * pickling_s / max(known_s, 1e-12))
     names = sorted({str(name) for name in method[calls.site[rows]]}, key=_PICKLED.index)
     buffered = " and ".join(f"comm.{name.capitalize()}" for name in names[:2])
     count, usual_bytes = calls.stood_for(rows), round(float(np.median(length)))
@@ -295,7 +303,8 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
         name=f"{said} of long objects",
         sites=most(calls.site[rows], length * calls.weight[rows]),
         count=count,
-        text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled",
+        text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled"
+        + f", which takes {format_time(pickling_s / calls.ranks)} a rank" * bool(pickling_s),
         change=f"send arrays by {buffered}, without pickling, and of other objects only the part that is used",
         rows=rows,
         saved_s=calls.own_s[rows][:, None] * np.array([0.2, 0.1, 0.35]),
@@ -312,10 +321,9 @@ GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
 
 
 def _system_calls(calls: ProgramCalls) -> Sequence[SeenPattern]:
-    """Of stretches outside MPI, unless calls on files, which are only counted, take half of that time."""
+    """Of stretches outside MPI, unless calls that are only counted, as those on files and names, take half of it."""
     seen = list(_between_calls(calls))
-    alone = np.array([name.startswith("MPI_File_") for name in calls.names], dtype=bool)
-    alone[calls.call] = False
+    alone = ~np.isin(np.arange(len(calls.names)), calls.call)
     asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in seen)
     return seen if calls.counted_s[alone[calls.counted[:, 0]]].sum() < OWN * asked_s else []
 
@@ -384,6 +392,7 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
 
 
 LEAST_COPYING, LEAST_SAMPLES = 0.03, 10  # of the run
+OF_TEXT, LEAST_LOOKED = 0.8, 64  # of pieces of a place's messages; pieces of all messages, of which some would be text
 LEAST_TEXT_BYTES = 4e6  # that MPI moves for each second of conversions, which have 4 bytes each and take no microsecond
 # Functions that move or convert bytes; what such work may take of each byte that MPI moves; a name; and what to change.
 _WORK: Final = (
@@ -411,13 +420,14 @@ def _library_work(
     """More bytes copied than all that MPI moves; numbers as text, where MPI moves as much as that."""
     sampled, moved_bytes = calls.sampled, sum(calls.moved_bytes.values())
     chosen = np.array([bool(functions.fullmatch(code.called)) for code in sampled.codes], dtype=bool)[sampled.code]
-    longest = sampled.longest(chosen)
+    longest = sampled.longest(chosen)[:2]
     took_s = np.bincount(calls.rank[sampled.row[chosen]], weights=sampled.seconds[chosen]).astype(float)
     needed_s = s_per_byte * np.array([calls.moved_bytes.get(rank, 0.0) for rank in range(took_s.size)])
     spare_s = np.maximum(took_s - needed_s - (not s_per_byte) * answers_s(calls)[: took_s.size], 0.0)
     if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < LEAST_COPYING * calls.span_s * calls.ranks:
         return
-    if not s_per_byte and not _may_be_sent(calls, spare_s, moved_bytes):
+    is_sent, texts = (True, ()) if s_per_byte else _texts(calls, spare_s, moved_bytes)
+    if not is_sent:
         return
     kind, _ = grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1]))
     in_kind_s = np.bincount(kind[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=kind.max() + 1)
@@ -427,17 +437,18 @@ def _library_work(
     part = (spare_s / np.maximum(took_s, 1e-12))[calls.rank[rows]]
     here = rows[kind[rows] == in_kind_s.argmax()]
     sites = tuple(dict.fromkeys(int(calls.site[here[0] + step]) for step in (0, -1)))
-    longest = longest[:2]
     in_source = [code for code, _ in longest if re.search(r"\.(?!h$)", code.file or "")]  # not inlined from a header
     called = " and ".join(dict.fromkeys(code.called for code, _ in longest))
     places = ", ".join(f"{format_time(seconds / calls.ranks)} in {code.words}" for code, seconds in longest)
     yield SeenPattern(
         name=name.format(called=called),
-        sites=tuple(site for site in sites if site != NONE),
+        sites=tuple(dict.fromkeys(site for site in (*sites, *texts) if site != NONE)),
         count=calls.stood_for(rows),
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
-        f"{between_words(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank",
-        change=change,
+        f"{between_words(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank"
+        + ", numbers as text"
+        * bool(texts),
+        change=change.partition(", if")[0] if texts else change,
         at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,
         sooner=rows,
@@ -467,12 +478,19 @@ def file_bytes(calls: ProgramCalls, ranks: Iterable[int]) -> float:
     return sum(of_rank.read_bytes + of_rank.written_bytes for of_rank in seen)
 
 
-def _may_be_sent(calls: ProgramCalls, took_s: Floats, moved_bytes: float) -> bool:
-    """Whether this text may go through MPI: it moves as much, or ranks share memory; and files do not take it."""
+def _texts(calls: ProgramCalls, took_s: Floats, moved_bytes: float) -> tuple[bool, tuple[int, ...]]:
+    """Whether this text may go through MPI, and the places of messages that are seen to be numbers as text.
+
+    Where no long one was looked into: MPI moves as much, or ranks share memory; and files do not take it.
+    """
+    site, looked, text = calls.contents[:, [1, 2, 5]].T
+    places = most(np.where(OF_TEXT * looked <= text, site, NONE), text.astype(float))
+    if places or looked[np.isin(site, calls.site[calls.bytes >= SHORT_BYTES])].sum() >= LEAST_LOOKED:
+        return bool(places), places
     least_bytes = LEAST_TEXT_BYTES * float(took_s.sum())
     in_files = file_bytes(calls, np.flatnonzero(took_s).tolist())
     is_shared = bool(calls.name_is("MPI_Win_allocate_shared")[calls.counted[:, 0]].any())
-    return in_files < least_bytes and (is_shared or moved_bytes >= least_bytes)
+    return in_files < least_bytes and (is_shared or moved_bytes >= least_bytes), ()
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
@@ -484,7 +502,5 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     needs="A watch shows page faults of a rank that are three times what its memory grew by, pickled arrays, or "
     "system calls of most ranks.",
     remedy="Allocate before the loop, or let malloc keep freed memory (slowpath prove --remedy keep-freed-memory).",
-    needs_law=False,
-    kind="property",
     pattern=see,
 )

@@ -18,6 +18,7 @@ from slowpath.findings.program_pattern import (
     NONE,
     Activity,
     Bools,
+    Code,
     Floats,
     Ints,
     ProgramCalls,
@@ -330,8 +331,9 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_cr
             alone = is_crowded and outside_s[rank] > ALONE * np.delete(outside_s, rank).max(initial=0.0)
             words, change = ("computes on a shared processor", _LESS_OR_CORE) if alone else (NO_CORE, _CORE)
             return _Doing(words, change, moves=True)
-        at = _function(calls, rows)
-        return _Doing(f"computes in {at}" if at else "computes", _GIVEN, moves=True, at=at)
+        code = _function(calls, rows)
+        at = code.words if code and code.file else ""  # in a library of others nothing is to be changed
+        return _Doing(f"computes in {code.words}" if code else "computes", _GIVEN, moves=True, at=at)
     share = _share(calls, rank)
     if share is None or share.ran_s is None or share.waited_s is None:
         return _Doing("is outside MPI", _GIVEN)
@@ -340,13 +342,12 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_cr
     return _Doing(*((NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
 
 
-def _function(calls: ProgramCalls, rows: Ints) -> str:
-    """`pack (x.c:12)`, where most samples before these calls are; empty: there are too few."""
+def _function(calls: ProgramCalls, rows: Ints) -> Code | None:
+    """Where most samples before these calls are; None: there are too few."""
     chosen = np.isin(calls.sampled.row, rows)
     longest = calls.sampled.longest(chosen)
-    if chosen.sum() < LEAST or longest[0][1] < OWN * calls.sampled.seconds[chosen].sum():
-        return ""
-    return longest[0][0].words
+    is_clear = chosen.sum() >= LEAST and longest[0][1] >= OWN * calls.sampled.seconds[chosen].sum()
+    return longest[0][0] if is_clear else None
 
 
 def activity_before(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
@@ -405,7 +406,7 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
         return
     until_told_s = (none_at[0, chosen[turn]] - none_at[1, chosen[turn - 1]]) * calls.seconds_weight[rows[turn]]
     most_s = least_s + float(until_told_s.sum()) * (1.0 - 1.0 / calls.ranks)
-    name, at = calls.name_of(rows, length_s), _function(calls, rows)
+    name, code = calls.name_of(rows, length_s), _function(calls, rows)
     change = "compute at once what needs no result of another rank, or in smaller parts, and exchange once"
     if (calls.is_one_sided[rows] & calls.is_one_sided[rows - 1]).mean() >= OWN:
         change = "compute outside the epoch, and open it for the transfers alone"
@@ -413,8 +414,8 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
         name="ranks compute one after the other",
         sites=most(calls.site[rows], length_s),
         count=calls.stood_for(rows),
-        text=f"ranks compute in turn{f' in {at}' if at else ''}, before {name} in {{place}}, {format_time(whole_s)} in "
-        f"{calls.stood_for(rows):,} parts, while all others are in MPI",
+        text=f"ranks compute in turn{f' in {code.words}' if code else ''}, before {name} in {{place}}, "
+        f"{format_time(whole_s)} in {calls.stood_for(rows):,} parts, while all others are in MPI",
         change=change,
         before=True,
         more_s=(most_s, most_s, most_s),
@@ -732,17 +733,15 @@ def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]
     again = again[(calls.thread[again] == calls.thread[again - 1]) & (calls.call[again] == call)]
     poll_s = float(np.median(calls.end_s[vain] - calls.start_s[vain]))
     rows = again[calls.gap_s[again] > max(LONG_S, LONG * poll_s)]
-    between_s = calls.gap_s[rows]
-    asleep_s = [0.0, 0.0]
+    between_s, asleep_s = calls.gap_s[rows], 0.0
+    whole_s = between_s * calls.weight[rows]
     for rank in np.unique(calls.rank[rows]).tolist():
         share, mine = _share(calls, rank), calls.rank[rows] == rank
-        whole_s = float((between_s[mine] * calls.weight[rows[mine]]).sum())
-        asleep_s[0] += whole_s
         if (seen := activity_before(calls, rank, rows[mine])) is not None:
-            asleep_s[1] += whole_s * seen.slept_s / seen.length_s
+            asleep_s += float(whole_s[mine].sum()) * seen.slept_s / seen.length_s
         elif share is not None and share.ran_s is not None:
-            asleep_s[1] += _asleep_s(share)
-    if rows.size < LEAST or asleep_s[1] < OWN * asleep_s[0]:
+            asleep_s += _asleep_s(share)
+    if rows.size < LEAST or asleep_s < OWN * whole_s.sum():
         return
     name, each = calls.names[call], format_time(float(np.median(between_s)))
     ranks = np.unique(calls.rank[rows])
@@ -794,8 +793,6 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     summary="A rank that waits in MPI waits for another rank, which computes, sleeps, waits itself, or has no core.",
     needs="A watch follows each wait from rank to rank, to the first that did something else.",
     remedy="Give a late rank less to do, synchronise less often, compute before receiving, and post receives early.",
-    needs_law=False,
-    kind="property",
     pattern=see,
     program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,),
 )

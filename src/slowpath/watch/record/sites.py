@@ -606,7 +606,7 @@ def _code(
     callers = sorted((key for key in row[1:] if called.get(key) not in (None, "", *BEFORE_MAIN)),
                      key=lambda key: bool(OF_MPI.match(called[key])))  # fmt: skip
     caller = callers[0] if callers else None
-    key = caller or row[0]
+    key = caller or next((key for key in row[1:] if "/mpi4py/" in key[0]), row[0])
     at = places.get(key) or SourcePlace("", None, None)
     object_name = key[0].rsplit("/", 1)[-1]
     return Code(demangled(called[caller]) if caller else "", at.within or at.function, object_name, at.file, at.line)
