@@ -18,7 +18,7 @@ from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls, grouped
 from slowpath.mpi.libraries import named_in
 from slowpath.watch.accounts import accounts_of, start_seconds
-from slowpath.watch.attributed import Attributed, attributed
+from slowpath.watch.attributed import Attributed, attributed, completed_in
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
 from slowpath.watch.conclude import Watched, concluded
 from slowpath.watch.critical_path import critical_path, on_slices, parts_of
@@ -240,11 +240,12 @@ def _dependencies(run: Attributed, place: Ints) -> Ints:
 
 
 def _meets(run: Attributed, place: Ints) -> Ints:
-    """Of each kept call the number of the blocking collective of which no rank returns before the last has come."""
-    event, group = run.groups.event, run.groups.group
+    """Of each kept call the number of the collective that all leave after all came; blocking, or waited for at once."""
+    event, group, done = run.groups.event, run.groups.group, completed_in(run.events)[run.groups.event]
     number = np.full(int(place.max(initial=-1)) + 1, NO_EVENT, dtype=np.int64)
-    rows = np.flatnonzero(run.meets[group] & (place[event] != NO_EVENT) & ~run.events.has(EventKind.POST)[event])
-    number[place[event[rows]]] = group[rows]
+    before, after = place[event], place[done]
+    rows = np.flatnonzero(run.meets[group] & (before >= 0) & (done >= 0) & np.isin(after - before, (0, 1)))
+    number[after[rows]] = group[rows]
     return number
 
 

@@ -225,7 +225,7 @@ def attributed(job: WatchedJob) -> Attributed:
     posted_s = np.where(posted == NO_EVENT, np.nan, events.start_s[posted])
     eager = eager_of(events, pairs, posted_s, error_s, is_far)
     presence = Presence.of(events, world)
-    done_of = _done_of(events)
+    done_of = completed_in(events)
     of_groups, lacking, meets = of_collectives(events, world, groups, done_of, clocks.largest_error_s)
     probes = of_probes(events, pairs, error_s)
     of_target, at_target = of_targets(events, world, presence, clocks.largest_error_s)
@@ -274,7 +274,7 @@ def _since_first(events: Events, world: World) -> Events:
     return events
 
 
-def _done_of(events: Events) -> Ints:
+def completed_in(events: Events) -> Ints:
     """Of each event the call in which it completed: itself where it blocks; NO_EVENT: not kept."""
     done_of = np.arange(len(events))
     post = events.has(EventKind.COLLECTIVE) & events.has(EventKind.POST)

@@ -57,8 +57,7 @@ _HEAP = (1, 2)  # memory kinds: malloc's, and mappings
 
 def kept_calls(run: Attributed) -> Ints:
     """Events that are calls of kept windows: those that an order of calls has, in its order."""
-    events = run.events
-    calls: Ints = np.flatnonzero(events.is_timed & (events.window % 2**run.world.level == 0))
+    calls: Ints = np.flatnonzero(run.events.is_timed & (run.events.window % 2**run.world.level == 0))
     return calls
 
 

@@ -468,11 +468,7 @@ def test_calls_that_are_only_counted_are_named(name: str, times: int, length: in
     assert named == [pytest.approx((0.3 * goes, 0.15 * goes, 0.45 * goes))] * (goes > 0)
 
 
-@pytest.mark.parametrize(
-    ("gaps", "took_s", "value_s"),
-    [(1, 0.004, 0.003), (1, 0.0019, None), (0, 0.004, None)],
-    ids=["gaps", "fast", "none"],
-)
+@pytest.mark.parametrize(("gaps", "took_s", "value_s"), [(1, 0.004, 0.003), (1, 0.0019, None), (0, 0.004, None)])
 def test_packing_of_gaps_that_a_loop_does_faster_is_named(gaps: int, took_s: float, value_s: float | None) -> None:
     """1 MB by each of two ranks in a few calls: a loop takes 0.5 ms for that and 0.2 us for each call."""
     counted, moved = np.array([[0, 0, 0, 2500], [0, 0, 1, 2500]]), np.full((2, 2), [10**6, gaps])
@@ -503,7 +499,7 @@ def test_reading_of_gaps_is_what_a_view_makes(other: str, read_bytes: float, too
      (0, 990, "MPI_Allgather", 4, "call it once before"), (0, 990, "MPI_Allreduce", 8, None),
      (0, 990, "MPI_Allreduce", 16, "call it once before")],
 )  # fmt: skip
-def test_messages_of_zeros_or_of_what_was_sent_before_are_named(
+def test_messages_of_zeros_or_as_before_are_named(
     zero: int, same: int, call: str, size: int, change: str | None
 ) -> None:
     """Of 1000 pieces; where all are zeros, nobody wrote anything, and a number may be a flag that changes at last."""

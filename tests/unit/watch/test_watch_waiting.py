@@ -122,20 +122,25 @@ def test_of_ranks_that_share_processors_only_samples_make_one_late(
     assert [pattern.name for pattern in waiting.see(shared)] == [f"rank 1 is late: it {word}" for word in words]
 
 
-def test_ranks_that_wait_for_a_late_one_in_a_nonblocking_collective_count_its_lateness_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ranks", "name"), [(1, "rank 0 is late: it computes"), (4, "another rank is late at each")])
+def test_ranks_meet_in_what_is_waited_for_at_once(ranks: int, name: str, tmp_path: Path) -> None:
+    """One rank is late in each of the nonblocking collectives, or another one each time."""
+
     def plant(program: Program) -> None:
-        for _ in range(40):
-            program.compute(20e-6)
-            program.now[1] += 100e-6
-            late_s = program.now[1]
+        for number in range(60):
+            program.compute(5e-6)
+            program.now[number % ranks] += 100e-6
+            late_s = max(program.now)
             for rank, at in zip(program.job.ranks, list(program.now), strict=True):
                 sent = rank.icollective("MPI_Iallreduce", start_s=at, end_s=at + 1e-6, site=HERE, message_bytes=8)
                 rank.wait(sent, start_s=at + 2e-6, end_s=late_s + 5e-6, site=THERE)
             program.now = [late_s + 6e-6] * program.ranks
 
-    pattern = seen(dataclasses.replace(calls_of(plant, tmp_path), activity=does({}, ran=1.0)))
-    assert pattern.name == "rank 1 is late: it computes"
-    assert pattern.text.endswith("98.0 us longer than the others each time (median of 39)")
+    calls = dataclasses.replace(calls_of(plant, tmp_path), activity=does({}, ran=1.0))
+    assert seen(calls).name.startswith(name)
+    assert ("98.0 us longer than the others each time (median of 59)" in seen(calls).text) is (ranks == 1)
+    told = [pattern.change[:22] for pattern in waiting._in_turns(calls)]  # where ranks share processors
+    assert told == ["synchronise once after"] * (ranks > 1)
 
 
 @pytest.mark.parametrize(("queued_s", "is_named"), [(1e-3, True), (20e-3, False)])

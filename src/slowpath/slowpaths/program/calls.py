@@ -563,14 +563,13 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
             )
 
 
-PACKING = r"(Unp|P)ack(_external)?"
 LOOP_S_PER_BYTE, MUCH = 0.5e-9, 2.0  # of a loop that copies numbers one by one; times what it takes
 
 
 def _packing(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places that pack or unpack a datatype with gaps far slower than a loop copies as many bytes."""
     ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
-    for place, name, here in _at_places(calls, PACKING):
+    for place, name, here in _at_places(calls, r"(Unp|P)ack(_external)?"):
         (rank, each), (length, has_gaps) = calls.counted[here, 2:].T, calls.moved[here].T
         took_s = calls.counted_s[here] / np.array([ratio.get(number, 1.0) for number in rank.tolist()])
         loop_s = CALL_S * each + LOOP_S_PER_BYTE * length

@@ -410,6 +410,8 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
     change = "compute at once what needs no result of another rank, or in smaller parts, and exchange once"
     if (calls.is_one_sided[rows] & calls.is_one_sided[rows - 1]).mean() >= OWN:
         change = "compute outside the epoch, and open it for the transfers alone"
+    elif (calls.meets[rows - 1] != NONE).mean() >= OWN:  # all leave one of these at once: each may have its own part
+        change = "synchronise once after several parts, not after each, or split each part among all ranks"
     yield SeenPattern(
         name="ranks compute one after the other",
         sites=most(calls.site[rows], length_s),
@@ -460,8 +462,8 @@ def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
         count=total,
         text=f"at {total:,} collectives, most of them {name} in {{place}}, another rank is late each time, but the "
         f"ranks compute equally long over {period} of them",
-        change=f"split each part among all ranks, or synchronise once after {period} parts or more, or use the "
-        "non-blocking form",
+        change=f"split each part among all ranks, or synchronise once after {period} parts or more, or "
+        + ("wait for it later" if name.startswith("MPI_Wait") else "use the non-blocking form"),
         freed=np.stack([inner, calls.waits.other[inner]], axis=1),
         least_share=LEAST_EVEN,
         waited_s=float((wait_s * calls.seconds_weight[inner]).sum()) / calls.ranks,
@@ -529,7 +531,7 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     """Places whose calls usually wait for another rank that is not slow.  Args: own: ranks that are."""
     waits, messages = calls.waits, calls.messages
     wait_s = waits.until_s - calls.start_s
-    rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (wait_s > SHORT_S))
+    rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (calls.meets == NONE) & (wait_s > SHORT_S))
     if not rows.size:
         return
     computed_s, known = (
