@@ -30,7 +30,7 @@ $(VENV)/installed: pyproject.toml
 
 run: $(VENV)/installed
 	$(BIN)/slowpath run checkup
-	@echo 'Next: export PATH=$(CURDIR)/$(BIN):$$PATH; your own program: slowpath watch -- mpiexec -n 4 ./app'
+	@echo 'Next: export PATH=$$PATH:$(CURDIR)/$(BIN); your own program: slowpath watch -- mpiexec -n 4 ./app'
 
 # The wheel that needs no compiler where it is installed, in dist.
 wheel: $(VENV)/installed-dev

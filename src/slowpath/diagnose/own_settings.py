@@ -316,9 +316,9 @@ class Again:
 
     @property
     def words(self) -> str:
-        """`as it is over without any setting: 1.31x [1.28x, 1.35x] slower, 8 pairs`."""
+        """`with your settings 1.31x [1.28x, 1.35x] slower than without any, 8 pairs`."""
         ratio = ratio_words(self.estimate.ratio, self.estimate.interval)
-        return f"as it is over without any setting: {ratio} slower, {self.estimate.n} pairs"
+        return f"with your settings {ratio} slower than without any, {self.estimate.n} pairs"
 
 
 def again(every: Floats, contrasts: int) -> Again:

@@ -260,8 +260,8 @@ def numa_balancing(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="NUMA balancing",
-        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes: bound ranks stop at page faults",
-        do="sysctl kernel.numa_balancing=0, by an administrator; compare: slowpath run --placement numa",
+        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes: ranks pause at page faults meanwhile",
+        do="sysctl kernel.numa_balancing=0, by an administrator",
         is_fault=False,
     )
 

@@ -269,7 +269,7 @@ def _ranks_curve(scaling: CannonScaling, of: Callable[[ScalingPoint], Value | No
 def scaling_note(scalings: Sequence[CannonScaling]) -> str:
     """Return for which numbers of ranks nothing is claimed."""
     over = sorted({point.ranks for curve in scalings for point in curve.points if point.oversubscribed})
-    return f"Of {listed([str(count) for count in over])} ranks that share cores no efficiency is given." if over else ""
+    return f"No efficiency for {listed([str(count) for count in over])} ranks: they share cores." if over else ""
 
 
 def _title(scaling: CannonScaling) -> str:

@@ -254,7 +254,7 @@ COLLECTIVE = TableKind(
     ),
     keys=("value", "min_us", "max_us", "calls", "p50_us", "p90_us", "p99_us"),
     unit="us",
-    means="Latency: of the slowest rank, median over launches of the lower quartile of calls",
+    means="Latency: time of the slowest rank; of each launch the lower quartile of its calls, of those the median",
     takes=_is_collective,
     values=_collective,
     needs="coll cells with pattern=calls",

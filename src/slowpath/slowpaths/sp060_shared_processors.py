@@ -178,7 +178,7 @@ def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> See
         bound = f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}"
         who = f"{bound}, which other processes use, too: it"
         change = (
-            f"rank {worst.rank} shares its processors with other processes: give each job its own, or do not bind "
+            f"Rank {worst.rank} shares its processors with other processes: give each job its own, or do not bind "
             "(--bind-to none)"
         )
     return SeenPattern(

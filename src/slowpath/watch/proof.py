@@ -136,11 +136,11 @@ def proof_lines(proof: Proof) -> list[str]:
     lines = [f"{proof.remedy}: {_VERDICTS[proof.verdict]}{_headline(proof)}"]
     lines.append(f"  {proof.text}")
     if proof.effect is not None:
-        lines.append(f"  time: {_ratio(proof.effect)} over that as it is; {proof.reason}")
+        lines.append(f"  time: {_ratio(proof.effect)} times that without the remedy; {proof.reason}")
     elif proof.verdict != "ignored":
         lines.append(f"  {proof.reason}")
     if proof.control is not None:
-        lines.append(f"  control: {_ratio(proof.control)} over that as it is")
+        lines.append(f"  control: {_ratio(proof.control)} times that without the remedy")
     lines.append(f"  witness: {proof.witness.state}: {proof.witness.text}")
     if not proof.runs:
         return [line(text) for text in lines]

@@ -258,7 +258,7 @@ def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     assert findings[0].cause == "OMPI_MCA_a00=1 makes messages slower."
     only, *_, shown = findings[0].legs.explained.evidence
     assert only == "OMPI_MCA_a00=1: only setting"
-    assert shown.startswith("as it is over without any setting: 1.5")
+    assert shown.startswith("with your settings 1.5")
     state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {"OMPI_MCA_a00": "1"})
     trial = next(propose_named(findings[0], state))
     assert 'unset = ["OMPI_MCA_a00"]' in campaign_toml(trial.campaign)

@@ -106,4 +106,4 @@ def test_more_contrasts_need_clearer_pairs() -> None:
     assert again(every, 1).seen == "shown"
     assert again(every, 50).seen == "open"
     assert again(every[:, ::-1], 1).seen == "gone"
-    assert again(every, 1).words.startswith("as it is over without any setting: ")
+    assert again(every, 1).words.startswith("with your settings ")

@@ -422,7 +422,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
         if message.size:  # its receive takes less, too
             rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
         saved_s = (part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0]
-        change = ("send only what is used: count it", "send it once, and again only when it has changed")[is_again]
+        change = ("send only what is used, by its count", "send it once, and again only when it has changed")[is_again]
         if (
             is_again and calls.is_collective[rows].all()
         ):  # the whole call goes, and that ranks wait for each other in it
@@ -433,7 +433,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             name="the same message again" if is_again else "messages of zeros",
             sites=(place,),
             count=total,
-            text=f"of {total:,} {name} in {{place}} {share:.0%} is {'the same as before' if is_again else 'zeros'}",
+            text=f"{share:.0%} of {total:,} {name} in {{place}} is {'the same as before' if is_again else 'zeros'}",
             change=change,
             rows=rows,
             saved_s=saved_s,

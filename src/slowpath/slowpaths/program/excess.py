@@ -111,7 +111,7 @@ def _falling(calls: ProgramCalls, there: Ints, came_s: Floats, known: Sequence[i
             continue
         fast_s, slow_s = np.percentile(np.concatenate(medians), [10, 90])
         if slow_s >= RANGE * fast_s:
-            past = "and take less time the fewer are left, as a search of them does"
+            past = "and took less time the fewer were left: the library may search them one by one"
             yield Search(rows, float(np.percentile(calls.own_s[rows], FASTEST)), past)
 
 

@@ -245,7 +245,7 @@ def _coverage_line(verdict: NodesVerdict) -> str:
 
 def coverage_words(pairs: int, all_pairs: int) -> str:
     """Return how many pairs are measured, and what that can miss."""
-    share = f" (finds, with 99 % probability, a path that {100 * shortest_share(pairs, all_pairs):.2g} % use)"
+    share = f" (a path that {100 * shortest_share(pairs, all_pairs):.2g} % of them use is found with 99 % probability)"
     return f"{pairs} of {all_pairs} pairs" + (share if 0 < pairs < all_pairs else "")
 
 
