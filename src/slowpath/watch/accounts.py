@@ -170,9 +170,8 @@ class _Names:
         is_short = _moved_bytes(run) <= SHORT_BYTES
         self.usual: Ints = np.where(is_short, _NUMBER["call overhead"], _NUMBER["moving bytes"])
         self.unknown: Ints = np.full(len(events), _NUMBER["wait or slow transfer"])
-        managed: tuple[tuple[Bools, AccountName], ...] = ((is_managing, "management"), (is_file, "files"))
-        for chosen, name in managed:
-            self.usual[chosen] = self.unknown[chosen] = _NUMBER[name]
+        for chosen, number in ((is_managing, _NUMBER["management"]), (is_file, _NUMBER["files"])):
+            self.usual[chosen] = self.unknown[chosen] = number
 
 
 _WINDOWS = tuple(f"MPI_Win_{what}" for what in ("create", "allocate", "free", "attach", "detach", "shared_query"))
@@ -180,8 +179,10 @@ _WINDOWS = tuple(f"MPI_Win_{what}" for what in ("create", "allocate", "free", "a
 
 def _manages(world: World) -> Bools:
     """Of each call whether it manages something, shape (calls,)."""
-    of_windows: Bools = np.array([name.startswith(_WINDOWS) for name in world.calls], dtype=bool)
-    return of_windows | world.is_of(*_MANAGING)
+    of_windows, packs = (np.array([name.startswith(names) for name in world.calls], dtype=bool) for names in
+                         (_WINDOWS, ("MPI_Pack", "MPI_Unpack")))  # fmt: skip
+    manages: Bools = (of_windows | world.is_of(*_MANAGING)) & ~packs
+    return manages
 
 
 def _waits_in(call: str) -> AccountName:
@@ -230,8 +231,7 @@ def _in_mpi(run: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Na
     ):
         result += np.bincount(numbers[rows], weights=parts[:, part], minlength=len(NAMES))
     if (i, lane) in seconds_in:
-        with_events = np.isin(np.arange(len(world.calls)), run.events.call[rows])
-        is_overhead = world.is_of(*OVERHEAD) & ~with_events
+        is_overhead = world.is_of(*OVERHEAD) & ~np.isin(np.arange(len(world.calls)), run.events.call[rows])
         named = np.where(is_overhead, _NUMBER["call overhead"], _NUMBER["wait or slow transfer"])
         named = np.where(world.is_of("files"), _NUMBER["files"], named)
         named = np.where(_manages(world), _NUMBER["management"], named)

@@ -670,6 +670,16 @@ def test_system_calls_of_mpi_io_are_none_of_the_programs_own(in_files_ratio: flo
     assert named == ["system calls outside MPI"] * (in_files_ratio < 0.2)
 
 
+@pytest.mark.parametrize(("call", "account"), [("MPI_Pack", "call overhead"), ("MPI_Type_commit", "management")])
+def test_packing_is_no_making_and_freeing(call: str, account: str, tmp_path: Path) -> None:
+    program = Program(2)
+    program.compute(0.1)
+    program.all(size=2048)
+    for rank in program.job.ranks:
+        rank.profile_row(call, 10**7, 100, site=THERE)
+    assert account in [each.name for each in program.watched(tmp_path).accounts]
+
+
 @pytest.mark.parametrize(("piece_bytes", "is_named"), [(20, True), (2**20, False)])
 def test_large_pieces_need_not_be_larger(piece_bytes: int, is_named: bool, tmp_path: Path) -> None:
     program = Program(4)

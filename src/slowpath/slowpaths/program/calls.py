@@ -406,6 +406,8 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places whose messages are mostly zeros, or what the ones before them were; of short ones collectives alone."""
     ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
     own_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
+    last_in_s = np.full(int(calls.group.max(initial=0)) + 1, -np.inf)
+    np.maximum.at(last_in_s, calls.group, calls.start_s)
     settings = calls.is_collective & (
         (calls.bytes > MOST_FLAG_BYTES) | named_like(calls, f"(?i:{OF_EACH})")[calls.call]
     )
@@ -423,12 +425,11 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
         saved_s = (part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0]
         change = ("send only what is used, by its count", "send it once, and again only when it has changed")[is_again]
-        if (
-            is_again and calls.is_collective[rows].all()
-        ):  # the whole call goes, and that ranks wait for each other in it
+        if is_again and calls.is_collective[rows].all():  # the whole call goes, but who comes late is waited for later
             change = "call it once before the loop, and again only when what a rank gives can have changed"
-            took_s = [usual(each[rows], calls.call[rows]) for each in (calls.own_s, calls.end_s - calls.start_s)]
-            saved_s = np.stack([part * took_s[0], saved_s[:, 1], part * np.maximum(*took_s)], axis=1)
+            last_s = np.where(calls.group[rows] == NONE, calls.start_s[rows], last_in_s[calls.group[rows]])
+            took_s = np.minimum(calls.own_s[rows], np.maximum(calls.end_s[rows] - last_s, 0.0))
+            saved_s = part[:, None] * usual(took_s, calls.call[rows])[:, None] * [1.0, 0.5, 2.0]
         yield SeenPattern(
             name="the same message again" if is_again else "messages of zeros",
             sites=(place,),
@@ -505,7 +506,6 @@ ASKS = (
     r"|Get_(address|version|library_version|processor_name)|Initialized|Finalized|Topo_test|Query_thread|Is_thread_main"
     rf"|Lookup_name|{ANSWERS})"
 )
-OF_MESSAGES = r"Get_(count|elements(_x)?)"
 FILES = r"File_(write|read)(_at)?(_all)?"
 MOST_PIECE_BYTES = 65536  # of a transfer: in longer ones the bytes take their time
 # Calls behind MPI_; the name of what they are; calls of a rank at one place, and what one takes, at most; share that
@@ -513,7 +513,7 @@ MOST_PIECE_BYTES = 65536  # of a transfer: in longer ones the bytes take their t
 COUNTED = (
     (ASKS, "a local call in a loop", 100, np.inf, 1.0, "and sends nothing",
      "ask once before the loop, and keep the result"),
-    (OF_MESSAGES, "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing",
+    (r"Get_(count|elements(_x)?)", "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing",
      "ask only where the length is not known"),
     (r"File_(write|read)_(shared|ordered)", "the shared pointer of a file", 100, np.inf, 0.5,
      "and ranks get their places in the file one by one",
