@@ -83,6 +83,8 @@ void look_into(Lane& lane, layout::Profile& row, const void* address, std::uint6
     }
     std::uint64_t now[pieces][words];
     look.row = copy(address, look, is_compared ? now : look.held) ? &row : nullptr;
+    if (look.row != nullptr && bytes >= sizeof now)
+        for (const auto& piece : is_compared ? now : look.held) row.text += is_text(piece);
     if (!is_compared || std::exchange(look.row, nullptr) == nullptr) return;
     row.looked += pieces;
     if (bytes < sizeof now) {
@@ -94,7 +96,6 @@ void look_into(Lane& lane, layout::Profile& row, const void* address, std::uint6
     for (std::size_t piece = 0; piece < pieces; ++piece) {
         // What was set to one value and never written is no content.
         const bool is_uniform = std::memcmp(now[piece], now[piece] + 1, piece_bytes - sizeof now[0][0]) == 0;
-        row.text += !is_uniform && is_text(now[piece]);
         row.zero += is_uniform && now[piece][0] == 0;
         row.same += !is_uniform && std::memcmp(now[piece], look.held[piece], piece_bytes) == 0;
     }

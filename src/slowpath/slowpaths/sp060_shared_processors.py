@@ -45,8 +45,8 @@ def _ranks_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     return [_ranks_pattern(worst, len(crowded) - 1, sum(rank.host == worst.host for rank in every))]
 
 
-def _waited_s(crowd: Crowd) -> float:
-    return fmean(rank.waited_s or 0.0 for rank in crowd.ranks)
+def _waited_s(crowd: Crowd, *, of_threads: bool = False) -> float:
+    return fmean((rank.busy_waited_s if of_threads else rank.waited_s) or 0.0 for rank in crowd.ranks)
 
 
 def _ranks_pattern(crowd: Crowd, more: int, on_host: int) -> SeenPattern:
@@ -100,16 +100,12 @@ def _threads_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     ranks = [share for share in every if share.span_s >= SHORTEST_S]
     shared = {(crowd.host, rank.rank) for crowd in crowds(ranks) for rank in crowd.ranks}
     crowded = crowds([rank for rank in ranks if (rank.host, rank.rank) not in shared], lambda rank: rank.busy or 1)
-    worst = max(crowded, key=_thread_waited_s, default=None)
-    return [_threads_pattern(worst, len(crowded) - 1)] if worst and _thread_waited_s(worst) else []
-
-
-def _thread_waited_s(crowd: Crowd) -> float:
-    return fmean(rank.busy_waited_s or 0.0 for rank in crowd.ranks)
+    worst = max(crowded, key=lambda crowd: _waited_s(crowd, of_threads=True), default=None)
+    return [_threads_pattern(worst, len(crowded) - 1)] if worst and _waited_s(worst, of_threads=True) else []
 
 
 def _threads_pattern(crowd: Crowd, more: int) -> SeenPattern:
-    ranks, count, waited_s = crowd.ranks, len(crowd.processors), _thread_waited_s(crowd)
+    ranks, count, waited_s = crowd.ranks, len(crowd.processors), _waited_s(crowd, of_threads=True)
     threads = sum(rank.busy or 1 for rank in ranks)
     span_s = fmean(rank.span_s for rank in ranks)
     each = max(count // len(ranks), 1)

@@ -138,7 +138,7 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
         span_s=span_s,
         first_uses=profiled[is_new][:, 1:5],
         moved=np.stack([profiled[:, 10], (profiled[:, 5] & HAS_GAPS) != 0], axis=1),
-        contents=profiled[profiled[:, 7] > 0][:, [0, 1, 7, 8, 9, 11]],
+        contents=profiled[profiled[:, 7] + profiled[:, 11] > 0][:, [0, 1, 7, 8, 9, 11]],
         completions=_completions(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
     )

@@ -227,6 +227,15 @@ def test_a_sleep_between_two_polls_is_named_where_the_rank_sleeps(asleep: float,
         assert np.allclose(pattern.sooner_s[:, 0], 1e-3, rtol=0.01)
 
 
+@pytest.mark.parametrize("asleep", [0.95, 0.1])
+def test_a_sleep_between_one_sided_calls_is_named(asleep: float) -> None:
+    calls = calls_in_turn(("MPI_Fetch_and_op", "MPI_Win_flush"))
+    calls = dataclasses.replace(calls, start_s=1e3 * calls.start_s, end_s=1e3 * calls.start_s + 1e-6)
+    named = waiting.see(dataclasses.replace(calls, activity=does({"clock_nanosleep": asleep}, ran=1 - asleep)))
+    assert ["MPI_Probe" not in each.change and "send a message then" in each.change for each in named
+            if each.name.startswith("sleep")] == [True] * (asleep > 0.5)  # fmt: skip
+
+
 @pytest.mark.parametrize("between_s", [10e-6, 0.0])
 def test_polls_without_computing_between_them_are_a_wait(between_s: float, tmp_path: Path) -> None:
     calls = calls_of(lambda program: polls(program, twin=False), tmp_path)
@@ -247,11 +256,8 @@ def test_of_polls_that_are_one_event_what_they_take_is_saved(tmp_path: Path) -> 
      (0.0, 8, 2e-5, r"\d+ % of that is what the calls take themselves: fewer would"), (0.0, 4096, 2e-5, None),
      (0.0, 8, 4e-3, r"\d+ % of that is what the calls take themselves: fewer would"),
      (0.0, 2**20, 2e-5, r"\d+ % of that moves bytes, 1 MiB a call at [\d.]+ GB/s: fewer would")],
-    ids=["a rank works between receive and send", "short", "neither", "a slice of the scheduler", "long"],
 )  # fmt: skip
-def test_most_time_in_mpi_says_with_what_it_passes(
-    work_s: float, size: int, call_s: float, words: str | None, tmp_path: Path
-) -> None:
+def test_why_most_time_in_mpi(work_s: float, size: int, call_s: float, words: str | None, tmp_path: Path) -> None:
     program = Program(2, call_s=call_s)
     for _ in range(40):
         program.receive(0, 1, program.send(1, 0, size), size, site=ELSEWHERE)

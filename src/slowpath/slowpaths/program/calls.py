@@ -32,7 +32,7 @@ from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import IN_BLOCKS, in_blocks, searching
 from slowpath.slowpaths.program.managed import named_like
 from slowpath.slowpaths.program.objects import collectives_of_objects
-from slowpath.slowpaths.program.outside import ANSWERS, answers_s
+from slowpath.slowpaths.program.outside import ANSWERS, CONVERTS, answers_s, texts_in
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
@@ -402,6 +402,15 @@ OF_EACH = r"I?(neighbor_)?((all)?gather|alltoall|scatter)v?"  # in any case: wha
 MOST_FLAG_BYTES = 8  # a flag that may change at last may be as it was until then
 
 
+# Names, what such bytes are, and changes; the last where no sample shows what converts, as in Python.
+IN_MESSAGES = (
+    ("messages of zeros", "zeros", "send only what is used, by its count"),
+    ("the same message again", "the same as before", "send it once, and again only when it has changed"),
+    ("numbers sent as text", "numbers as text", "send numbers as they are (MPI_DOUBLE, arrays), not as text"),
+)
+NUMBER_BYTES, CONVERTING_S = 20, 0.4e-6  # of a number as text; and what it takes to be written and read
+
+
 def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places whose messages are mostly zeros, or what the ones before them were; of short ones collectives alone."""
     ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
@@ -411,33 +420,40 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     settings = calls.is_collective & (
         (calls.bytes > MOST_FLAG_BYTES) | named_like(calls, f"(?i:{OF_EACH})")[calls.call]
     )
+    texts = () if any(CONVERTS.fullmatch(code.called) for code in calls.sampled.codes) else texts_in(calls)
     for place in np.unique(calls.contents[:, 1]).tolist():
-        looked, zero, same, _ = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
+        looked, zero, same, text = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
+        looked = max(looked, text / 2)  # of texts, whose lengths differ, few are compared
         is_again = same >= AGAIN * looked
         rows = np.flatnonzero((calls.site == place) & ((calls.bytes >= LEAST_BYTES) | (settings & is_again)))
-        fits = is_again or ZEROS * looked <= zero < looked  # where all are zeros, nobody wrote anything
+        is_text = not is_again and place in texts
+        fits = is_again or is_text or ZEROS * looked <= zero < looked  # where all are zeros, nobody wrote anything
         if place == NONE or looked < LEAST_PIECES or not fits or not rows.size:
             continue
-        share, size = (same if is_again else zero) / looked, round(float(calls.bytes[rows].mean()))
-        total, name = calls.stood_for(rows), f"{calls.name_of(rows)} of {format_bytes(size)}"
-        message, part = np.flatnonzero(np.isin(calls.messages.sent, rows)), np.full(rows.size, share)
+        name, what, change = IN_MESSAGES[1 if is_again else 2 * is_text]
+        share = (same if is_again else text / 2 if is_text else zero) / looked
+        size = round(float(calls.bytes[rows].mean()))
+        total, which = calls.stood_for(rows), f"{calls.name_of(rows)} of {format_bytes(size)}"
+        each_s = CONVERTING_S * is_text * total * size / NUMBER_BYTES / calls.ranks
+        gone = share * (1.0 - is_text * 8 / NUMBER_BYTES)
+        message, part = np.flatnonzero(np.isin(calls.messages.sent, rows)), np.full(rows.size, gone)
         if message.size:  # its receive takes less, too
-            rows, _, part, _ = _joined(calls, message, np.full(message.size, share), np.zeros(len(calls), dtype=bool))
+            rows, _, part, _ = _joined(calls, message, np.full(message.size, gone), np.zeros(len(calls), dtype=bool))
         saved_s = (part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0]
-        change = ("send only what is used, by its count", "send it once, and again only when it has changed")[is_again]
         if is_again and calls.is_collective[rows].all():  # the whole call goes, but who comes late is waited for later
             change = "call it once before the loop, and again only when what a rank gives can have changed"
             last_s = np.where(calls.group[rows] == NONE, calls.start_s[rows], last_in_s[calls.group[rows]])
             took_s = np.minimum(calls.own_s[rows], np.maximum(calls.end_s[rows] - last_s, 0.0))
             saved_s = part[:, None] * usual(took_s, calls.call[rows])[:, None] * [1.0, 0.5, 2.0]
         yield SeenPattern(
-            name="the same message again" if is_again else "messages of zeros",
+            name=name,
             sites=(place,),
             count=total,
-            text=f"{share:.0%} of {total:,} {name} in {{place}} is {'the same as before' if is_again else 'zeros'}",
+            text=f"{share:.0%} of {total:,} {which} in {{place}} is {what}",
             change=change,
             rows=rows,
             saved_s=saved_s,
+            more_s=(each_s, each_s / 2, 1.5 * each_s),
         )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -392,8 +392,11 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
 
 
 LEAST_COPYING, LEAST_SAMPLES = 0.03, 10  # of the run
-OF_TEXT, LEAST_LOOKED = 0.8, 64  # of pieces of a place's messages; pieces of all messages, of which some would be text
-LEAST_TEXT_BYTES = 4e6  # that MPI moves for each second of conversions, which have 4 bytes each and take no microsecond
+OF_TEXT, LEAST_TEXT = 0.8, 64  # of pieces of two messages, and pieces of a place
+CONVERTS: Final = re.compile(
+    r"_*(isoc\d\d_)?(vs?n?printf|sn?printf|strto[a-z]+|ato[fil]+|sscanf)(_chk)?"
+    r"|_gfortran_(st_(read|write)(_done)?|transfer_\w+)|std::[io]stream::_M_(extract|insert)"
+)
 # Functions that move or convert bytes; what such work may take of each byte that MPI moves; a name; and what to change.
 _WORK: Final = (
     (
@@ -403,13 +406,10 @@ _WORK: Final = (
         "copy only what is sent, or give MPI the memory itself, if these copies are for MPI",
     ),
     (
-        re.compile(
-            r"_*(isoc\d\d_)?(vs?n?printf|sn?printf|strto[a-z]+|ato[fil]+|sscanf)(_chk)?"
-            r"|_gfortran_(st_(read|write)(_done)?|transfer_\w+)|std::[io]stream::_M_(extract|insert)"
-        ),
+        CONVERTS,
         0.0,
         "numbers converted by {called}",
-        "send numbers as they are (MPI_DOUBLE), if this text goes through MPI",
+        "send numbers as they are (MPI_DOUBLE), not as text",
     ),
 )
 
@@ -417,7 +417,7 @@ _WORK: Final = (
 def _library_work(
     calls: ProgramCalls, functions: re.Pattern[str], s_per_byte: float, name: str, change: str
 ) -> Iterator[SeenPattern]:
-    """More bytes copied than all that MPI moves; numbers as text, where MPI moves as much as that."""
+    """More bytes copied than all that MPI moves; numbers that become text, where messages are text."""
     sampled, moved_bytes = calls.sampled, sum(calls.moved_bytes.values())
     chosen = np.array([bool(functions.fullmatch(code.called)) for code in sampled.codes], dtype=bool)[sampled.code]
     longest = sampled.longest(chosen)[:2]
@@ -426,8 +426,7 @@ def _library_work(
     spare_s = np.maximum(took_s - needed_s - (not s_per_byte) * answers_s(calls)[: took_s.size], 0.0)
     if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < LEAST_COPYING * calls.span_s * calls.ranks:
         return
-    is_sent, texts = (True, ()) if s_per_byte else _texts(calls, spare_s, moved_bytes)
-    if not is_sent:
+    if not (texts := () if s_per_byte else texts_in(calls)) and not s_per_byte:
         return
     kind, _ = grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1]))
     in_kind_s = np.bincount(kind[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=kind.max() + 1)
@@ -448,7 +447,7 @@ def _library_work(
         f"{between_words(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank"
         + ", numbers as text"
         * bool(texts),
-        change=change.partition(", if")[0] if texts else change,
+        change=change,
         at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,
         sooner=rows,
@@ -464,7 +463,7 @@ MOST_CONVERTING_S = 1e-6  # of one number
 
 def answers_s(calls: ProgramCalls) -> Floats:
     """What each rank takes to convert text that MPI answered: of as many numbers as there are answers, at most."""
-    converted = np.array([bool(_WORK[1][0].fullmatch(code.called)) for code in calls.sampled.codes], dtype=bool)
+    converted = np.array([bool(CONVERTS.fullmatch(code.called)) for code in calls.sampled.codes], dtype=bool)
     here, answers = converted[calls.sampled.code], calls.counted[named_like(calls, ANSWERS)[calls.counted[:, 0]]]
     took_s = np.bincount(calls.rank[calls.sampled.row[here]], calls.sampled.seconds[here], minlength=calls.ranks)
     most_s = MOST_CONVERTING_S * np.bincount(answers[:, 2], answers[:, 3], minlength=calls.ranks)
@@ -472,25 +471,10 @@ def answers_s(calls: ProgramCalls) -> Floats:
     return least_s
 
 
-def file_bytes(calls: ProgramCalls, ranks: Iterable[int]) -> float:
-    """What these ranks read and wrote by system calls, as far as samples saw it."""
-    seen = [of_rank for rank in ranks if (of_rank := calls.activity(rank, np.zeros(1), np.full(1, calls.span_s)))]
-    return sum(of_rank.read_bytes + of_rank.written_bytes for of_rank in seen)
-
-
-def _texts(calls: ProgramCalls, took_s: Floats, moved_bytes: float) -> tuple[bool, tuple[int, ...]]:
-    """Whether this text may go through MPI, and the places of messages that are seen to be numbers as text.
-
-    Where no long one was looked into: MPI moves as much, or ranks share memory; and files do not take it.
-    """
+def texts_in(calls: ProgramCalls) -> tuple[int, ...]:
+    """Places of messages that are seen to be numbers as text."""
     site, looked, text = calls.contents[:, [1, 2, 5]].T
-    places = most(np.where(OF_TEXT * looked <= text, site, NONE), text.astype(float))
-    if places or looked[np.isin(site, calls.site[calls.bytes >= SHORT_BYTES])].sum() >= LEAST_LOOKED:
-        return bool(places), places
-    least_bytes = LEAST_TEXT_BYTES * float(took_s.sum())
-    in_files = file_bytes(calls, np.flatnonzero(took_s).tolist())
-    is_shared = bool(calls.name_is("MPI_Win_allocate_shared")[calls.counted[:, 0]].any())
-    return in_files < least_bytes and (is_shared or moved_bytes >= least_bytes), ()
+    return most(np.where(text >= np.maximum(2 * OF_TEXT * looked, LEAST_TEXT), site, NONE), text.astype(float))
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(

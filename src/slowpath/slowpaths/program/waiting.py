@@ -30,7 +30,7 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
-from slowpath.slowpaths.program.outside import LARGE_BYTES
+from slowpath.slowpaths.program.outside import LARGE_BYTES, between_words
 from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
@@ -243,12 +243,8 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     value = to_all if doing.moves else (least + to_others) / 2
     sites = most(calls.site[rows], to_others)
     here = calls.site[rows] == (sites[0] if sites else NONE)
-    entered, left = (calls.name_of(each[here], to_others[here])
-                     for each in (rows, np.maximum(rows - 1, 0)))  # fmt: skip
     came_from = most(calls.site[rows[here] - 1], to_others[here], 1)[: len(sites)]
-    between = f"before {entered} in {{place}}"
-    if came_from not in ((), sites[:1]):
-        between = f"between {left} in {{other}} and {entered} in {{place}}"
+    between = between_words(calls, rows[here], came_from in ((), sites[:1])).removeprefix("outside MPI ")
     later_s = _later_s(calls, rank, value, rows) if is_crowded else 0.0
     waiting = np.unique(calls.rank[wait]).size
     who = "one other rank waits" if waiting == 1 else f"{waiting} other ranks wait"
@@ -724,17 +720,26 @@ def _polls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places of MPI_Test and MPI_Iprobe whose calls find nothing, with sleeping or computing between them."""
     vain = np.flatnonzero(calls.in_vain & (calls.site != NONE))
     for call in np.unique(calls.call[vain]).tolist():
-        yield from _sleeps(calls, vain[calls.call[vain] == call], call)
+        polls = f"two {calls.names[call]}", "a message that comes", _WAIT_IN_MPI
+        yield from _sleeps(calls, vain[calls.call[vain] == call], calls.call == call, *polls)
+    looks = calls.is_one_sided & ~calls.is_collective
+    yield from _sleeps(calls, np.flatnonzero(looks), looks, "one-sided calls", "what comes", _MESSAGE)
     for site, here in calls.by_site(vain):
         yield from _too_often(calls, here, int(np.bincount(calls.call[here]).argmax()), site)
 
 
-def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]:
-    """Ranks that sleep between two polls: a message that comes meanwhile waits for the rest of the sleep."""
-    again = vain[vain + 1 < len(calls)] + 1
-    again = again[(calls.thread[again] == calls.thread[again - 1]) & (calls.call[again] == call)]
+_WAIT_IN_MPI = "wait in MPI instead: MPI_Probe or MPI_Mprobe for MPI_Iprobe, MPI_Wait or MPI_Waitany for MPI_Test"
+_MESSAGE = "wait in MPI instead: let the rank that changes the window send a message then, and receive that"
+
+
+def _sleeps(calls: ProgramCalls, vain: Ints, again: Bools, two: str, comes: str, change: str) -> Iterator[SeenPattern]:
+    """Ranks that sleep between two looks: what comes meanwhile waits for the rest of the sleep."""
+    behind = vain[vain + 1 < len(calls)] + 1
+    behind = behind[(calls.thread[behind] == calls.thread[behind - 1]) & again[behind]]
+    if behind.size < LEAST:
+        return
     poll_s = float(np.median(calls.end_s[vain] - calls.start_s[vain]))
-    rows = again[calls.gap_s[again] > max(LONG_S, LONG * poll_s)]
+    rows = behind[calls.gap_s[behind] > max(LONG_S, LONG * poll_s)]
     between_s, asleep_s = calls.gap_s[rows], 0.0
     whole_s = between_s * calls.weight[rows]
     for rank in np.unique(calls.rank[rows]).tolist():
@@ -745,16 +750,15 @@ def _sleeps(calls: ProgramCalls, vain: Ints, call: int) -> Iterator[SeenPattern]
             asleep_s += _asleep_s(share)
     if rows.size < LEAST or asleep_s < OWN * whole_s.sum():
         return
-    name, each = calls.names[call], format_time(float(np.median(between_s)))
     ranks = np.unique(calls.rank[rows])
     who = f"rank {ranks[0]} sleeps" if ranks.size == 1 else f"{ranks.size} ranks sleep"
     yield SeenPattern(
-        name=f"sleep between two {name}",
+        name=f"sleep between {two}",
         sites=most(calls.site[rows], between_s),
         count=calls.stood_for(rows),
-        text=f"{who} {each} (median) between two {name} in {{place}}, {calls.stood_for(rows):,} times: a message that "
-        "comes meanwhile waits for the rest of the sleep",
-        change="wait in MPI instead: MPI_Probe or MPI_Mprobe for MPI_Iprobe, MPI_Wait or MPI_Waitany for MPI_Test",
+        text=f"{who} {format_time(float(np.median(between_s)))} (median) between {two} in {{place}}, "
+        f"{calls.stood_for(rows):,} times: {comes} meanwhile waits for the rest of the sleep",
+        change=change,
         sooner=rows,
         sooner_s=between_s[:, None] * np.array([1.0, 0.5, 1.0]),
     )
