@@ -538,7 +538,7 @@ COUNTED = (
      "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"),
     ("Pready", "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time",
      "make fewer and larger partitions, or call MPI_Pready_range"),
-    (FILES, "small transfers of a file", 100, np.inf, 0.7, "for few bytes each time",
+    (FILES, "small transfers of a file", 1000, np.inf, 0.7, "for few bytes each time",
      r"\1 more by one call, described by a datatype where the parts lie apart, if they are known before"),
     ("File_sync", "a file is synced again and again", 10, np.inf, 0.8, "each time for all that was written",
      "call it once behind the last write, if nobody reads the file before"),
