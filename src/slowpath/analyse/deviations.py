@@ -508,8 +508,7 @@ class _Table:
         self.is_first = np.array([time.item.phase == "first" for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
         # Lengths within a factor of two tell no law: a cost of 64 and of 72 B is as good as of one length.
-        self.places = {form: np.round(np.log2(np.maximum(self.units[form], 1e-9))) for form in _EACH}
-        every = np.stack(list(self.places.values()))
+        every = np.stack([np.round(np.log2(np.maximum(self.units[form], 1e-9))) for form in _EACH])
         self.length = np.unique(every, axis=1, return_inverse=True)[1].reshape(-1)  # which of them
         self.holds = _conditions(judged) if self.slow.any() else dict[Condition, Mask]()
 
@@ -528,7 +527,7 @@ class _Table:
         known: list[tuple[float, Form, float]] = []
         for form, ahead in FORMS.items():
             units = self.units[form][hits]
-            if units.min() <= 0 or (form in _EACH and np.ptp(self.places[form][hits]) == 0):
+            if units.min() <= 0 or (form in _EACH and units.max() < 2 * units.min()):
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.

@@ -374,14 +374,16 @@ def decided(every: Sequence[Judged]) -> list[Judged]:
 
 
 def between(line: Sequence[Judged], item: Item) -> Judged | None:
-    """An item with the reference between those of its neighbours by length, up to twice the last one's.
+    """An item with the reference between those of its neighbours by length, up to twice the last one's. Farther off a
+    shorter one takes no longer than its neighbour, and a longer one at most in proportion.
 
     Args: line: times that differ from it in their length alone, by length.
     """
     below = next((time for time in reversed(line) if time.item.length <= item.length), None)
     above = next((time for time in line if time.item.length >= item.length), below)
     if below is None or above is None or item.length > 2 * above.item.length:
-        return None
+        near = below or above
+        return near and replace(near, item=item, limit=near.limit * max(1.0, item.length / near.item.length))
     a, b, first = below.reference, above.reference, below.item.length
     share = math.log(item.length / first) / math.log(above.item.length / first) if above.item.length > first else 0.0
     beyond = max(1.0, item.length / above.item.length)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +14,6 @@ from slowpath.core.units import format_time
 from slowpath.experiments.measured import Reduced
 from slowpath.stats.estimate import quantiles
 from slowpath.stats.launches import tails, within
-
-Series = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
-
 
 # Cells whose very first allocation is not like the later ones: a remark, since medians over allocations hide it.
 #
@@ -42,7 +39,7 @@ class _Apart:
     later_s: tuple[float, float]  # least and largest
 
 
-def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Line]:
+def first_allocation_lines(cells: Sequence[Cell], by_series: ReducedSeries) -> list[Line]:
     """At most one line, about the cell that shows it most; [] where no cell does.
 
     by_series: as Measurements has it; the samples of phase `first` are one for each allocation, in order.
@@ -92,7 +89,7 @@ def _later(reduced: Reduced) -> Reduced:
     )
 
 
-def _judge(cell: Cell, by_series: Series, metric: str) -> _Apart | bool | None:
+def _judge(cell: Cell, by_series: ReducedSeries, metric: str) -> _Apart | bool | None:
     """None: this can't be asked of the cell; False: its first allocation is like the others."""
     if cell.parameters.get("live_buffers", "1") != "1":
         return None

@@ -128,8 +128,7 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 
 def left_out_words(diagnosis: Diagnosis) -> str:
     """What a survey can't say whose budget was over, or whose launches took so long that they were ended."""
-    launches = plural(diagnosis.launches_left_out, "launch")
-    return f"The survey ended {launches} short: allow a longer --budget."
+    return f"The survey ended {plural(diagnosis.launches_left_out, 'launch')} short: allow a longer --budget."
 
 
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
@@ -323,11 +322,7 @@ def _steps_section(diagnosis: Diagnosis) -> Section:
     return Section("steps", "Steps", "Steps", blocks, folded=True)
 
 
-_STEPS = {
-    "survey": "s1",
-    "trial": "s3",
-    **dict.fromkeys(("witness", "path"), "s5"),
-}
+_STEPS = {"survey": "s1", "trial": "s3", "witness": "s5", "path": "s5"}
 
 
 def _environment_section(diagnosis: Diagnosis, survey: Results | None) -> Section:

@@ -20,31 +20,22 @@ def _judged(item: Item, median: float) -> Judged:
 
 
 def test_a_kind_is_named_by_what_its_time_holds():
-    kinds = [
-        kind_of_call(_item(0, metric, 1e-6, phase, **traits))
-        for metric, phase, traits in (
-            ("send_s", "steady", {**P2P, "message_bytes": "8"}),
-            ("receive_s", "steady", {**P2P, "message_bytes": "8", "source": "any"}),
-            ("one_way_s", "first", {**P2P, "message_bytes": "1048576", "completion": "wait"}),
-            ("time_per_put_s", "steady", {"experiment": "put", "synchronise": "flush_all", "message_bytes": "8"}),
-            ("collective_span_s", "steady", {"experiment": "coll", "collective": "bcast", "message_bytes": "65536"}),
-            ("communicator_s", "first", DUPLICATE),
-            ("init_s", "first", {"experiment": "first_use", "pattern": "init"}),
-            ("library_load_s", "first", {"experiment": "first_use", "pattern": "init"}),
-            ("shared_window_s", "first", {"experiment": "first_use", "pattern": "shared_window"}),
-        )
-    ]
-    assert kinds == [
-        "MPI_Send, short",
-        "MPI_Recv, short",
-        "MPI_Isend + Irecv + Wait, long, first use",
-        "MPI_Put + flush, short",
-        "MPI_Bcast, long",
-        "MPI_Comm_dup, first use",
-        "MPI_Init",
-        "job start: library load",
-        "shared window, first use",
-    ]
+    whole = {**P2P, "message_bytes": "1048576", "completion": "wait"}
+    bcast = {"experiment": "coll", "collective": "bcast", "message_bytes": "65536"}
+    init = {"experiment": "first_use", "pattern": "init"}
+    put = {"experiment": "put", "synchronise": "flush_all", "message_bytes": "8"}
+    for named, metric, phase, traits in (
+        ("MPI_Send, short", "send_s", "steady", {**P2P, "message_bytes": "8"}),
+        ("MPI_Recv, short", "receive_s", "steady", {**P2P, "message_bytes": "8", "source": "any"}),
+        ("MPI_Isend + Irecv + Wait, long, first use", "one_way_s", "first", whole),
+        ("MPI_Put + flush, short", "time_per_put_s", "steady", put),
+        ("MPI_Bcast, long", "collective_span_s", "steady", bcast),
+        ("MPI_Comm_dup, first use", "communicator_s", "first", DUPLICATE),
+        ("MPI_Init", "init_s", "first", init),
+        ("job start: library load", "library_load_s", "first", init),
+        ("shared window, first use", "shared_window_s", "first", {**init, "pattern": "shared_window"}),
+    ):
+        assert kind_of_call(_item(0, metric, 1e-6, phase, **traits)) == named
 
 
 def test_what_completes_a_call_is_a_wait_on_its_request():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What lies outside of healthy runs is measured again, with lengths between, before it is called a fault."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from slowpath.analyse.references import reduced
 from slowpath.core.cell_results import CellResult, SampleNumbers
 from slowpath.core.results import Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
-from slowpath.diagnose.steps.deviations import of_panel, outside, propose_outside
+from slowpath.diagnose.steps.deviations import MOST_STEPS, of_panel, outside, propose_outside
 from slowpath.diagnose.tasks import OutsideTask, SurveyTask
 
 LENGTHS = [8 << n for n in range(18)]
@@ -168,16 +169,9 @@ def test_a_mean_over_stalls_that_do_not_come_again_was_a_disturbance(ping_pong: 
 
 
 def with_numbers(cell: CellResult, numbers: SampleNumbers) -> CellResult:
-    metrics = {
-        name: msgspec.structs.replace(
-            metric,
-            phases={
-                phase: msgspec.structs.replace(estimate, numbers=numbers) for phase, estimate in metric.phases.items()
-            },
-        )
-        for name, metric in cell.metrics.items()
-    }
-    return msgspec.structs.replace(cell, metrics=metrics)
+    ((name, metric),) = cell.metrics.items()
+    phases = {phase: msgspec.structs.replace(estimate, numbers=numbers) for phase, estimate in metric.phases.items()}
+    return msgspec.structs.replace(cell, metrics={name: msgspec.structs.replace(metric, phases=phases)})
 
 
 def test_a_healthy_panel_proposes_nothing(ping_pong: dict[str, str]) -> None:
@@ -212,15 +206,12 @@ def test_a_call_that_stalls_is_measured_in_a_longer_series(ping_pong: dict[str, 
     assert max(int(str(table["uses"])) for table in proposed(measured, known) if table["call"] == "type_size") == 200
 
     (stalls,) = outside([*measured, again(calls(none, 31, [*of, {**of[2], "uses": "200"}], "type_size"))], known)
-    assert stalls.text.startswith(
-        "One in 8 operations of MPI_Type_size takes 40.1 us [39.5 us, 40.5 us] longer than in "
-    )
+    assert stalls.text.startswith("One in 8 operations of MPI_Type_size takes 40.1 us [39.5 us, 40.5 us] longer")
 
 
 def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_pong: dict[str, str]) -> None:
     of = [*({"call": call} for call in CALLS), {"call": "recv", "source": "any"}]
-    known = healthy_calls(of)
-    measured = surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 40, of))
+    known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 40, of))
     tables = proposed(measured, known)
     assert "named" in [table.get("source") for table in tables if table["call"] == "recv"]
 
@@ -247,6 +238,23 @@ def test_a_cost_after_a_pause_shows_after_more_pauses_and_longer_ones(ping_pong:
     (sure,) = outside([*measured, again(calls(lambda p: 9e-6, 51, longer))], known)
     assert sure.text.startswith("MPI_Type_size takes 8.97 us")
     assert not sure.needs_cause
+
+
+@pytest.mark.parametrize(("sign", "limit_bytes", "words"), [(1, 64, "at least"), (-1, 256, "at most")])
+def test_a_call_of_one_length_is_measured_far_from_it(sign: int, limit_bytes: int, words: str) -> None:
+    def extra_s(parameters: Mapping[str, str]) -> float:
+        is_slow = sign * int(parameters["message_bytes"]) >= sign * limit_bytes
+        return 9e-6 * (parameters["call"] == "type_size" and is_slow)
+
+    of = [*({"call": call} for call in CALLS), {"call": "comm_rank", "message_bytes": "4096"}]
+    known, measured = healthy_calls(of), surveyed(calls(extra_s, 60, of))
+    for _ in range(MOST_STEPS):
+        lengths = [{"call": "type_size", "message_bytes": str(t["message_bytes"])} for t in proposed(measured, known)]
+        measured.append(again(calls(extra_s, 61, lengths)))
+    (limit,) = outside(measured, known)
+    slow, other = (int(end) for end in re.findall(rf"^MPI_Type_size of {words} (\d+) B \(not (\d+) B\)", limit.text)[0])
+    assert sign * (slow - limit_bytes) >= 0 > sign * (other - limit_bytes)
+    assert 0.4 < slow / other < 2.5
 
 
 def test_another_call_is_not_held_against_the_reference_of_one_that_is_slow(ping_pong: dict[str, str]) -> None:

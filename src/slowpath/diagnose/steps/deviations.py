@@ -51,6 +51,7 @@ MOST_STEPS = 2  # the second narrows a limit that the first bracketed
 _MOST_AGAIN = 6  # cells of a group
 _BETWEEN = 5  # lengths between the longest that is not slow and the shortest that is
 _STEP = 8  # bytes: lengths are multiples of it
+_AFAR, _LONG = 64, 8192  # times as short or long as an end of the lengths that is slow; bytes: far enough
 _FAR = 2.0  # times its reference, that a cell takes with which others are compared that have none
 _PART = 1 / 3  # of its cost, that one of them has to have
 _USES, _SERIES_S = 200, 0.05
@@ -245,6 +246,10 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
         beside = clearest.item.length + _STEP  # of no granule
         is_new = beside % GRANULES[0] == _STEP and all(time.item.length != beside for time in telling)
         lengths = [beside] if is_new else []
+        if line[0] in inside and line[0].item.length > _STEP:
+            lengths.append(max(_STEP, line[0].item.length // _AFAR // _STEP * _STEP))
+        if line[-1] in inside and line[-1].item.length < _LONG:
+            lengths.append(line[-1].item.length * _AFAR)
         for low, high in itertools.pairwise(telling):
             if (low in inside) != (high in inside) and high.item.length > _CLOSE * low.item.length:
                 lengths += _spread(low.item.length, high.item.length)
