@@ -415,7 +415,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places whose messages are mostly zeros, or what the ones before them were; of short ones collectives alone."""
     ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
     own_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
-    last_in_s = np.full(int(calls.group.max(initial=0)) + 1, -np.inf)
+    last_in_s = np.full(int(calls.group.max(initial=0)) + 2, -np.inf)  # the last is of no group
     np.maximum.at(last_in_s, calls.group, calls.start_s)
     settings = calls.is_collective & (
         (calls.bytes > MOST_FLAG_BYTES) | named_like(calls, f"(?i:{OF_EACH})")[calls.call]
