@@ -457,7 +457,7 @@ def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int
      ("MPI_File_read", 10**5, 8, 0.7), ("MPI_File_write_all", 10**4, 0, 0.0), ("MPI_Unpack", 10**6, 8, 0.7),
      ("MPI_File_write_all", 10**4, 10**4, 1.4 / 3), ("MPI_File_read_at_all", 999, 8, 0.0), ("MPI_File_sync", 9, 0, 0.0),
      ("MPI_Pready", 10**6, 8, 0.7), ("MPI_Comm_rank", 10**4, 0, 1.0), ("MPI_Comm_rank", 99, 0, 0.0),
-     ("MPI_File_sync", 50, 0, 1.6 / 3)],
+     ("MPI_File_sync", 50, 0, 1.6 / 3), ("MPI_Lookup_name", 10**4, 0, 0.0)],
 )  # fmt: skip
 def test_calls_that_are_only_counted_are_named(name: str, times: int, length: int, goes: float) -> None:
     """Args: length: of what each moves; 0: nothing, or not known."""

@@ -520,7 +520,7 @@ ASKS = (
     r"(?!File_|T_|Status_|Request_)(\w+_(get_(?!accumulate|parent|contents|info|(remote_)?group)\w+|(remote_)?size|rank|compare"
     r"|coords|extent|lb|ub|shift|test_inter|translate_ranks|neighbors(_count)?|shared_query)|Cart(dim)?_get|Attr_get|Address"
     r"|Get_(address|version|library_version|processor_name)|Initialized|Finalized|Topo_test|Query_thread|Is_thread_main"
-    rf"|Lookup_name|{ANSWERS})"
+    rf"|{ANSWERS})"
 )
 FILES = r"File_(write|read)(_at)?(_all)?"
 MOST_PIECE_BYTES = 65536  # of a transfer: in longer ones the bytes take their time
