@@ -167,14 +167,13 @@ def phases_of(phase: str) -> tuple[str, ...]:
     return PHASES if phase == "all" else (phase,)
 
 
-def teller(quiet: bool = False, stream: TextIO | None = None) -> Callable[[str], None]:
+def teller(quiet: bool = False) -> Callable[[str], None]:
     """Return the function that prints lines for the user. With `quiet` it prints nothing."""
-    stream = stream or sys.stderr
     if quiet:
         return lambda _: None
-    if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-        return TerminalLines(stream)
-    return lambda line: click.echo(line, file=stream)
+    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        return TerminalLines(sys.stderr)
+    return lambda line: click.echo(line, err=True)
 
 
 class TerminalLines:

@@ -206,10 +206,10 @@ EXPERIMENT = "first_use"
 _CALL_PARTS = {"call_s": 0, "call_own_s": 0, "call_idle_s": 1, "call_completion_s": 2}
 
 
-def _by_parts(pattern: str, first: int = 0) -> Pattern:
+def _by_parts(pattern: str) -> Pattern:
     """A pattern whose metrics are parts of the record: the whole use, if it has one, then the others."""
     metrics = sorted(timed(EXPERIMENT, pattern), key=lambda metric: not metric.name.endswith("_use_s"))
-    return Pattern(pattern, by_parts({metric.name: part for part, metric in enumerate(metrics, first)}), tuple(metrics))
+    return Pattern(pattern, by_parts({metric.name: part for part, metric in enumerate(metrics)}), tuple(metrics))
 
 
 FIRST_USE = Experiment(

@@ -372,11 +372,9 @@ def opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def scan(path: str | os.PathLike[str], *, verify: bool = True) -> BlockIndex:
+def scan(path: str | os.PathLike[str]) -> BlockIndex:
     """Find all blocks that are whole.
 
-    Args:   verify: also read every payload and check its CRC; without it only headers and lengths are
-            checked.
     Returns: index of the good blocks; what was damaged is left out and noted. An empty file gives an empty
              index.
     Raises: RecordError: no such file, not a block file, or written by a newer version.
@@ -385,7 +383,7 @@ def scan(path: str | os.PathLike[str], *, verify: bool = True) -> BlockIndex:
     known = layout()
     with opened(path) as descriptor:
         headers, notes = walk(path, descriptor, known)
-        bad = _verify(path, descriptor, headers, known) if verify else set()
+        bad = _verify(path, descriptor, headers, known)
     notes += [damaged_note(path, headers[i]) for i in sorted(bad)]
     if not headers:
         notes.append(f"{path.name}: no samples")

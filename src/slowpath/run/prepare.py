@@ -36,7 +36,7 @@ from slowpath.mpi.loaded import Ask
 from slowpath.mpi.message_path import LOG_FILE, QUESTIONS, VARIABLES
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import unset_in_ranks
-from slowpath.mpi.place import Groups, gpu_driver_is_there, network_is_up, processor_groups
+from slowpath.mpi.place import gpu_driver_is_there, network_is_up, processor_groups
 from slowpath.mpi.probe import output_of
 from slowpath.mpi.settings import Resolved, resolver
 from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
@@ -526,20 +526,20 @@ def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> P
 SYSTEM = Path("/sys/devices/system/cpu")
 
 
-def allowed_cores(system: Path = SYSTEM) -> int:
+def allowed_cores() -> int:
     """Physical cores among the processors that this process may run on; processors where no cores are reported.
 
     Launchers count cores, not hardware threads, when they decide that there are more ranks than places.
     """
-    return len(_one_a_core(inherited_processors(), system))
+    return len(_one_a_core(inherited_processors()))
 
 
-def _one_a_core(processors: frozenset[int], system: Path) -> tuple[int, ...]:
+def _one_a_core(processors: frozenset[int]) -> tuple[int, ...]:
     """The first of these processors of each core, in order."""
     first: dict[str, int] = {}
     for cpu in sorted(processors):
         try:
-            siblings = (system / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
+            siblings = (SYSTEM / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
         except OSError:
             siblings = str(cpu)
         first.setdefault(siblings, cpu)
@@ -577,14 +577,14 @@ def granted_processors(environ: Mapping[str, str], system: Path = SYSTEM) -> fro
     return frozenset(granted)
 
 
-def kept_within(environ: Mapping[str, str], system: Path = SYSTEM) -> tuple[int, ...]:
+def kept_within(environ: Mapping[str, str]) -> tuple[int, ...]:
     """Processors to bind ranks to, one a core, where this process may use fewer than the kernel grants; else none.
 
     MPICH's and Open MPI's launchers bind to the first cores of the node, whatever mask they inherit: two runs side by
     side under taskset would share them.
     """
     mine = inherited_processors()
-    return _one_a_core(mine, system) if mine < granted_processors(environ, system) else ()
+    return _one_a_core(mine) if mine < granted_processors(environ) else ()
 
 
 def allocated_nodes(environ: Mapping[str, str]) -> int:
@@ -625,15 +625,12 @@ def cores_for(placement: Placement, cores: int, nodes: int) -> int:
     return cores if placement.nodes is None else max(1, cores // max(1, nodes) * min(nodes, placement.nodes))
 
 
-def unavailable_placement(launcher: Launcher, placement: Placement, groups: Groups | None = None) -> str | None:
-    """Why `launcher` can't put ranks there on nodes like this one; None if it can.
-
-    groups: of this node's processors; None: they are looked up.
-    """
+def unavailable_placement(launcher: Launcher, placement: Placement) -> str | None:
+    """Why `launcher` can't put ranks there on nodes like this one; None if it can."""
     reason = unavailable_binding(launcher, placement.bind) or unavailable_place(launcher, place_of(placement))
     if reason is not None or placement.spread in (None, "core"):
         return reason
-    there = (processor_groups() if groups is None else groups).get(str(placement.spread))
+    there = processor_groups().get(str(placement.spread))
     if there is not None and len(there) < 2:
         words = str(placement.spread).replace("_", " ")
         return f"needs two {words}s in a node"

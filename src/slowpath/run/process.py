@@ -52,9 +52,9 @@ class Leftover:
     owner: int | None
 
 
-def leftovers_of(run: Path, proc: Path = Path("/proc")) -> list[Leftover]:
+def leftovers_of(run: Path) -> list[Leftover]:
     """Jobs on this node that write into the folder `run`: those whose command lines name a file in it."""
-    inside = os.fsencode(run.absolute()) + b"/launches/"
+    inside, proc = os.fsencode(run.absolute()) + b"/launches/", Path("/proc")
     marks = {
         mark
         for entry in proc.iterdir()
@@ -619,7 +619,7 @@ def _outcome(code: int | None, stopped: tuple[str, str] | None, stdout: Path, st
     return Outcome(ended, code, by, reason, wall_s)
 
 
-def _tail(path: Path, limit_bytes: int = 64 * 1024) -> str:
+def _tail(path: Path) -> str:
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - limit_bytes))
+        file.seek(max(0, path.stat().st_size - 64 * 1024))
         return file.read().decode("utf-8", "replace")

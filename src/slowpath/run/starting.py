@@ -14,12 +14,11 @@ def start_users(
     command: Sequence[str],
     environ: Mapping[str, str],
     mask: set[signal.Signals] | set[int],
-    stdout: int | None = None,
 ) -> Child:
     """Start the user's command with the user's streams, open files, dispositions of signals and signal mask.
 
-    Args: mask: the signals that the user blocked.  stdout: another descriptor for it.
+    Args: mask: the signals that the user blocked.
     Raises: OSError.
     """
     with held_back():
-        return Child(list(command), env=dict(environ), stdout=stdout, close_fds=False, preexec_fn=as_user_had(mask))
+        return Child(list(command), env=dict(environ), close_fds=False, preexec_fn=as_user_had(mask))

@@ -307,13 +307,10 @@ class BlasInSight:
         return [f"-DSLOWPATH_SCIPY_OPENBLAS={self.package or ''}"]
 
 
-def blas_in_sight(environ: Mapping[str, str], package: Path | None = None) -> BlasInSight:
-    """Return all that CMake could find with this environment.
-
-    package: in place of the running Python's own scipy_openblas32.
-    """
+def blas_in_sight(environ: Mapping[str, str]) -> BlasInSight:
+    """Return all that CMake could find with this environment."""
     libraries = tuple(sorted({file.resolve() for folder in _folders(environ) for file in _libraries(folder)}))
-    package = package or packaged_openblas()
+    package = packaged_openblas()
     facts = [f"{name}={environ.get(name, '')}" for name in _CHOOSING]
     facts += [_file_facts(path) for path in libraries]
     facts += [_file_facts(package / "lib" / PACKAGED, named=False)] if package else []
@@ -605,17 +602,12 @@ def _kept_in(folder: Path) -> Iterator[None]:
         raise not_kept(folder, error.strerror or error) from error
 
 
-def engine_of_standard(
-    mpi: Mpi,
-    environ: Mapping[str, str] | None = None,
-    tell: Tell = lambda _: None,
-    rebuild: bool = False,
-) -> Engine:
+def engine_of_standard(mpi: Mpi, tell: Tell, rebuild: bool) -> Engine:
     """The engine for every library with the ABI of MPI-5, built with the wrapper of `mpi`; from the cache or built now.
 
     Raises: EnvironmentFailure: this MPI has no such library or no wrapper for it; else as `engine_for`.
     """
-    environ = mpi.environ(os.environ if environ is None else environ)
+    environ = mpi.environ(os.environ)
     return _kept_or_built(standard(mpi), environ, tell, data_folder("engine"), rebuild)
 
 
