@@ -248,7 +248,7 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
         lengths = [beside] if is_new else []
         if line[0] in inside and line[0].item.length > _STEP:
             lengths.append(max(_STEP, line[0].item.length // _AFAR // _STEP * _STEP))
-        if line[-1] in inside and line[-1].item.length < _LONG:
+        if line[-1] in inside and _STEP < line[-1].item.length < _LONG:  # 8 B are those of calls without a message
             lengths.append(line[-1].item.length * _AFAR)
         for low, high in itertools.pairwise(telling):
             if (low in inside) != (high in inside) and high.item.length > _CLOSE * low.item.length:
