@@ -479,14 +479,14 @@ def test_packing_of_gaps_that_a_loop_does_faster_is_named(gaps: int, took_s: flo
 
 
 @pytest.mark.parametrize(
-    ("other", "read_bytes", "took_s", "is_named"),
-    [("File_set_view", 1e9, 0.4, True), ("Barrier", 1e9, 0.4, False), ("File_set_view", 3e6, 0.4, False),
-     ("File_set_view", 1e9, 0.05, False)],
+    ("other", "read_bytes", "reads", "took_s", "is_named"),
+    [("File_set_view", 1e9, 250, 0.4, True), ("Barrier", 1e9, 250, 0.4, False), ("File_set_view", 3e6, 1, 0.4, False),
+     ("File_set_view", 1e9, 250, 0.05, False), ("File_set_view", 1e9, 250_000, 0.4, False)],
 )  # fmt: skip
-def test_reading_of_gaps_is_what_a_view_makes(other: str, read_bytes: float, took_s: float, is_named: bool) -> None:
+def test_reading_of_gaps_is_named(other: str, read_bytes: float, reads: float, took_s: float, is_named: bool) -> None:
     """Two ranks ask for 1 MB each. Args: read_bytes: by each rank's system calls.  took_s: in each rank's calls."""
     counted, moved = np.array([[0, 0, 0, 60], [0, 0, 1, 60], [1, 1, 0, 1]]), np.array([[10**6, 0], [10**6, 0], [0, 0]])
-    read = Activity(1.0, 9, {}, 1.0, 0.0, 0.0, 0.0, read_bytes, 0.0, 1.0, 0.0)
+    read = Activity(1.0, 9, {}, 1.0, 0.0, 0.0, 0.0, read_bytes, 0.0, reads, 0.0)
     calls = dataclasses.replace(sent_by("", 8), names=("MPI_File_read_at", f"MPI_{other}"), activity=lambda *_: read)
     calls = dataclasses.replace(calls, counted=counted, moved=moved, counted_s=np.array([took_s, took_s, 0.0]))
     assert any("romio_ds_read" in pattern.change for pattern in cost_of_calls.see(calls)) is is_named

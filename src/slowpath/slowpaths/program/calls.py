@@ -613,10 +613,9 @@ def _sieving(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if not places or not named_like(calls, "File_set_view")[calls.counted[:, 0]].any():
         return
     seen = [calls.activity(rank, np.zeros(1), np.full(1, calls.span_s)) for rank in range(calls.ranks)]
-    read_bytes, asked_bytes = (
-        sum(of.read_bytes for of in seen if of),
-        sum(calls.moved[at, 0].sum() for *_, at in places),
-    )
+    # Of large reads: what programs read by themselves is mostly in pages.
+    read_bytes = sum(of.read_bytes for of in seen if of and of.read_bytes >= MOST_PIECE_BYTES * of.reads)
+    asked_bytes = sum(calls.moved[at, 0].sum() for *_, at in places)
     more_s = calls.counted_s - MORE * ASKED_S_PER_BYTE * calls.moved[:, 0]
     place, name, here = max(places, key=lambda each: more_s[each[2]].sum())
     if read_bytes < MORE * asked_bytes or more_s[here].sum() < READ_S_PER_BYTE * read_bytes:
