@@ -257,6 +257,12 @@ def test_a_call_of_one_length_is_measured_far_from_it(sign: int, limit_bytes: in
     assert 0.4 < slow / other < 2.5
 
 
+def test_a_call_without_a_message_is_measured_at_no_other_length() -> None:
+    of = [{"call": call, "message_bytes": defaults_of("first_use")["message_bytes"]} for call in CALLS]
+    measured = surveyed(calls(lambda p: 9e-6 if p["call"] == "type_size" else 0.0, 70, of))
+    assert not any("message_bytes" in table for table in proposed(measured, healthy_calls(of)))
+
+
 def test_another_call_is_not_held_against_the_reference_of_one_that_is_slow(ping_pong: dict[str, str]) -> None:
     of = [{"call": call} for call in CALLS]
     known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 45, of))
