@@ -275,7 +275,7 @@ class Share:
     def outcome(self) -> Outcome:
         """In words of the search."""
         if _PARTLY[0] < self.low and self.high < _PARTLY[1]:
-            return "partly"
+            return "partly" if self.pairs >= FEWEST_ROBUST else "unclear"
         return "gone" if self.low > _HALF else "stays" if self.high < _HALF else "unclear"
 
     @property
