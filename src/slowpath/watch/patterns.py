@@ -32,7 +32,7 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, between_words
-from slowpath.slowpaths.program.waiting import NO_CORE, activity_before, doing_of
+from slowpath.slowpaths.program.waiting import GIVEN, NO_CORE, activity_before, doing_of
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.classes import FIRST_USE, HAS_GAPS
@@ -323,9 +323,8 @@ def _stretch_words(calls: ProgramCalls, sites: Sequence[CallSite], rows: Ints) -
 
 MOSTLY, LEAST_TOLD, LITTLE = 0.5, 0.25, 0.05  # of a time: what says what it is, what is worth a word, what is not
 LONG_BYTES: Final = 64 * 1024  # of a message whose time is that of its bytes
-SLICE_S: Final = (
-    1e-3  # of a call: a longer one may have stood in the queue for a slice of the scheduler, of 3 ms or more
-)
+# Of a call: a longer one may have stood in the queue for a slice of the scheduler, of 3 ms or more.
+SLICE_S: Final = 1e-3
 
 
 def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[MessageClass]) -> str | None:
@@ -359,6 +358,8 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     said = f"{head}, which {doing.words} {_stretch_words(calls, sites, there)}"
     if (seen := activity_before(calls, rank, there)) is not None:
         said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
+    if 1 < late <= calls.ranks / 2 and doing.change == GIVEN:
+        return f"{said}: share what ranks compute there more evenly"
     return f"{said}{f': {doing.change.format(rank=rank)}' * (late == 1 and doing.words != NO_CORE)}"
 
 
@@ -382,7 +383,6 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
     return f"{own} moves bytes, {format_bytes(round(each))} a call at {format_ratio(rate)} GB/s: fewer would shorten it"
 
 
-_LONG: Final = 1000  # characters: of a remedy's text
 MOST_REPLAYED: Final = 200_000  # calls; more are sampled, so that the verdict does not have to wait
 # Of them. A slice has to be longer than many rounds of the program: with 8 ranks that send 512 messages a round, ten
 # slices of 10,000 calls each held one round, and the replay found 0.80 of what it finds without cuts.
@@ -620,7 +620,7 @@ def _finding(
         or (
             RemedyResult(
                 name=path.name,
-                text=path.remedy[:_LONG],
+                text=path.remedy,
                 phrase=None,
                 snippet=Snippet(),
                 removed_ratio=None,

@@ -238,8 +238,6 @@ def test_keys_that_do_not_go_together(ranks: int, keys: dict[str, Any], key: str
 
 
 # The order of launches, their cost, and plans as files.
-
-
 TEXT = """
 [[environment]]
 name = "default"

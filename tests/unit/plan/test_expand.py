@@ -233,8 +233,6 @@ def test_a_cell_that_needs_more_ranks_is_one_whatever_its_reason_says(
 
 
 # One campaign under several MPIs: names, environments, cells, launches and contrasts.
-
-
 TEXT = """
 [[environment]]
 name = "default"

@@ -29,7 +29,7 @@ from slowpath.findings.program_pattern import (
     usual,
 )
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
-from slowpath.slowpaths.program.excess import IN_BLOCKS, in_blocks, searching
+from slowpath.slowpaths.program.excess import CALL_S, IN_BLOCKS, in_blocks, searching
 from slowpath.slowpaths.program.managed import named_like
 from slowpath.slowpaths.program.objects import collectives_of_objects
 from slowpath.slowpaths.program.outside import ANSWERS, CONVERTS, answers_s, texts_in
@@ -65,7 +65,6 @@ NEXT_TO_NONE = 0.25  # of the calls' time, computing between them: counting what
 NO_COMPUTING_S = 100e-9  # between two that use one buffer: a loop's step, and no work on what was reduced
 FASTEST = 5.0  # percentile: no cheaper call takes longer than these calls do at their fastest, in caches
 S_PER_COPIED_BYTE = 0.1e-9  # of what one core copies: 10 GB/s
-CALL_S = 0.2e-6  # of a call that only copies within its process
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:

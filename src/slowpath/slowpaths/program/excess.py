@@ -22,6 +22,7 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
+from slowpath.slowpaths.program.managed import named_like
 
 LEAST = 100  # receives of a place
 FASTEST = 5.0  # percentile that stands for a short search
@@ -211,7 +212,7 @@ IN_BLOCKS = "a datatype of short blocks"
 MOST_BLOCK_BYTES = 256  # of a datatype's stretches: longer ones are copied as fast as one
 LEAST_BLOCKS, LEAST_IN_BLOCKS = 128, 16  # of a call, and calls of a place
 LEAST_LOST_S = 2e-6  # beyond: a call takes some time for what is contiguous, too
-PACKING_S = 0.2e-6  # of a call that packs
+CALL_S = 0.2e-6  # of a call that only copies within its process
 S_PER_BLOCK = 2e-9  # that a loop takes which packs them
 S_PER_PACKED_BYTE = 0.2e-9  # read and written once more: 5 GB/s
 MORE_THAN_PACKED = 2.0  # times what packing by a loop and moving the bytes takes
@@ -221,11 +222,12 @@ def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Calls that move a datatype of many short stretches far slower than a loop packs them."""
     moved_bytes = _moved_bytes(calls)
     blocks = moved_bytes / np.maximum(np.nan_to_num(calls.block_bytes, nan=np.inf), 1.0)
-    packed_s = PACKING_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
+    packed_s = CALL_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
     # A rank without a processor does not pack: what it stood in the queue is no excess of its datatype.
     ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
     every_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
-    chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES))
+    reduces = named_like(calls, r"(?i:.*(reduce|scan).*)")[calls.call]  # by an operation of its own: MPI-4.1, 6.9.2
+    chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES) & ~reduces)
     for place, rows in calls.by_site(chosen):
         own_s, call = every_s[rows], calls.call[rows]
         if rows.size < LEAST_IN_BLOCKS or float(np.median(own_s - MORE_THAN_PACKED * packed_s[rows])) < LEAST_LOST_S:
@@ -244,7 +246,7 @@ def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
             "a block (medians)",
             change="copy the blocks into a contiguous buffer by a loop and pass that, or keep what is sent contiguous",
             rows=rows,
-            saved_s=np.stack([value, low, np.maximum(usual(own_s, call) - PACKING_S, value)], axis=1),
+            saved_s=np.stack([value, low, np.maximum(usual(own_s, call) - CALL_S, value)], axis=1),
         )
 
 

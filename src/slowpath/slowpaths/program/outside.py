@@ -300,7 +300,7 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     count, usual_bytes = calls.stood_for(rows), round(float(np.median(length)))
     said = " and ".join(f"comm.{name}" for name in names[:2])
     yield SeenPattern(
-        name=f"{said} of long objects",
+        name=f"{said} of objects",
         sites=most(calls.site[rows], length * calls.weight[rows]),
         count=count,
         text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled"

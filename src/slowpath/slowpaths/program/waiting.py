@@ -287,7 +287,7 @@ class _Doing:
 
 
 NO_CORE = "computes or has no core"
-_GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
+GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
 _CORE = "give rank {rank} a core of its own"
 _LESS_OR_CORE = "give rank {rank} less to compute there, or a core of its own"
 _SLEEP = "find what rank {rank} waits for there: a sleep, files, pipes, other processes"
@@ -329,13 +329,13 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_cr
             return _Doing(words, change, moves=True)
         code = _function(calls, rows)
         at = code.words if code and code.file else ""  # in a library of others nothing is to be changed
-        return _Doing(f"computes in {code.words}" if code else "computes", _GIVEN, moves=True, at=at)
+        return _Doing(f"computes in {code.words}" if code else "computes", GIVEN, moves=True, at=at)
     share = _share(calls, rank)
     if share is None or share.ran_s is None or share.waited_s is None:
-        return _Doing("is outside MPI", _GIVEN)
+        return _Doing("is outside MPI", GIVEN)
     if _asleep_s(share) >= max(OWN * late_s, LEAST_ASLEEP_S):
         return _Doing("sleeps", _SLEEP)
-    return _Doing(*((NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", _GIVEN)), moves=True)
+    return _Doing(*((NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", GIVEN)), moves=True)
 
 
 def _function(calls: ProgramCalls, rows: Ints) -> Code | None:
