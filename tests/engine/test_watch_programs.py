@@ -66,7 +66,7 @@ PLANTED = {
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
-TRIES = {"chain": 3}  # four ranks on two processors: in one of twelve runs most wait for want of one
+TRIES = dict.fromkeys(("chain", "any-request", "unexpected"), 3)  # one run of 12 to 20 lacks processors
 # Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
 FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls", "epochs", "any-request"), 2)
 LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
