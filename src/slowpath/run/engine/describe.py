@@ -184,7 +184,6 @@ def planned_engine(
     if kept is not None:
         return kept
     require_headers(mpi)
-    tell(
-        f"not checked without the engine for {mpi.identity}: slowpath mpi build --mpi {mpi.mpiexec} ({PLACE}: its path)"
-    )
+    build = f"slowpath mpi build --mpi {mpi.mpiexec}"
+    tell(f"the engine for {mpi.identity} ({PLACE}) is built first, and checks the cells then; to build it now: {build}")
     return UnbuiltEngine()
