@@ -359,10 +359,6 @@ def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: G
     )
 
 
-# What a headline needs to know of its run, what is noted of MPIs that are not there, and what was not measured.
-#
-# What was not measured has one row for each cell and way of failing, with the reason and the job's last words.
-
 CHECKS = frozenset({"checkup", "panel"})  # campaigns that ask whether a machine is healthy
 
 
@@ -508,9 +504,6 @@ def _part(path: Path, last: bool) -> str | None:
             return clean_text(file.read(LAST_BYTES).decode(errors="replace"))
     except (RecordError, OSError):
         return None
-
-
-# Builds results.json (docs/reference/results.md) from a run folder, and from nothing else.
 
 
 MOST_NAMED = 8

@@ -384,8 +384,6 @@ def _centres(times: NDArray[np.float64], quiet: NDArray[np.bool_]) -> list[float
     ]
 
 
-# The cells of results.json (docs/reference/results.md), each with its counted calls of the C library.
-#
 # Calls come from witnessed launches (docs/internals/statistics.md), per operation of the timed cell.
 
 SINGLE_OPERATIONS = 60  # up to here the samples of a launch are messages one by one, not a series of batches

@@ -32,8 +32,6 @@ from slowpath.slowpaths.registry import remedy_text
 from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches
 
-# Contrasts (docs/reference/results.md) from the plan's pairs and the launches that were measured.
-#
 # A pair is one round: the launch of a and the launch of b in the same randomised block, or the same launch where a and
 # b differ in something that the engine changes inside a process.
 
@@ -249,8 +247,6 @@ def _exports(environment: Environment) -> str | None:
     return "; ".join(lines) or None
 
 
-# Every pair of nodes: which link is slow against the others (`node_pairs` of results.json).
-#
 # A pair is compared with the median of all other pairs of the same round, so that what holds for the whole network is
 # in both and a bad link is not part of its own measure.
 

@@ -65,8 +65,6 @@ _MEASURED_SO = frozenset(
 )
 _LENGTHS = ("message_bytes", "buffer_bytes", "live_buffers", "blocks", "queue", "window_bytes", "offset_bytes")
 
-# The calls that a time holds. Those of a receive that waits for its sender are in the receive's time as well.
-
 _BY_SYSTEM = ("MPI_File", "MPI_Init", "MPI_Session", "MPI_Finalize")
 _EAGER_BYTES = 65536  # beyond, a send is taken to wait for its receive
 # Who made the requests that a cell starts, and cells of one call that have so many of them at once.
@@ -251,8 +249,8 @@ class Shared:
     """A group of deviating times and what they share.
 
     slow: items that deviate and fulfil it.  among: cells that fulfil it and would show the cost.  others: deviating
-    cells that are not in it.  total: all cells.  rivals: conditions that explain these cells as well.  calls: that
-    stand together in all of these cells.
+    cells that are not in it.  as_slow: of these, that cost about as much.  total: all cells.  rivals: conditions that
+    explain these cells as well.  calls: that stand together in all of these cells.
     """
 
     conditions: tuple[Condition, ...]
@@ -263,6 +261,14 @@ class Shared:
     cost: Cost
     rivals: tuple[tuple[Condition, ...], ...] = ()
     calls: tuple[str, ...] = ()
+    as_slow: int = 0
+
+    @property
+    def is_law(self) -> bool:
+        """Whether most cells that fulfil it show the cost, and most that show it fulfil it: else something slows down
+        calls of all kinds, such as processors that hand over late.
+        """
+        return 2 * len(self.cells) >= self.among and len(self.cells) >= self.as_slow
 
     @property
     def is_of_this_kind(self) -> bool:
@@ -288,7 +294,7 @@ class Shared:
     @property
     def is_of_many(self) -> bool:
         """Whether more cells show it than chance makes slow together, and most such cells do."""
-        return len(self.cells) >= MANY and 2 * len(self.cells) >= self.among
+        return len(self.cells) >= MANY and self.is_law
 
     @property
     def low_ratio(self) -> float:
@@ -503,7 +509,8 @@ class _Table:
         self.series = np.array([time.item.series for time in judged])
         self.extra_s = np.array([time.extra_s for time in judged])
         self.value_s, self.period = np.array([(t.item.value, t.period or 1) for t in judged]).reshape(-1, 2).T
-        self.least_extra_s, self.most_extra_s = np.array([time.extra_ends_s for time in judged]).reshape(-1, 2).T
+        self.least_extra_s = np.array([time.extra_ends_s[0] for time in judged])
+        self.most_extra_s = np.array([time.most_extra_s for time in judged])
         self.clearness = np.array([time.item.interval[0] / time.limit for time in judged])
         self.is_first = np.array([time.item.phase == "first" for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
@@ -676,6 +683,7 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
         cost=_cost(deviations, best.cost[0]),
         rivals=tuple(rival for rival in alike if len(rival) == len(best.conditions))[:3],
         calls=_inseparable(table, left, best),
+        as_slow=len(_cells(table, table.slow & table.alike(*best.cost)) - _cells(table, best.explained)),
     )
     return group, best.explained
 

@@ -82,7 +82,7 @@ class Item:
 
     kind: what of its samples: the median, or the mean where some lie far above.
     period: of its samples.  series: so many in each launch, where they would show stalls.  by_rank_s: where the value
-    is the slowest rank's.  least_s: of its samples.
+    is the slowest rank's.  least_s: of its samples.  launches_s: the value of each launch.
     """
 
     key: Key
@@ -98,6 +98,7 @@ class Item:
     series: int = 0
     by_rank_s: tuple[float, ...] = ()
     least_s: float = math.inf
+    launches_s: tuple[float, ...] = ()
 
     @property
     def length(self) -> int:
@@ -145,6 +146,13 @@ class Judged:
         (low, high), healthy = self.item.interval, self.reference
         below = math.hypot(self.item.value - low, healthy.high - healthy.median)
         return self.extra_s - below, self.extra_s + math.hypot(high - self.item.value, healthy.median - healthy.low)
+
+    @property
+    def most_extra_s(self) -> float:
+        """The most that a call may cost here. It costs that in every launch, so that the fastest one says it, however
+        far launches are apart.
+        """
+        return min([self.extra_ends_s[1], *(launch_s - self.reference.low for launch_s in self.item.launches_s)])
 
     @property
     def side(self) -> Literal["slower", "within"]:
@@ -213,7 +221,7 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                 item = Item(
                     key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
                     series=series, by_rank_s=tuple(estimate.by_rank or ()), least_s=least_s,
-                    period=numbers.period if numbers else None,
+                    period=numbers.period if numbers else None, launches_s=tuple(estimate.launch_values),
                 )  # fmt: skip
                 yield item
                 if numbers and numbers.period and _ONE_EACH[0] <= numbers.far_share * numbers.period <= _ONE_EACH[1]:
@@ -221,6 +229,7 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                     ends = mean * low / estimate.value, mean * high / estimate.value
                     yield replace(
                         item, key=(name, f"{metric} {MEAN}", str(phase)), value=mean, interval=ends, kind=MEAN,
+                        launches_s=(),
                     )  # fmt: skip
 
 

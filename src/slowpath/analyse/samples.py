@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First allocations that are not like later ones. Pure."""
+"""First allocations that are not like later ones: a remark, since medians over allocations hide it. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from slowpath.experiments.measured import Reduced
 from slowpath.stats.estimate import quantiles
 from slowpath.stats.launches import tails, within
 
-# Cells whose very first allocation is not like the later ones: a remark, since medians over allocations hide it.
-#
 # Seen in logs of 1 KiB messages from 1 GiB of GPU memory: 0.88 ms for the first message of the first allocation, 3.4 ms
 # for those of the next ones (docs/results/gpu.md).
 

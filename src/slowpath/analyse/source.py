@@ -21,8 +21,6 @@ from slowpath.experiments.measured import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
 from slowpath.record.plan_files import read_plan, require_launches, require_parameters
 
-# A run folder as recorded, with the launches of one kind of machine.
-
 
 @dataclass(frozen=True)
 class OneMachine:

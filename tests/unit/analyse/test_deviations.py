@@ -12,7 +12,6 @@ import pytest
 from slowpath.analyse.cells import estimate
 from slowpath.analyse.deviations import Condition, Cost, Shared, _words, not_traits, shared, slow_rank
 from slowpath.analyse.reference import (
-    MEAN,
     THIS_KIND,
     HealthyRun,
     Item,
@@ -184,18 +183,6 @@ def test_the_rank_is_said_where_it_alone_is_slow(experiment, by_rank_s, said) ->
     assert group.subject.endswith(f" on rank {said} alone") == (said is not None)
 
 
-def test_stalls_that_come_regularly_are_said_with_number_and_cost() -> None:
-    late = _judged(random.Random(4), lambda traits: 0.0)
-    for n, time in enumerate(late):
-        if time.item.traits["experiment"] == "p2p" and time.item.phase == "steady":
-            mean_s = time.item.value + 900e-6 / 64
-            item = replace(time.item, value=mean_s, interval=(mean_s, mean_s), kind=MEAN, period=64, series=640)
-            late[n] = replace(time, item=item)
-    (group,) = shared(late)
-    assert group.text.startswith("One in 64 operations of MPI_")
-    assert any(f" takes {us}" in group.text for us in range(890, 911))
-
-
 def test_what_one_length_alone_shows_is_said_of_that_length_and_by_no_byte() -> None:
     late = _judged(random.Random(8), lambda t: 1e-10 * int(t["message_bytes"]) if "collective" in t else 0.0)
     (group,) = shared([time for time in late if time.item.length in (8, 64, 1024, LENGTHS[-1])])
@@ -212,6 +199,23 @@ def test_a_cost_of_another_size_is_another_fault_however_alike_the_ratios_are() 
     large = [_time(n, 5e-6, 12e-6, experiment="coll", collective="bcast", message_bytes=str(n)) for n in LENGTHS[1:4]]
     others = [_time(n, 1e-7, 1e-7, experiment="coll", collective="scan") for n in range(3)]
     assert [group.calls for group in shared([*large, *others])] == [("MPI_Bcast",), ("MPI_Scan",)]
+
+
+@pytest.mark.parametrize(("fastest_us", "is_law"), [(1.0, False), (3.9, True)])
+def test_a_launch_as_in_healthy_runs_speaks_against_a_cost(fastest_us: float, is_law: bool) -> None:
+    """Where processors hand over late in some launches, few cells are slow in all of theirs."""
+    bcast = [_time(n, 1e-6, 3e-6, experiment="coll", collective="bcast") for n in range(24)]
+    wide = {"interval": (0.5e-6, 30e-6), "launches_s": (4e-6, 1e-6 * fastest_us, 4e-6)}
+    bcast[10:] = [replace(time, item=replace(time.item, **wide)) for time in bcast[10:]]
+    (group,) = shared([*bcast, *(_time(n, 1e-6, 0.0, experiment="coll", collective="scan") for n in range(30, 40))])
+    assert (group.calls, group.is_law, group.is_of_many) == (("MPI_Bcast",), is_law, is_law)
+
+
+@pytest.mark.parametrize(("elsewhere_s", "is_law"), [(3e-6, False), (30e-6, True)])
+def test_a_cost_that_more_cells_show_elsewhere_is_no_law(elsewhere_s: float, is_law: bool) -> None:
+    bcast = [_time(n, 1e-6, 3e-6, experiment="coll", collective="bcast") for n in range(3)]
+    rest = [_time(n, 1e-6, elsewhere_s * (n % 3 < 1), experiment="coll", collective=str(n // 3)) for n in range(3, 36)]
+    assert [group.is_law for group in shared([*bcast, *rest]) if group.calls == ("MPI_Bcast",)] == [is_law]
 
 
 def test_what_a_cell_does_not_state_is_no_trait_of_it() -> None:

@@ -151,8 +151,8 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
     loaded = any(isinstance(done.step.task, StateTask) and done.step.task.others is not None for done in measured)
 
     def is_sure(group: Shared) -> bool:
-        if 2 * len(group.cells) < group.among:
-            return False  # what most such cells do not show is no law of theirs
+        if not group.is_law:
+            return False
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
         if loaded or group.is_of_many:
             return group.is_of_many
@@ -241,7 +241,7 @@ def _lengths_to_divide(group: Shared, panel: Sequence[Judged]) -> list[Change]:
             continue
         # Of the others those that would show the cost, and do not; where its law is not known yet, all.
         is_open = inside[-1].item.length < 2 * inside[0].item.length
-        telling = [time for time in line if time in inside or is_open or 2 * time.extra_ends_s[1] < group.cost.at(time)]
+        telling = [time for time in line if time in inside or is_open or 2 * time.most_extra_s < group.cost.at(time)]
         clearest = max(inside, key=lambda time: time.ratio)
         beside = clearest.item.length + _STEP  # of no granule
         is_new = beside % GRANULES[0] == _STEP and all(time.item.length != beside for time in telling)
