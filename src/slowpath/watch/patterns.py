@@ -90,6 +90,7 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
     group = np.full(len(events), NONE, dtype=np.int64)
     group[run.groups.event] = run.groups.group
     profiled, counted_s = _profiled(world, sites)
+    left = _open_receives(run, sites)
     counted = profiled[:, :4]
     is_new = ((profiled[:, 5] & FIRST_USE) != 0) & np.isin(profiled[:, 6] & 15, _HEAP)
     by_time = time_weights(events, world, calls)[calls]
@@ -131,13 +132,13 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
         in_vain=events.has(EventKind.NOTHING)[calls],
         names=world.calls,
         messages=_messages(run, place),
-        counted=counted,
-        counted_s=counted_s,
+        counted=np.concatenate([counted, left]),
+        counted_s=np.pad(counted_s, (0, len(left))),
         members=tuple(len(world.members.get(int(identity), ())) for identity in identities),
         ranks=max(len(world.records), 1),
         span_s=span_s,
         first_uses=profiled[is_new][:, 1:5],
-        moved=np.stack([profiled[:, 10], (profiled[:, 5] & HAS_GAPS) != 0], axis=1),
+        moved=np.pad(np.stack([profiled[:, 10], (profiled[:, 5] & HAS_GAPS) != 0], axis=1), ((0, len(left)), (0, 0))),
         contents=profiled[profiled[:, 7] + profiled[:, 11] > 0][:, [0, 1, 7, 8, 9, 11]],
         completions=_completions(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
@@ -263,6 +264,25 @@ def _profiled(world: World, sites: Ints) -> tuple[Ints, Floats]:
         rows.append(np.stack(columns, axis=1))
         seconds.append(profile["ticks"].astype(float) * clock.s_per_tick)
     return np.concatenate(rows), np.concatenate(seconds)
+
+
+def _open_receives(run: Attributed, sites: Ints) -> Ints:
+    """Call, site, rank, number: receives that did not complete, which no profile has; where more were posted."""
+    events, rows = run.events, [np.zeros((0, 4), dtype=np.int64)]
+    posts = events.has(EventKind.POST) & events.has(EventKind.RECEIVE)
+    posts &= ~(events.has(EventKind.ONE_SIDED) | events.has(EventKind.COLLECTIVE))
+    for i, record in enumerate(run.world.records):
+        mine, profile = posts & (events.record == i), record.profile
+        site_of, call_of = sites[run.world.sites_at(i, profile["site"])], run.world.call_of[i]
+        for call in np.unique(events.call[mine]).tolist():
+            begun = float(record.calls["calls"][call_of == call].sum())
+            done = (call_of == call)[profile["call"]]
+            place, kept = np.unique(sites[events.site[mine & (events.call == call)]], return_counts=True)
+            ended = np.array([profile["count"][done & (site_of == at)].sum(dtype=float) for at in place.tolist()])
+            left = np.maximum(begun * kept / kept.sum() - ended, 0.0)
+            left *= max(begun - profile["count"][done].sum(dtype=float), 0.0) / max(float(left.sum()), 1e-12)
+            rows.append(np.stack([np.full(place.size, call), place, np.full(place.size, record.rank), left], axis=1))
+    return np.concatenate(rows).astype(np.int64)
 
 
 def _completions(world: World, sites: Ints) -> Ints | None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+import msgspec
 import numpy as np
 
+from slowpath.mpi.libraries import read_rows
 from slowpath.watch.events import Bools, Events, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT, Collectives, Matched
 from slowpath.watch.record.layout import EventKind
@@ -128,12 +130,12 @@ def eager_of(events: Events, pairs: Matched, posted_s: Floats, error_s: Floats, 
     kinds = np.where(post == NO_EVENT, events.kind[reported], events.kind[post])
     synchronous = (kinds & int(EventKind.SYNCHRONOUS)) != 0
     buffered = (kinds & int(EventKind.BUFFERED)) != 0
-    over_s = _ends(events, done)
+    over_s = _at(events.end_s, done)
     ordinary = ~synchronous & ~buffered
     proven = ordinary & (over_s + error_s < posted_s)
     # A call that completes several requests may have waited for another one, and MPI_Sendrecv for its own receive.
     alone = ((post == done) | (events.requests[done] == 1)) & ~np.isin(done, pairs.receives.done)
-    waited = ordinary & alone & (over_s - error_s >= posted_s) & (_starts(events, post) + error_s < posted_s)
+    waited = ordinary & alone & (over_s - error_s >= posted_s) & (_at(events.start_s, post) + error_s < posted_s)
     is_eager, is_rendezvous = buffered.copy(), synchronous.copy()
     limits = []
     for far in (False, True):
@@ -143,11 +145,11 @@ def eager_of(events: Events, pairs: Matched, posted_s: Floats, error_s: Floats, 
         shortest = _shortest_rendezvous(lengths[waited & of_way], lengths[proven & of_way], longest)
         is_eager |= of_way & (lengths <= longest)
         is_rendezvous |= of_way & (lengths > longest) & (lengths >= shortest)
-    left_s = np.where(is_eager, _ends(events, post), over_s)
+    left_s = np.where(is_eager, _at(events.end_s, post), over_s)
     with np.errstate(invalid="ignore"):
         arrived = left_s + error_s < posted_s
-        spanning = is_eager & (post == done) & (_starts(events, post) < posted_s) & (over_s > posted_s)
-    lengths_s = over_s - _starts(events, post)
+        spanning = is_eager & (post == done) & (_at(events.start_s, post) < posted_s) & (over_s > posted_s)
+    lengths_s = over_s - _at(events.start_s, post)
     usual_s = float(np.median(lengths_s[proven & (post == done)])) if (proven & (post == done)).any() else np.inf
     stalled = spanning & (lengths_s > STALLED * usual_s)
     return Eager(is_eager, is_rendezvous, arrived, min(limits, default=SHORT_BYTES), stalled)
@@ -185,14 +187,9 @@ def _stalled_share(waited: Ints, proven: Ints, least: int, longest: int) -> floa
     return (stalls + USUAL_STALLS) / (stalls + went + USUAL_SENDS)
 
 
-def _starts(events: Events, rows: Ints) -> Floats:
-    starts_s: Floats = np.where(rows == NO_EVENT, np.nan, events.start_s[rows])
-    return starts_s
-
-
-def _ends(events: Events, rows: Ints) -> Floats:
-    ends_s: Floats = np.where(rows == NO_EVENT, np.nan, events.end_s[rows])
-    return ends_s
+def _at(times_s: Floats, rows: Ints) -> Floats:
+    known_s: Floats = np.where(rows == NO_EVENT, np.nan, times_s[rows])
+    return known_s
 
 
 class Needs(IntEnum):
@@ -204,29 +201,18 @@ class Needs(IntEnum):
     ALL_AT_ROOT = 3  # the root needs all; whether the others do, is not known
 
 
-def _forms(*names: str) -> tuple[str, ...]:
-    return tuple(f"MPI_{name}" for name in names) + tuple(f"MPI_I{name.lower()}" for name in names)
+class _Waits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    needs: str
+    calls: tuple[str, ...]
+    both: bool = False
 
 
 NEEDS: dict[str, Needs] = {
-    **dict.fromkeys(
-        _forms(
-            "Barrier", "Allreduce", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Reduce_scatter",
-            "Reduce_scatter_block", "Comm_dup", "Comm_dup_with_info",
-        ),
-        Needs.ALL,
-    ),
-    **dict.fromkeys(
-        (
-            "MPI_Comm_split", "MPI_Comm_split_type", "MPI_Comm_create", "MPI_Comm_idup", "MPI_Comm_idup_with_info",
-            "MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create", "MPI_Dist_graph_create", "MPI_Win_create",
-            "MPI_Win_create_dynamic", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_free", "MPI_Win_fence",
-        ),
-        Needs.ALL,
-    ),
-    **dict.fromkeys(_forms("Bcast", "Scatter", "Scatterv"), Needs.ROOT),
-    **dict.fromkeys(_forms("Reduce", "Gather", "Gatherv"), Needs.ALL_AT_ROOT),
-}  # fmt: skip
+    f"MPI_{name}": Needs[row.needs]
+    for row in read_rows("calls", "waits", _Waits)
+    for call in row.calls
+    for name in (call, *([f"I{call.lower()}"] if row.both else []))
+}
 
 
 def of_collectives(

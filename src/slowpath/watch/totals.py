@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -230,16 +230,9 @@ def _span_s(record: RankRecord, clock: Ticks) -> float:
 
 # How results call the schema's families.
 FAMILY: dict[str, Family] = {
-    "point to point": "point to point",
-    "completion": "completion",
-    "collective": "collective",
-    "one-sided": "one-sided",
-    "communicators and groups": "management",
-    "datatypes": "management",
-    "start and end": "management",
-    "files": "files",
+    **{family: family for family in get_args(Family)},
+    **dict.fromkeys(("communicators and groups", "datatypes", "start and end"), "management"),
     "local": "other",
-    "other": "other",
 }
 MOST_UNSEEN = 500
 ROUNDING = 1e-6  # of the time in a call

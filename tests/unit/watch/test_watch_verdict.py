@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict that fits a screen: the answer first, then where the time goes, and what saves most.
 
-MPI-IO and MPI_Init in a watch: seconds. slowpath report of a watch: from the record to results, page and tables.
-
-What a watched program spends, as a diagnosis for it takes it.
-
-A program's collectives: kinds of them, what one takes without waiting, and what other calls would save.
-
 A program that hangs: which call each rank is in.
 """
 

@@ -80,6 +80,9 @@ def test_what_a_late_rank_does_is_in_its_name(
     assert (pattern.before, "between" in pattern.text) == (True, "{other}" in pattern.text)
     value, low, high = (pattern.sooner_s.sum(axis=0) / pattern.sooner.size).tolist()
     assert 0 < low <= value <= high == pytest.approx(100e-6, rel=1e-3)
+    counted = np.array([[len(calls.names), HERE, 1, 10**6]])  # of which no event tells
+    asking = dataclasses.replace(calls, names=(*calls.names, "MPI_T_cvar_read"), counted=counted, counted_s=np.ones(1))
+    assert bool(waiting.see(dataclasses.replace(asking, activity=activity))) is not words.startswith("computes")
 
 
 def test_a_late_rank_computes_in_the_function_that_most_of_its_samples_are_in(tmp_path: Path) -> None:

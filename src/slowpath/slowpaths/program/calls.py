@@ -11,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import numpy as np
 
 from slowpath.core.units import format_bytes, format_time
@@ -28,9 +29,9 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
+from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import CALL_S, IN_BLOCKS, in_blocks, searching
-from slowpath.slowpaths.program.managed import named_like
 from slowpath.slowpaths.program.objects import collectives_of_objects
 from slowpath.slowpaths.program.outside import ANSWERS, CONVERTS, answers_s, texts_in
 from slowpath.slowpaths.program.repeats import (
@@ -44,6 +45,7 @@ from slowpath.slowpaths.program.repeats import (
     dense,
     gaps,
     less,
+    named_like,
     times,
 )
 
@@ -513,35 +515,30 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )
 
 
-# Behind MPI_: what a program that keeps the answer need not ask again, and what may be another for each message. A call
-# that waits for others or makes an object is none of them.
-ASKS = (
-    r"(?!File_|T_|Status_|Request_)(\w+_(get_(?!accumulate|parent|contents|info|(remote_)?group)\w+|(remote_)?size|rank|compare"
-    r"|coords|extent|lb|ub|shift|test_inter|translate_ranks|neighbors(_count)?|shared_query)|Cart(dim)?_get|Attr_get|Address"
-    r"|Get_(address|version|library_version|processor_name)|Initialized|Finalized|Topo_test|Query_thread|Is_thread_main"
-    rf"|{ANSWERS})"
-)
 FILES = r"File_(write|read)(_at)?(_all)?"
 MOST_PIECE_BYTES = 65536  # of a transfer: in longer ones the bytes take their time
-# Calls behind MPI_; the name of what they are; calls of a rank at one place, and what one takes, at most; share that
-# goes; why; and what to write instead.
-COUNTED = (
-    (ASKS, "a local call in a loop", 100, np.inf, 1.0, "and sends nothing",
-     "ask once before the loop, and keep the result"),
-    (r"Get_(count|elements(_x)?)", "a local call in a loop", 10_000, np.inf, 1.0, "and sends nothing",
-     "ask only where the length is not known"),
-    (r"File_(write|read)_(shared|ordered)", "the shared pointer of a file", 100, np.inf, 0.5,
-     "and ranks get their places in the file one by one",
-     r"call MPI_File_\1_at or MPI_File_\1_at_all, each rank at a place of its own"),
-    (r"(Unp|P)ack(_external)?|Reduce_local", "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time",
-     "handle many elements by one call, with a count or a datatype such as a vector, or by a loop"),
-    ("Pready", "elements one by one", 10_000, 0.5e-6, 0.7, "for few bytes each time",
-     "make fewer and larger partitions, or call MPI_Pready_range"),
-    (FILES, "small transfers of a file", 1000, np.inf, 0.7, "for few bytes each time",
-     r"\1 more by one call, described by a datatype where the parts lie apart, if they are known before"),
-    ("File_sync", "a file is synced again and again", 10, np.inf, 0.8, "each time for all that was written",
-     "call it once behind the last write, if nobody reads the file before"),
-)  # fmt: skip
+
+
+class InLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that come again and again.
+
+    name: of what they are.  calls: behind MPI_.  least: of a rank at one place.  most_s, most_bytes: what one takes and
+    moves at most; 0: nothing is known of bytes.  least_share: of the run, that they take.  goes_ratio: part of their
+    time that goes with the change.  why, change: ends of sentences; a change may use groups of the first of `calls`.
+    """
+
+    name: str
+    calls: tuple[str, ...]
+    goes_ratio: float
+    why: str
+    change: str
+    least: int
+    least_share: float = 0.0
+    most_s: float = np.inf
+    most_bytes: float = 0.0
+
+
+IN_LOOPS = read_rows("calls", "again", InLoop)
 
 
 def _at_places(calls: ProgramCalls, like: str) -> Iterator[tuple[int, str, Bools]]:
@@ -556,24 +553,29 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
     table, answers = calls.counted, named_like(calls, ANSWERS)
     of_rank = np.bincount(table[:, 2], answers[table[:, 0]] * table[:, 3], minlength=calls.ranks)
     converting_s = answers_s(calls) / np.maximum(of_rank, 1.0)  # of each answer
-    for like, kind, least, most_s, share, why, change in COUNTED:
-        for place, name, here in _at_places(calls, like):
+    known = set[str]()
+    for row in IN_LOOPS:
+        places = [found for found in _at_places(calls, "|".join(row.calls)) if found[1] not in known]
+        known |= {name for _, name, _ in places}
+        for place, name, here in places:
             total, took_s = int(table[here, 3].sum()), calls.counted_s[here]
             took_s = took_s + (answers[table[:, 0]] * table[:, 3])[here] * converting_s[table[here, 2]]
             each, every_s = (np.bincount(table[here, 2], weights=part) for part in (table[here, 3], took_s))
-            is_long = like is FILES and not 0 < calls.moved[here, 0].sum() <= MOST_PIECE_BYTES * total
-            if each.max() < least or took_s.sum() > most_s * total or is_long:
+            is_long = row.most_bytes and not 0 < calls.moved[here, 0].sum() <= row.most_bytes * total
+            is_little = every_s.max() < row.least_share * calls.span_s
+            if each.max() < row.least or took_s.sum() > row.most_s * total or is_long or is_little:
                 continue
-            match = re.fullmatch(f"MPI_(?:{like})(_c)?", name)
+            match = re.fullmatch(f"MPI_(?:{row.calls[0]})(_c)?", name)
             # The last rank to come to one of all ranks does not wait for others in it.
-            is_of_all = name.removesuffix("_c").endswith(("_all", "_sync"))
-            goes_s = share * float(every_s[each > 0].min() if is_of_all else every_s.max())
+            is_of_all = re.search(r"_all(_c)?$|File_sync|Comm_(spawn|accept|connect)", name) is not None
+            goes_s = row.goes_ratio * float(every_s[each > 0].min() if is_of_all else every_s.max())
+            most_s = f"{format_time(float(every_s.max()))} on rank {every_s.argmax()}"
             yield SeenPattern(
-                name=kind,
+                name=row.name,
                 sites=(place,),
                 count=total,
-                text=f"{name} is called {total:,} times in {{place}}, {why}",
-                change=f"{name}: {match.expand(change) if match else change}",
+                text=f"{name} is called {total:,} times in {{place}}, {row.why}: {most_s}",
+                change=f"{name}, {total:,} times: {match.expand(row.change) if match else row.change}",
                 more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
             )
 

@@ -22,7 +22,7 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
-from slowpath.slowpaths.program.managed import named_like
+from slowpath.slowpaths.program.repeats import named_like
 
 LEAST = 100  # receives of a place
 FASTEST = 5.0  # percentile that stands for a short search
@@ -127,22 +127,38 @@ def _sends_nothing(calls: ProgramCalls, receives: Ints) -> Bools:
     return quiet
 
 
-def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Receives that take longer the more messages they pass over: in the order of sending they pass over none."""
-    for search in searching(calls):
-        rows, base_s = search.rows, search.base_s
-        own_s, call = calls.own_s[rows], calls.call[rows]
-        value = np.maximum(unhindered(calls, rows, own_s) - base_s, 0.0)
+def saved_by(calls: ProgramCalls, searches: Sequence[Search]) -> tuple[Ints, Floats]:
+    """Calls that search, and what each takes longer than one that does not: value, low, high."""
+    rows, every = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 3))]
+    for search in searches:
+        own_s, call, base_s = calls.own_s[search.rows], calls.call[search.rows], search.base_s
+        value = np.maximum(unhindered(calls, search.rows, own_s) - base_s, 0.0)
         ends = [value, np.minimum(usual(own_s, call, 1.0) - 2 * base_s, value), usual(own_s, call, 9.0) - 0.5 * base_s]
-        saved_s = np.maximum(np.stack(ends, axis=1), 0.0)
+        rows.append(search.rows)
+        every.append(np.maximum(np.stack(ends, axis=1), 0.0))
+    return np.concatenate(rows), np.concatenate(every)
+
+
+def _searches(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Of each place receives that take longer the more they pass over: in the order of sending they pass over none.
+
+    Open receives that are never completed are searched, too: a long queue of messages need not be the cause.
+    """
+    is_receive, by_place = named_like(calls, RECEIVES), dict[int, list[Search]]()
+    if any(is_receive[number] for _, number, _ in unfinished(calls)):
+        return
+    for search in searching(calls):
+        by_place.setdefault(int(calls.site[search.rows[0]]), []).append(search)
+    for searches in by_place.values():
+        rows, saved_s = saved_by(calls, searches)
         count = calls.stood_for(rows)
         more_s, is_thinned = _alone(calls, rows, saved_s), bool((calls.weight[rows] > 1.0).any())
         yield SeenPattern(
             name="receives search a long queue",
             sites=most(calls.site[rows], calls.own_s[rows]),
             count=count,
-            text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, "
-            f"{search.past}",
+            text=f"{count:,} {calls.name_of(rows)} in {{place}} took messages that had already arrived, "
+            f"{max(searches, key=lambda search: search.rows.size).past}",
             change="receive in the order of arrival (MPI_ANY_SOURCE), or post the receives before the messages arrive "
             "(MPI_Irecv)",
             rows=rows,
@@ -160,6 +176,44 @@ def _alone(calls: ProgramCalls, rows: Ints, saved_s: Floats) -> tuple[float, flo
     in_mpi_s = np.bincount(calls.counted[:, 2], weights=calls.counted_s, minlength=calls.ranks)[: calls.ranks]
     value, low, high = np.minimum(of_rank[of_rank[:, 0].argmax()], in_mpi_s.min())
     return float(value), float(low), float(high)
+
+
+# A nonblocking call; MPI_Info_create and the like begin with the same letter.
+_REQUEST = r"I(?!m?probe|n(it|fo|tercomm)|s_)\w+|Start(all)?|R(put|get|accumulate|get_accumulate)"
+RECEIVES, _SENDS = r"(Im?r|Mr|R)ecv", r"(I[bsr]?s|[BSR]?s)end|Send"
+LEAST_REQUESTS = 100  # of a rank at one place: those of a program that was stopped are few
+COMPLETED = 0.1  # at most that share of what is started
+
+
+def unfinished(calls: ProgramCalls) -> Iterator[tuple[int, int, Ints]]:
+    """Places and a call whose requests are neither completed nor freed, and how many each rank has of them.
+
+    Of completions of requests that the program moved nobody knows the place: they may be of any. Where fewer messages
+    are sent than received, by as many as are left of all requests, it is receives that are left.
+    """
+    if calls.completions is None:
+        return
+    call, site, rank, count = calls.counted[named_like(calls, _REQUEST)[calls.counted[:, 0]]].T
+    gone_site, gone_rank, gone = calls.completions.T
+    unknown = np.bincount(gone_rank[gone_site == NONE], weights=gone[gone_site == NONE], minlength=calls.ranks)
+    is_receive, left = named_like(calls, RECEIVES), dict[tuple[int, int], Floats]()
+    for place in np.unique(site).tolist():
+        here, there = site == place, gone_site == place
+        ended = np.bincount(gone_rank[there], weights=gone[there], minlength=calls.ranks)
+        begun = np.bincount(rank[here], weights=count[here], minlength=calls.ranks)
+        left[place, int(np.bincount(call[here], weights=count[here]).argmax())] = np.maximum(begun - ended, 0.0)
+    received, sent, cancelled = (int(calls.counted[named_like(calls, like)[calls.counted[:, 0]], 3].sum()) for like in
+                                 (RECEIVES, _SENDS, "Cancel"))  # fmt: skip
+    every = np.maximum(np.sum([*left.values(), np.zeros(calls.ranks)], axis=0) - unknown, 0.0).sum()
+    only_receives = not cancelled and received - sent >= (1 - COMPLETED) * every > 0
+    if only_receives:
+        others = [each for (_, number), each in left.items() if not is_receive[number]]
+        unknown = np.maximum(unknown - np.sum([*others, np.zeros(calls.ranks)], axis=0), 0.0)
+    for (place, number), each in left.items():
+        surely = np.maximum(each - unknown, 0.0).astype(np.int64) * (is_receive[number] or not only_receives)
+        enough = surely.max() >= LEAST_REQUESTS and surely.sum() >= (1 - COMPLETED) * count[site == place].sum()
+        if place != NONE and enough:
+            yield place, number, surely
 
 
 OTHER_WINDOWS = ("MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic")

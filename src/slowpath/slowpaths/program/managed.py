@@ -3,27 +3,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from slowpath.findings.program_pattern import (
     NONE,
-    Bools,
     Floats,
     Ints,
     ProgramCalls,
     ProgramSlowPath,
     SeenPattern,
+    most,
     usual,
 )
+from slowpath.mpi.libraries import read_rows
+from slowpath.slowpaths.program.excess import RECEIVES, saved_by, searching, unfinished
+from slowpath.slowpaths.program.repeats import named_like
 
 
-@dataclass(frozen=True)
-class _Kind:
+class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Objects of one kind.
 
     makes, frees, along: what calls are named behind MPI_ that make one, free it, and go with making it.  is_timed: each
@@ -34,7 +35,7 @@ class _Kind:
 
     name: str
     makes: str
-    frees: str
+    frees: str = "(?!)"
     along: str = "(?!)"
     least: int = 50
     least_held: int = 1000
@@ -43,63 +44,12 @@ class _Kind:
     is_used_first: bool = False
 
 
-_OF_ALL: Final = "(Comm|Win|Type|File|Session)_"
-KINDS: Final = (
-    _Kind(
-        "communicator",
-        r"Comm_(i?dup(_with_info)?|split(_type)?|create(_group|_from_group)?)|Cart_(create|sub)|(Dist_g|G)raph_create\w*"
-        r"|Intercomm_(create|merge)\w*",
-        "Comm_(free|disconnect)",
-        least=10,
-        least_held=20,
-        is_timed=True,
-    ),
-    _Kind(
-        *("window", r"Win_(create(_dynamic)?|allocate\w*)", "Win_free"),
-        least=10,
-        least_held=20,
-        is_timed=True,
-        is_used_first=True,
-    ),
-    _Kind(
-        *("datatype", r"Type_(contiguous|h?vector|h?indexed|struct|dup|create_(?!keyval|f90)\w+)", "Type_free"),
-        along="Type_commit",
-    ),
-    _Kind("group", r"(Comm|Win|File)_(get_)?(remote_)?group|Group_(\w*(in|ex)cl|\w+(ion|ence|pset))", "Group_free"),
-    _Kind("info object", rf"Info_(create\w*|dup)|{_OF_ALL}get_info", "Info_free", "Info_set"),
-    _Kind("persistent request", r"(?!Session|T_)\w+_init", "Request_free"),
-    _Kind(
-        *("attached region", "Win_attach", "Win_detach"),
-        least=10,
-        once="attach the memory once before the loop, and detach it after the loop",
-    ),
-    _Kind(
-        *("send buffer", r"Buffer_attach|\w+_attach_buffer", r"Buffer_detach|\w+_detach_buffer"),
-        once="attach the buffer once before the loop, and detach it after the loop",
-    ),
-    _Kind("MPI allocation", "Alloc_mem", "Free_mem", least=10),
-    _Kind(
-        *("file", "File_open", "File_close", "File_set_(view|size)"),
-        least_held=100,
-        once="open the file once before the loop, and close it after the loop",
-    ),
-    _Kind(
-        *("file reservation", "File_preallocate", "(?!)", "(?!)", 10, 10**9),
-        once="leave MPI_File_preallocate out where no space need be reserved: writing makes a file longer",
-    ),
-    _Kind("operation", "Op_create", "Op_free"),
-    _Kind("session", "Session_init", "Session_finalize", least=10, least_held=20),
-    _Kind("error handler", f"{_OF_ALL}create_errhandler|Errhandler_create", "Errhandler_free"),
-    _Kind("attribute key", f"{_OF_ALL}create_keyval", f"{_OF_ALL}free_keyval", f"{_OF_ALL}(set|delete)_attr"),
-)
+KINDS: Final = read_rows("calls", "objects", Kind)
 MANAGING: Final = "|".join(names for kind in KINDS for names in (kind.makes, kind.frees, kind.along))
 # No call counts for more than so many times the median of its kind: each is several steps of all ranks in turn, any of
 # which may have to wait for a core.
 LEAST, USUAL, MOST = 3.0, 10.0, 30.0
 FREED: Final = 0.1  # at most that share of what is made
-LEAST_REQUESTS: Final = 100  # of a rank at one place: those of a program that was stopped are few
-# A nonblocking call; MPI_Info_create and the like begin with the same letter.
-_REQUEST: Final = r"I(?!m?probe|n(it|fo|tercomm)|s_)\w+|Start(all)?|R(put|get|accumulate|get_accumulate)"
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
@@ -107,12 +57,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     return [*(pattern for kind in KINDS for pattern in _of_kind(calls, kind)), *_requests(calls)]
 
 
-def named_like(calls: ProgramCalls, pattern: str) -> Bools:
-    """Of each name whether it is like this behind MPI_, shape (len(names),)."""
-    return np.array([re.fullmatch(f"MPI_({pattern})(_c)?", name) is not None for name in calls.names], dtype=bool)
-
-
-def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
+def _of_kind(calls: ProgramCalls, kind: Kind) -> Iterator[SeenPattern]:
     """All places that make them again and again are one change; so are those whose objects are never freed."""
     call, site, rank, count = calls.counted.T
     makes = named_like(calls, kind.makes)[call]
@@ -155,7 +100,7 @@ def _of_kind(calls: ProgramCalls, kind: _Kind) -> Iterator[SeenPattern]:
         )
 
 
-def _saved(calls: ProgramCalls, kind: _Kind, rounds_at: Mapping[int, int], part: float) -> tuple[Ints, Floats, float]:
+def _saved(calls: ProgramCalls, kind: Kind, rounds_at: Mapping[int, int], part: float) -> tuple[Ints, Floats, float]:
     """Kept calls with what each would take less, and seconds a rank in calls that are only counted.
 
     Args: rounds_at: of each place, how often a rank makes them there.  part: of what the program makes of this kind.
@@ -182,7 +127,7 @@ def _saved(calls: ProgramCalls, kind: _Kind, rounds_at: Mapping[int, int], part:
     return rows, saved_s, alone_s
 
 
-def _rounds(calls: ProgramCalls, kind: _Kind, place: int, made: int) -> int:
+def _rounds(calls: ProgramCalls, kind: Kind, place: int, made: int) -> int:
     """How often a rank makes them after it has communicated: once, where it makes all that it needs in one loop.
 
     Args: made: by the rank that makes most; it has to do where calls of this kind have no times.
@@ -198,31 +143,22 @@ def _rounds(calls: ProgramCalls, kind: _Kind, place: int, made: int) -> int:
 
 
 def _requests(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Requests that were started at a place and neither completed nor freed.
-
-    Those of which nobody knows where they were started, since the program moved them, may be any place's.
-    """
-    if calls.completions is None:
-        return
-    call, site, rank, count = calls.counted[named_like(calls, _REQUEST)[calls.counted[:, 0]]].T
-    gone_site, gone_rank, gone = calls.completions.T
-    unknown = np.bincount(gone_rank[gone_site == NONE], weights=gone[gone_site == NONE], minlength=calls.ranks)
-    for place in np.unique(site).tolist():
-        here, there = site == place, gone_site == place
-        started = np.bincount(rank[here], weights=count[here], minlength=calls.ranks)
-        ended = np.bincount(gone_rank[there], weights=gone[there], minlength=calls.ranks)
-        left = np.maximum(started - ended - unknown, 0).astype(np.int64)
-        if place == NONE or left.max() < LEAST_REQUESTS or left.sum() < (1 - FREED) * started.sum():
-            continue
-        name = calls.names[int(np.bincount(call[here], weights=count[here]).argmax())]
+    """Requests that were started at a place and neither completed nor freed; open receives with what searches them."""
+    rows, saved_s = saved_by(calls, searching(calls) if calls.completions is not None else ())
+    for place, number, left in unfinished(calls):
+        is_searched = rows.size > 0 and bool(named_like(calls, RECEIVES)[number])
+        here = calls.site[rows[: rows.size * is_searched]]
         yield SeenPattern(
             name="requests never completed",
-            sites=(place,),
+            sites=(place, *(at for at in most(here, saved_s[: here.size, 0]) if at != place)),
             count=int(left.sum()),
-            text=f"{left.sum():,} requests by {name} in {{place}}, {left.max():,} on a rank, are neither completed nor "
-            "freed",
-            change="complete each request by MPI_Wait or MPI_Test before its buffer is used again",
+            text=f"{left.sum():,} requests by {calls.names[number]} in {{place}}, {left.max():,} on one rank, are not "
+            f"completed and not freed{', and receives in {other} may search past them' if is_searched else ''}",
+            change="complete each request by MPI_Wait or MPI_Test before its buffer is used again"
+            + ", or post the receive once, before the loop, and test it in each step" * is_searched,
             reported=True,
+            rows=rows[: here.size],
+            saved_s=saved_s[: here.size],
             more_s=_held_s(calls, left),
         )
 

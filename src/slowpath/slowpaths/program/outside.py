@@ -25,7 +25,8 @@ from slowpath.findings.program_pattern import (
     grouped,
     most,
 )
-from slowpath.slowpaths.program.managed import MANAGING, PAGE_BYTES, named_like
+from slowpath.slowpaths.program.managed import MANAGING, PAGE_BYTES
+from slowpath.slowpaths.program.repeats import in_counted_s, named_like
 
 MAPPED_AGAIN = "memory mapped again and again"
 # What a Fortran program is told in place of other languages' examples.
@@ -323,9 +324,8 @@ GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
 def _system_calls(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Of stretches outside MPI, unless calls that are only counted, as those on files and names, take half of it."""
     seen = list(_between_calls(calls))
-    alone = ~np.isin(np.arange(len(calls.names)), calls.call)
     asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in seen)
-    return seen if calls.counted_s[alone[calls.counted[:, 0]]].sum() < OWN * asked_s else []
+    return seen if in_counted_s(calls).sum() < OWN * asked_s else []
 
 
 def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -57,6 +58,17 @@ class Runs:
         """Share of each call that goes where a run becomes one."""
         gone: Floats = 1.0 - 1.0 / self.length[self.run]
         return gone
+
+
+def named_like(calls: ProgramCalls, pattern: str) -> Bools:
+    """Of each name whether it is like this behind MPI_, shape (len(names),)."""
+    return np.array([re.fullmatch(f"MPI_({pattern})(_c)?", name) is not None for name in calls.names], dtype=bool)
+
+
+def in_counted_s(calls: ProgramCalls) -> Floats:
+    """How long each rank is in calls that no event shows: between others it seems to be outside MPI then."""
+    here = ~np.isin(calls.counted[:, 0], calls.call)
+    return np.bincount(calls.counted[here, 2], weights=calls.counted_s[here], minlength=calls.ranks).astype(float)
 
 
 def gaps(calls: ProgramCalls) -> Floats:

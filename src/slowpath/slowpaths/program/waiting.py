@@ -31,7 +31,7 @@ from slowpath.findings.program_pattern import (
     usual,
 )
 from slowpath.slowpaths.program.outside import LARGE_BYTES, between_words
-from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps
+from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # waits of one pair of places
@@ -239,6 +239,10 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     late_share = LATE_ON_BUSY if doing.words == NO_CORE else OFTEN_LATE if is_usual else LATE
     if (doing.words == NO_CORE and not is_usual) or late_s < late_share * calls.span_s:
         return  # late now and then, as any rank is, and those without a core are
+    counted_s = in_counted_s(calls)  # calls that no event shows look like computing
+    beyond_s = counted_s[rank] - np.delete(counted_s, rank).sum() / max(calls.ranks - 1, 1)
+    if doing.moves and beyond_s >= OWN * late_s:
+        return
     least = to_all if doing.moves else to_others * min(doing.part, 1.0)
     value = to_all if doing.moves else (least + to_others) / 2
     sites = most(calls.site[rows], to_others)
