@@ -181,9 +181,7 @@ def _place(rank: Rank, groups: Groups, level: str) -> int | None:
     return next(inside, None)
 
 
-# The section `run` of results.json: who, when, where, with what.
-#
-# With it stands what a library reports of itself in witnessed launches: its variables (MPI_T), UCX's table of
+# What a library reports of itself in witnessed launches: its variables (MPI_T), UCX's table of
 # protocols, and what carries its messages.
 
 

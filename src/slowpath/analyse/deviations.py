@@ -57,6 +57,7 @@ _LEAST_SHARE = 0.1  # of the deviating times, that a condition has to hold for
 _FEW = 0.2  # of a group's cells that know the slow rank
 _EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
 GRANULES = (64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
+_SUM = "time_per_put_s"  # of calls that are timed apart: it holds one synchronisation for many puts
 _FEWEST_OF_PART = 2  # cells that a part of a union explains
 _WIDENED = 4  # of the best conditions, that are tried with more values
 # What the experiment does, and a program says in no argument of a call.
@@ -611,7 +612,7 @@ def _of_one(item: Item, varied: Set[str]) -> Iterator[Condition]:
 @last_answer
 def shared(judged: Sequence[Judged]) -> list[Shared]:
     """Groups of deviating times, those of many cells first, then the clearest."""
-    table, groups = _Table(judged), list[Shared]()
+    table, groups = _Table([time for time in judged if time.item.metric != _SUM]), list[Shared]()
     left = table.slow.copy()
     while left.any() and len(groups) < MOST_GROUPS:
         best = _best(table, left)

@@ -201,6 +201,15 @@ def test_a_cost_of_another_size_is_another_fault_however_alike_the_ratios_are() 
     assert [group.calls for group in shared([*large, *others])] == [("MPI_Bcast",), ("MPI_Scan",)]
 
 
+def test_a_synchronisation_need_not_show_in_the_time_of_a_put() -> None:
+    put = {"experiment": "put", "synchronise": "lock", "message_bytes": "8"}
+    call = {"experiment": "first_use", "pattern": "call", "call": "win_lock", "message_bytes": "64"}
+    slow = [_time(n, 1e-6, 2e-6, **(put if n < 2 else call)) for n in range(6)]
+    others = [_time(n, 1e-6, 0.0, **({**call, "call": "win_test"} if n > 5 else put)) for n in range(10)]
+    puts = [replace(time, item=replace(time.item, metric="time_per_put_s")) for time in others[:6]]
+    assert [group.subject for group in shared([*slow, *puts, *others[6:]])] == ["MPI_Win_lock"]
+
+
 @pytest.mark.parametrize(("fastest_us", "is_law"), [(1.0, False), (3.9, True)])
 def test_a_launch_as_in_healthy_runs_speaks_against_a_cost(fastest_us: float, is_law: bool) -> None:
     """Where processors hand over late in some launches, few cells are slow in all of theirs."""

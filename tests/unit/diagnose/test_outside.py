@@ -82,14 +82,10 @@ def test_a_cost_is_a_suspicion_until_it_was_measured_again(ping_pong: dict[str, 
 def test_against_other_kinds_of_machine_many_cells_are_a_fault_but_no_first_uses(
     ping_pong: dict[str, str], phase: str, above: int, is_sure: bool
 ) -> None:
-    def extra(parameters: Mapping[str, str]) -> float:
-        length = int(parameters["message_bytes"])
-        return 2e-9 * length if length > 10000 / above else 0.0
-
     here = healthy(ping_pong)
     others = msgspec.structs.replace(here, runs=[msgspec.structs.replace(run, machine="other") for run in here.runs])
-    panel_of = of_panel(surveyed(panel(ping_pong, extra, 10)), others)
-    renamed = [replace(time, item=replace(time.item, phase=phase)) for time in panel_of]
+    made = panel(ping_pong, lambda p: 2e-9 * int(p["message_bytes"]) * (int(p["message_bytes"]) > 10000 / above), 10)
+    renamed = [replace(time, item=replace(time.item, phase=phase)) for time in of_panel(surveyed(made), others)]
     (group,) = shared(renamed)
     assert "longer for each byte than in healthy runs of other machines" in group.text
     assert group.may_be_machine is not is_sure
@@ -115,17 +111,15 @@ def test_a_disturbance_is_a_suspicion_until_it_is_measured_again(ping_pong: dict
 
 
 def test_a_single_time_of_the_panel_is_a_suspicion_however_slow(ping_pong: dict[str, str]) -> None:
-    def at_64(parameters: Mapping[str, str]) -> float:
-        return 50e-6 if parameters["message_bytes"] == "64" else 0.0
-
-    known, measured = healthy(ping_pong), surveyed(panel(ping_pong, at_64, 14))
-    (lone,) = outside([*measured, again(panel(ping_pong, at_64, 15))], known)
+    first, second = (panel(ping_pong, lambda p: 50e-6 * (p["message_bytes"] == "64"), seed) for seed in (14, 15))
+    (lone,) = outside([*surveyed(first), again(second)], healthy(ping_pong))
     assert lone.needs_cause
 
 
 def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping_pong: dict[str, str]) -> None:
     known, measured = healthy(ping_pong), surveyed(panel(ping_pong, above_10000, 10))
     lengths = sorted({int(str(table.get("message_bytes", 8))) for table in proposed(measured, known)})
+    assert proposed(surveyed(panel(ping_pong, none, 20)), known) == []
     between = [length for length in lengths if 8192 < length < 16384]
     assert len(between) == 5
     assert LENGTHS[-1] + 8 in lengths  # a multiple of no page
@@ -168,10 +162,6 @@ def with_numbers(cell: CellResult, numbers: SampleNumbers) -> CellResult:
     ((name, metric),) = cell.metrics.items()
     phases = {phase: msgspec.structs.replace(estimate, numbers=numbers) for phase, estimate in metric.phases.items()}
     return msgspec.structs.replace(cell, metrics={name: msgspec.structs.replace(metric, phases=phases)})
-
-
-def test_a_healthy_panel_proposes_nothing(ping_pong: dict[str, str]) -> None:
-    assert proposed(surveyed(panel(ping_pong, none, 20)), healthy(ping_pong)) == []
 
 
 CALLS = ["comm_dup", "comm_rank", "type_size", "info_create"]
