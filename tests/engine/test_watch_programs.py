@@ -3,10 +3,6 @@
 
 A rank that waits by polling waits: its time has the name and the length that it has in a call that blocks.
 
-Two ranks on one processor are named, with the time that they stood in its queue; with one each they are not.
-
-Programs that hang on real ranks: the first line says where each rank is.
-
 A program that knows which of its messages were late, and which came early: what a watch says of them is true.
 """
 

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from slowpath.core.units import side_values
 from slowpath.findings.facts import HUGE_PAGE_BYTES
 from slowpath.findings.slow_path import (
     EAGER,
-    EAGER_BYTES,
     LATER,
-    PAD_LIBRARY,
     TUNABLES,
     Control,
     Parameters,
@@ -21,9 +20,28 @@ from slowpath.findings.slow_path import (
     set_to,
     tunings,
 )
-from slowpath.mpi.libraries import AppliesTo
+from slowpath.mpi.libraries import read_rows
 from slowpath.mpi.own_settings import KEEP_FREED
 from slowpath.mpi.settings import TUNINGS
+
+
+def _program(key: str) -> ProgramRemedy:
+    """Of mpi/remedies.toml, with the ways that mpi/settings.toml has for it."""
+    remedy = next(row for row in read_rows("remedies", "programs", ProgramRemedy) if row.key == key)
+    ways = (Way(row.applies, row.variables) for row in TUNINGS if row.purpose == key.replace("-", " "))
+    return replace(remedy, ways=tuple(ways))
+
+
+PROGRAM_PAD = _program("pad")
+PROGRAM_ASYNCHRONOUS_PROGRESS = _program("asynchronous-progress")
+PROGRAM_TWO_COPIES = _program("two-copies")
+PROGRAM_LONGER_EAGER = _program("longer-eager")
+PROGRAM_HUGE_PAGES = _program("huge-pages")
+PROGRAM_RESERVED_HUGE_PAGES = _program("reserved-huge-pages")
+PROGRAM_PAD_HOST = _program("pad-host")
+PROGRAM_YIELD_WHEN_IDLE = _program("yield-when-idle")
+PROGRAM_BIND_CORES = _program("bind-cores")
+PROGRAM_BIND_NONE = _program("bind-none")
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:
@@ -92,25 +110,6 @@ PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
     needs=("glibc 2.35", "huge pages by madvise"),
 )
 
-PROGRAM_PAD = ProgramRemedy(
-    "pad",
-    "Round allocations of 2 MiB or more up to a multiple of 2 MiB.",
-    "pad report",
-    "docs/how-to/padding.md",
-    table=("pad to 2 MiB",),
-    preload=PAD_LIBRARY,
-    needs=("GPU",),
-)
-
-
-PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
-    "asynchronous-progress",
-    "Let a thread of the library make progress on a spare core for each rank.",
-    "control variable",
-    "docs/reference/remedies.md",
-    ways=tuple(Way(row.applies, row.variables) for row in TUNINGS if row.purpose == "asynchronous progress"),
-)
-
 
 def _flushed(parameters: Parameters) -> Mapping[str, str] | None:
     """Of epochs that are opened and closed again for each burst; a flush is in one long epoch already."""
@@ -141,24 +140,6 @@ LOCK_ALL_ONCE = Remedy(
 )
 
 
-PROGRAM_TWO_COPIES = ProgramRemedy(
-    "two-copies",
-    "Copy messages inside a node twice through shared memory, and not by the kernel.",
-    "control variable",
-    "docs/reference/launching.md, single_copy_off",
-    state="single_copy_off",
-)
-
-
-PROGRAM_LONGER_EAGER = ProgramRemedy(
-    "longer-eager",
-    f"Let messages up to {EAGER_BYTES // 1024} KiB be eager.",
-    "control variable",
-    "docs/reference/findings.md, protocol switches",
-    ways=tuple(Way(row.applies, row.variables) for row in TUNINGS if row.purpose == "longer eager messages"),
-)
-
-
 HUGE_PAGES = Remedy(
     "huge pages",
     "Allocate communication buffers on 2 MiB boundaries and ask for huge pages.",
@@ -171,34 +152,6 @@ HUGE_PAGES = Remedy(
         "void* buffer = aligned_alloc(2u << 20, length);\n"
         "madvise(buffer, length, MADV_HUGEPAGE);"
     ),
-)
-
-PROGRAM_HUGE_PAGES = ProgramRemedy(
-    "huge-pages",
-    "Let malloc ask for huge pages.",
-    "faults",
-    "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
-    table=("huge pages",),
-    variables={TUNABLES: "glibc.malloc.hugetlb=1"},
-    needs=("glibc 2.35", "huge pages by madvise"),
-)
-
-PROGRAM_RESERVED_HUGE_PAGES = ProgramRemedy(
-    "reserved-huge-pages",
-    "Let malloc take long blocks from reserved huge pages.",
-    "faults",
-    "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
-    variables={TUNABLES: "glibc.malloc.hugetlb=2"},
-    needs=("glibc 2.35", "reserved huge pages"),
-)
-
-PROGRAM_PAD_HOST = ProgramRemedy(
-    "pad-host",
-    "Let blocks of 4 MiB or more from malloc begin on 2 MiB, in multiples of it.",
-    "pad report",
-    "docs/how-to/padding.md",
-    variables={"SLOWPATH_PAD_HOST": "1"},
-    preload=PAD_LIBRARY,
 )
 
 
@@ -217,38 +170,4 @@ BIND_TO_CORES = Remedy(
     bind="core",
     phrase="a core of its own for each rank",
     cores_per_rank=1,
-)
-
-PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
-    "yield-when-idle",
-    "Let waiting ranks yield their core.",
-    "control variable",
-    "MPICH: MPIR_CVAR_CH4_PROGRESS_THROTTLE; Open MPI: mpi_yield_when_idle (ompi_info --level 9)",
-    ways=(
-        Way(
-            AppliesTo("mpich", ">=4.2"),
-            {
-                "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
-                "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
-            },
-        ),
-        Way(AppliesTo("openmpi", ">=2"), {"OMPI_MCA_mpi_yield_when_idle": "1"}),
-    ),
-)
-
-PROGRAM_BIND_CORES = ProgramRemedy(
-    "bind-cores",
-    "Bind each rank to its own core.",
-    "affinity",
-    "docs/reference/launching.md",
-    table=("bind to cores",),
-    bind="core",
-)
-
-PROGRAM_BIND_NONE = ProgramRemedy(
-    "bind-none",
-    "Bind no rank.",
-    "affinity",
-    "docs/reference/launching.md",
-    bind="none",
 )

@@ -3,10 +3,6 @@
 
 The always-valid interval: holds the truth at every look at once, in at least as many cases as it claims.
 
-What was proven is in the watch's results: status of the finding, verdict of its remedy, a line of the verdict.
-
-Which remedies a command asks for.
-
 The table of what helps a program as it is: keys are unique, names it stands for exist, every line can be tried.
 """
 

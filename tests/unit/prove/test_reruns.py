@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A proof from its first run to its verdict, on programs whose wall times are planted.
 
-One rerun of a real process: its end, its streams, its output without what may differ.
-
-Whether a setting is taken, as the library, the launcher's ranks and the padding library say.
-
 A library that a watch's folder names is asked only where root alone could have put it, and stays that file.
 """
 

@@ -79,6 +79,45 @@ def test_a_row_of_exchanges_is_no_longer_than_its_elements_are(tmp_path: Path) -
     assert "50 in a row" in finding.text
 
 
+@pytest.mark.parametrize(("fields", "answers", "is_named"), [(3, False, True), (2, False, False), (3, True, False)])
+def test_fields_of_an_element_are_one_message(fields: int, answers: bool, is_named: bool, tmp_path: Path) -> None:
+    """Each field has a place of its own, and so few are in a row that one alone would be no row. answers: to each."""
+    program = Program(2)
+    for _ in range(150):
+        program.compute(20e-6)
+        for number in range(fields):
+            program.receive(1, 0, program.send(0, 1, site=1 + number, offset=64 * number), site=1 + number)
+            if answers:
+                program.message(1, 0)
+    assert ("many small messages" in [finding.name for finding in program.watched(tmp_path).findings]) is is_named
+
+
+@pytest.mark.parametrize(("late_s", "is_named"), [(5e-6, True), (1e-6, False)])
+def test_probes_that_ask_for_others_first_are_named(late_s: float, is_named: bool) -> None:
+    """Rank 0 sends 200 messages; rank 1 finds each so late, though it probes all the time."""
+    at_s, row = np.arange(200) * 100e-6, np.arange(200)
+    rank, call = np.repeat([0, 1, 1], 200), np.append(0 * row, np.tile([1, 2], 200))
+    start_s = np.append(at_s, np.stack([at_s + 1e-6, at_s + 50e-6], axis=1).ravel())
+    taken = 201 + 2 * row
+    calls = made_calls(
+        rank, start_s, np.where(call == 1, late_s, 1e-6), call=call, site=call, is_message=call >= 0, in_vain=call == 1,
+        names=("MPI_Isend", "MPI_Improbe", "MPI_Mrecv"), messages=Messages(row, row, taken, taken, 8 + 0 * row, 0 * row,
+                                                                        0 * row + 1),
+    )  # fmt: skip
+    named = [pattern for pattern in cost_of_calls.see(calls) if pattern.name == "MPI_Improbe asks for others first"]
+    assert len(named) == is_named
+    for pattern in named:
+        assert pattern.saved_s[:, 0].sum() == pytest.approx(200 * late_s, rel=0.05)
+
+
+@pytest.mark.parametrize(("size", "is_named"), [(2**20, True), (8, False)])
+def test_long_exchanges_in_one_buffer_are_copied(size: int, is_named: bool) -> None:
+    rank = np.repeat([0, 1], 10)
+    exchange = {"bytes": size + 0 * rank, "call": 0 * rank, "site": 0 * rank, "names": ("MPI_Sendrecv_replace",)}
+    seen = cost_of_calls.see(made_calls(rank, np.tile(np.arange(10) * 1e-2, 2), 1e-3, **exchange))
+    assert [pattern.saved_s[0, 0] for pattern in seen] == [pytest.approx(0.1e-9 * size)] * is_named
+
+
 def test_messages_into_one_buffer_are_a_reduction_by_hand(tmp_path: Path) -> None:
     program = Program(8)
     for _ in range(400):

@@ -4,16 +4,6 @@
 What reading a watch takes is bounded by the bytes of its records: no number in them makes it longer.
 
 Call sites: from return addresses of a real program to functions, files and lines; and whatever an object may be.
-
-slowpath.open of a watch: typed results, calls and messages as arrays on one clock.
-
-Stretches of time are cut at the edges of slices: none gets less than nothing, and nothing is lost.
-
-watch.json: written and read back; damaged and newer ones are one line; records that lead out don't count.
-
-Records that somebody truncated are said to be, whatever is left of them.
-
-The table of wrapped calls: current, whole, and with roles that say what each word is.
 """
 
 from __future__ import annotations

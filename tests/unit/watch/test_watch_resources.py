@@ -4,10 +4,6 @@
 Ranks and threads on too few processors, and memory that grows: named where planted, and not in clean twins.
 
 What is wrong with where ranks ran is the first line of a watch, by what they recorded or by where they started.
-
-Processes that each run alone since their launcher is another library's: the first line of the verdict.
-
-Where libraries to be preloaded are looked for: next to the engine that the user names, too.
 """
 
 from __future__ import annotations

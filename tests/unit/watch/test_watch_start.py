@@ -4,10 +4,6 @@
 `slowpath watch`: the command's streams, signals and exit code are its own; each trouble is one clear line.
 
 The programs here write the header of a record by themselves, so that no MPI and no library has to be there.
-
-What each launcher needs so that ranks on every node get the library, and what the user's own line keeps.
-
-A shell may stand in a folder that somebody deleted: one line and exit code 4, never a traceback.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every second in MPI has a name: planted waits, calls and management come out under theirs, and add up.
 
-Kept calls stand for the time and the number of their kind, also where the profile had no room for its place.
-
 What thinned records say of a program is what full ones say: counts exactly, savings within their interval.
-
-From records to results: totals, coverage, classes, waits, slices and sites of planted programs.
-
-Efficiencies of planted programs come out as planted, their products hold, and changes are found where they are.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import CALL_S, IN_BLOCKS, in_blocks, searching
 from slowpath.slowpaths.program.objects import collectives_of_objects
-from slowpath.slowpaths.program.outside import ANSWERS, CONVERTS, answers_s, texts_in
+from slowpath.slowpaths.program.outside import ANSWERS, CONVERTS, answers_s, mapped_again, texts_in
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
@@ -45,6 +45,7 @@ from slowpath.slowpaths.program.repeats import (
     dense,
     gaps,
     less,
+    little_s,
     named_like,
     times,
 )
@@ -78,6 +79,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     return [
         *walks,
         *_messages(calls, walked),
+        *_asked_in_turn(calls),
+        *_replaced(calls),
         *_puts(calls),
         *_collectives(calls),
         *collectives_of_objects(calls),
@@ -105,10 +108,13 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
     short = np.flatnonzero((messages.sent != NONE) & (messages.bytes <= SHORT_BYTES) & (messages.destination >= 0))
     short = short[np.argsort(messages.sent[short], kind="stable")]
     sent, to = messages.sent[short], messages.destination[short]
-    every = alike(calls, sent, calls.brings & ~_exchanges(calls), calls.site, calls.communicator, to=to)
+    learnt = calls.brings & ~_exchanges(calls)
+    every = alike(calls, sent, learnt, calls.site, calls.communicator, to=to)
     different = buffers_of(calls, every, np.ones(len(calls), dtype=bool))  # of all that it repeats in turn
     every = dataclasses.replace(every, length=np.where(different < LEAST_RUN, every.length, different))
-    for place, mine in dense(calls, every).by_place(calls):
+    turns = alike(calls, sent, learnt, calls.communicator, to=to)
+    kinds = ((every, dense(calls, every)), (turns, _fields(calls, turns)))
+    for every, place, mine in ((of, *each) for of, chosen in kinds for each in chosen.by_place(calls)):
         inside = np.isin(every.run, mine.run)
         message = short[inside]
         gone = 1.0 - 1.0 / every.length[every.run[inside]]
@@ -120,6 +126,23 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
         more_s = _waited_within(calls, message[inner], rows, share, saved_s[:, 0])
         saved_s += np.stack([more_s, 0.4 * more_s, np.maximum(saved_s[:, 0] + more_s - saved_s[:, 2], 0.0)], axis=1)
         yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])))
+
+
+LEAST_FIELDS, LEAST_TIMES, ALWAYS = 3, 100, 0.8  # messages of one element, elements, and share of a place's messages
+
+
+def _fields(calls: ProgramCalls, runs: Runs) -> Runs:
+    """Of messages to one rank with little computing between them those of several places, each once and always so."""
+    fields = buffers_of(calls, runs, np.ones(len(calls), dtype=bool))
+    _, first = grouped(runs.run, calls.site[runs.rows])
+    places = np.bincount(runs.run[first], minlength=runs.length.size)
+    fits = (runs.length >= LEAST_FIELDS) & (runs.length < LEAST_RUN) & (places == runs.length) & (fields == places)
+    fits &= times(calls, runs)[1] <= little_s(calls, runs)
+    site = calls.site[runs.rows] + 1
+    every, mine = (np.bincount(site, weights=part) for part in (np.ones(site.size), fits[runs.run]))
+    is_always = np.ones(runs.length.size, dtype=bool)
+    np.logical_and.at(is_always, runs.run, ((mine >= LEAST_TIMES) & (mine >= ALWAYS * every))[site])
+    return runs.only(fits & is_always)
 
 
 def _waited_within(calls: ProgramCalls, inner: Ints, rows: Ints, share: Floats, saved_s: Floats) -> Floats:
@@ -375,6 +398,28 @@ def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )  # fmt: skip
 
 
+def _replaced(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Long exchanges in one buffer: a library copies what it sends to memory of its own, which may be new each time."""
+    chosen = calls.named("MPI_Sendrecv_replace") & (calls.bytes >= LEAST_OWN_BYTES)
+    faults = mapped_again(calls) if chosen.any() else {}
+    for place, rows in calls.by_site(np.flatnonzero(chosen)):
+        copied_s, new_s = S_PER_COPIED_BYTE * calls.bytes[rows].astype(float), np.zeros((rows.size, 3))
+        for rank, again in faults.items():
+            times_of = max(float(calls.weight[rows[calls.rank[rows] == rank]].sum()), 1.0)
+            new_s[calls.rank[rows] == rank] = again.faults / times_of * np.array(again.each_s)
+        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
+        saved_s = np.minimum(copied_s[:, None] * np.array([1.0, 1.0, 3.0]) + new_s, 0.8 * calls.own_s[rows, None])
+        yield SeenPattern(
+            name="exchange in one buffer",
+            sites=(place,),
+            count=total,
+            text=f"{total:,} {calls.name_of(rows)} of {size} in {{place}}: the library may copy each to its own memory",
+            change="receive into a second buffer by MPI_Sendrecv, and swap the two",
+            rows=rows,
+            saved_s=saved_s,
+        )
+
+
 LEAST_OWN = 0.2  # of the bytes of an all-to-all
 LEAST_OWN_BYTES = 65536  # of all: of fewer, the copy is nothing
 
@@ -455,6 +500,38 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             rows=rows,
             saved_s=saved_s,
             more_s=(each_s, each_s / 2, 1.5 * each_s),
+        )
+
+
+LATE_FOUND, FOUND_S = 0.3, 10 * CALL_S  # share of the messages, after a time that no network takes within a host
+
+
+def _asked_in_turn(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Places of probes for which a message was there, while they asked for others."""
+    known = np.flatnonzero((calls.messages.posted != NONE) & (calls.messages.sent != NONE))
+    taken, first = np.unique(calls.messages.posted[known], return_index=True)
+    probes = np.flatnonzero(calls.named("MPI_Iprobe", "MPI_Improbe"))
+    probes = probes[probes < taken.max(initial=0)]
+    following = np.searchsorted(taken, probes)
+    there_s = calls.end_s[calls.messages.sent[known[first[following]]]] if probes.size else np.zeros(0)
+    late_s = np.maximum(calls.end_s[probes] - np.maximum(calls.start_s[probes], there_s) - CALL_S, 0.0)
+    late_s[calls.thread[probes] != calls.thread[taken[following]]] = 0.0
+    for place, rows in calls.by_site(probes[late_s > 0]):
+        mine = late_s[np.isin(probes, rows)]
+        after = np.unique(following[calls.site[probes] == place]).size
+        if (mine >= FOUND_S).sum() < max(LATE_FOUND * after, LEAST_TIMES):
+            continue
+        name = calls.name_of(rows)
+        yield SeenPattern(
+            name=f"{name} asks for others first",
+            sites=(place,),
+            count=(total := int(calls.counted[calls.counted[:, 1] == place, 3].sum())),
+            text=f"{total:,} {name} in {{place}}: what was there is found {format_time(float(np.median(mine)))} "
+            "later (median), after it asked for others",
+            change=f"call {name} once for all of them (MPI_ANY_TAG, MPI_ANY_SOURCE), and take source and tag from the "
+            "status",
+            rows=rows,
+            saved_s=usual(mine, calls.call[rows])[:, None] * np.array([1.0, 0.6, 1.2]),
         )
 
 

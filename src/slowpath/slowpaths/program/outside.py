@@ -64,7 +64,7 @@ class _Again:
     each_s: tuple[float, float, float]
 
 
-def _again(calls: ProgramCalls) -> dict[int, _Again]:
+def mapped_again(calls: ProgramCalls) -> dict[int, _Again]:
     """Of each rank whose faults go beyond what its memory grew by, in the end or in between."""
     by_rank = {}
     for share in calls.resources.ranks if calls.resources else ():
@@ -80,7 +80,7 @@ def _again(calls: ProgramCalls) -> dict[int, _Again]:
 
 def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     """Ranks whose memory is given back and mapped again.  Args: pickled: messages whose memory this may be."""
-    ranks = _again(calls)
+    ranks = mapped_again(calls)
     if not ranks or pickled >= LEAST:
         return
     places = {rank: _places(calls, again) for rank, again in ranks.items()}
