@@ -3,10 +3,6 @@
 
 The watch reads no argument that MPI does not: guard pages stand where the standard calls one insignificant.
 
-A program of one MPI under the launcher of another: each process runs alone, and the verdict begins with that.
-
-What libslowpath-watch.so takes each MPI for, held against its own mpi.h, and what of others. Starts no ranks.
-
 Layouts of datatypes as libslowpath-watch.so reads them: random nested ones against lists of bytes, by each MPI.
 """
 

@@ -113,14 +113,15 @@ def place_words(site: CallSite) -> str:
     return f"{name} ({short}:{site.line})" if site.line else f"{name} ({short})"
 
 
-def most_called(classes: Sequence[MessageClass]) -> list[MessageClass]:
-    """Those of the call and the place where most time in MPI passes, without its start."""
-    seconds: dict[tuple[str, int], float] = {}
-    for kind in classes:
+def most_called(classes: Sequence[MessageClass], sites: Sequence[CallSite]) -> list[MessageClass]:
+    """Those of the call and the place where most time in MPI passes, without its start; it may be several sites."""
+    seconds: dict[tuple[str, str], float] = {}
+    places = [(kind.call, place_words(sites[kind.site])) for kind in classes]
+    for kind, place in zip(classes, places, strict=True):
         if kind.call not in BEFORE_THE_RUN:
-            seconds[kind.call, kind.site] = seconds.get((kind.call, kind.site), 0.0) + kind.time_s
+            seconds[place] = seconds.get(place, 0.0) + kind.time_s
     most = max(seconds, key=lambda place: seconds[place], default=None)
-    return [kind for kind in classes if (kind.call, kind.site) == most]
+    return [kind for kind, place in zip(classes, places, strict=True) if place == most]
 
 
 def _remedies(row: ProgramPrice, library: str | None, version: str | None) -> list[Remedy]:

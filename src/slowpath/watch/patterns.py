@@ -32,6 +32,7 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, between_words
+from slowpath.slowpaths.program.repeats import fewer_words
 from slowpath.slowpaths.program.waiting import GIVEN, NO_CORE, activity_before, doing_of
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
@@ -399,7 +400,7 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
     own, rate = f"{100 * own_s / took_s:.0f} % of that", float((moved * calls.weight)[rows].sum()) / own_s / 1e9
     if each <= SHORT_BYTES:
         queue = ", with the queue for a processor" * is_queued
-        return f"{own} is what the calls take themselves{queue}: fewer would shorten it"
+        return f"{own} is what the calls take themselves{queue}: {fewer_words(calls.name_of(rows))}"
     return f"{own} moves bytes, {format_bytes(round(each))} a call at {format_ratio(rate)} GB/s: fewer would shorten it"
 
 

@@ -67,9 +67,9 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
     undecided = _undecided(results, watch)
     return (
         *heads,
+        *_most_called(results),  # where it is told, more passes there than any change saves
         *(f"{number}. {action}" for number, action in enumerate(actions[:MOST_CHANGES], 1)),
         *_together(results, changes),
-        *_most_called(results),
         *accounts,
         *((f"{results.outside}.",) if results.outside else ()),
         *((undecided,) if undecided else ()),
@@ -266,7 +266,7 @@ LARGE_PART: Final = 0.2  # of the run: in calls of one kind at one place, of whi
 
 def _most_called(results: WatchResults) -> list[str]:
     """Where most time in MPI passes, and with what, if no change of the program is about a good part of it."""
-    most = most_called(results.classes)
+    most = most_called(results.classes, results.sites)
     time_s, count, length = (sum(part) for part in ((kind.time_s for kind in most), (kind.count for kind in most),
                                                     (kind.bytes for kind in most)))  # fmt: skip
     known_s = max((saved_by(each)[0] for each in results.findings if each.rule != LOAD), default=0.0)
@@ -274,10 +274,8 @@ def _most_called(results: WatchResults) -> list[str]:
         return []
     ranks = max(len(results.ranks), 1)
     size = f" of {format_bytes(round(length / count))}" if length else ""
-    where, of_rank = place_words(results.sites[most[0].site]), round(count / ranks)
-    times = (
-        f"{of_rank:,} time{'s' * (of_rank != 1)} a rank, {seconds(time_s)}, {format_time(time_s * ranks / count)} each"
-    )
+    where, each = place_words(results.sites[most[0].site]), round(count / ranks)
+    times = f"{each:,} time{'s' * (each != 1)} a rank, {seconds(time_s)}, {format_time(time_s * ranks / count)} each"
     said = f"Most time in MPI: {most[0].call}{size} in {where}, {times}."
     return [f"{said} {results.most}." if results.most else said]
 
@@ -360,7 +358,8 @@ def _changes(results: WatchResults, watch: str) -> list[_Change]:
     own_s = [saved_s for saved_s, each in saves if each.rule in OF_CALLS and saved_s >= LARGE_PART * (run_s - load_s)]
     saves.sort(key=lambda entry: (min(entry[0], *own_s) if own_s and entry[1].rule == LOAD else entry[0],
                                   entry[1].rule != LOAD), reverse=True)  # fmt: skip
-    return [_of_finding(each, watch) for _, each in saves]
+    first = {each.change or each.id: each for _, each in reversed(saves)}  # of one place and change
+    return [_of_finding(each, watch) for _, each in saves if first[each.change or each.id] is each]
 
 
 def _of_finding(finding: WatchFinding, watch: str) -> _Change:

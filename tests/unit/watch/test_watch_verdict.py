@@ -117,6 +117,7 @@ def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
     assert "largest part: " in " ".join(lines(a_watch(accounts=accounts, findings=small))[:2])
     classes, load = (a_class(count=8000, bytes=64000, time_s=9.0),), replace(small[0], saved_s=30.0, rule="SP060")
     said = " ".join(lines(a_watch(findings=small, classes=classes)))
+    assert said.index("Most time in MPI") < said.index(" 1. Saves 1.00 s"), "it is more"
     assert re.search(r"Most time in MPI: MPI_Sendrecv of 8 B in .*, 2,000 times a rank, 9.00 s, 4.50 ms each\.", said)
     for finding, words in ((load, True), (replace(load, rule="SP079"), False)):
         assert ("Most time in MPI" in " ".join(verdict_of(a_watch(findings=(finding,), classes=classes)))) is words
@@ -133,6 +134,11 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
     assert "a rank (priced" in " ".join(made[second:])
     assert len([line for line in lines(a_watch(findings=findings() * 3)) if line.startswith("  4. ")]) == 0
+    same = (
+        a_finding(id="a", saved_s=3.0, prove=None, change="x.c:3: do"),
+        a_finding(id="b", prove=None, change="x.c:3: do"),
+    )
+    assert [line[:16] for line in lines(a_watch(findings=same)) if "x.c:3" in line] == ["  1. Saves 3.00 s"[:16]]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls, grouped, unhindered, usual
+from slowpath.mpi.libraries import read_rows
 
 LEAST_RUN = 8  # times in a row; fewer may be fields of one exchange
 MOST_PERIOD = 6  # calls of a block
@@ -63,6 +65,20 @@ class Runs:
 def named_like(calls: ProgramCalls, pattern: str) -> Bools:
     """Of each name whether it is like this behind MPI_, shape (len(names),)."""
     return np.array([re.fullmatch(f"MPI_({pattern})(_c)?", name) is not None for name in calls.names], dtype=bool)
+
+
+class _Fewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    calls: str
+    change: str
+
+
+FEWER = read_rows("calls", "fewer", _Fewer)
+
+
+def fewer_words(name: str) -> str:
+    """How calls of this name become fewer, whatever they are for."""
+    fitting = (row.change for row in FEWER if re.fullmatch(f"MPI_(?i:{row.calls})(_c)?", name))
+    return ", ".join(["fewer would shorten it", *list(fitting)[:1]])
 
 
 def in_counted_s(calls: ProgramCalls) -> Floats:
