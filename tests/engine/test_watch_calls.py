@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watched programs: what they compute is what they compute unwatched, and each of their own calls is seen once.
-
-The watch reads no argument that MPI does not: guard pages stand where the standard calls one insignificant.
-
-Layouts of datatypes as libslowpath-watch.so reads them: random nested ones against lists of bytes, by each MPI.
-"""
+"""Watched programs: what they compute is what they compute unwatched, and each of their own calls is seen once."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with one needless pattern each are named at its place under a real MPI, their corrected twins are not.
-
-A rank that waits by polling waits: its time has the name and the length that it has in a call that blocks.
-
-A program that knows which of its messages were late, and which came early: what a watch says of them is true.
-"""
+"""Programs with one needless pattern each are named at its place under a real MPI, their corrected twins are not."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of results.json for tests, each complete: a test names only what it is about.
 
-Every builder takes the fields of its struct by name, so that a field which is renamed turns its tests red. Cells of
-Cannon's algorithm: support.cannon.
+Every builder takes the fields of its struct by name, so that a field which is renamed turns its tests red.
 """
 
 from __future__ import annotations

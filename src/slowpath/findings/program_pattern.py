@@ -50,11 +50,6 @@ class RankShare:
     worked_s: float | None = field(default=None, kw_only=True)
     without_s: float | None = field(default=None, kw_only=True)
 
-    @property
-    def elapsed_ratio(self) -> float:
-        """How long a second of its processor time takes, with the time in the queue for one."""
-        return 1.0 + self.waited_s / self.ran_s if self.ran_s and self.waited_s else 1.0
-
 
 @dataclass(frozen=True)
 class ProgramResources:
@@ -103,16 +98,8 @@ def crowds(ranks: Sequence[RankShare], need: Callable[[RankShare], int] = lambda
     return crowded
 
 
-def likewise(more: int) -> str:
-    """The end of a sentence about one group, where there are more."""
-    return f"; {more} more group{'s' if more > 1 else ''} likewise" if more else ""
-
-
-# What a slow path sees in a program's own calls, and what it would save: columns in, patterns out.
-#
-# The other slow paths are about messages that this machine could move faster. A pattern is about calls that the program
-# could do without: it needs no measurement but the watch itself, and its price is an estimate from the program's own
-# times.
+# What a slow path sees in a program's own calls, and what it would save: columns in, patterns out. It needs no
+# measurement but the watch itself, and its price is an estimate from the program's own times.
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -357,6 +344,19 @@ class ProgramCalls:
         return self.names[int(np.bincount(self.call[rows], weights=weights).argmax())]
 
     @property
+    def shares(self) -> tuple[RankShare, ...]:
+        """What its ranks had to work with; empty: not recorded."""
+        return self.resources.ranks if self.resources else ()
+
+    @cached_property
+    def elapsed_ratio(self) -> Floats:
+        """How long a second of each rank's processor time takes, with the time in the queue for one; shape (ranks,)."""
+        ratio = np.ones(self.ranks)
+        for share in self.shares:
+            ratio[share.rank] += (share.waited_s or 0.0) / (share.ran_s or np.inf)
+        return ratio
+
+    @property
     def seconds_weight(self) -> Floats:
         """How many calls' time that of each stands for, shape (n,): by `weight`, but no kind of call has more time than
         the profile's exact sum. In a thinned record calls take longer while each event is written.
@@ -495,8 +495,7 @@ def usual(own_s: Floats, call: Ints, times: float = 3.0) -> Floats:
 def unhindered(calls: ProgramCalls, rows: Ints, own_s: Floats) -> Floats:
     """As `usual`, but no more is taken off in all than ranks stood in the queue: a lock is the call's own."""
     capped_s = usual(own_s, calls.call[rows])
-    shares = calls.resources.ranks if calls.resources else ()
-    queued_s = [share.waited_s for share in shares if share.waited_s is not None]
+    queued_s = [share.waited_s for share in calls.shares if share.waited_s is not None]
     taken_s = float(((own_s - capped_s) * calls.seconds_weight[rows]).sum())
     if len(queued_s) < calls.ranks or taken_s <= 0:
         return capped_s

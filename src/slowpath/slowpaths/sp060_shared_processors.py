@@ -15,7 +15,6 @@ from slowpath.findings.program_pattern import (
     RankShare,
     SeenPattern,
     crowds,
-    likewise,
 )
 from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
 
@@ -45,6 +44,11 @@ def _ranks_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     return [_ranks_pattern(worst, len(crowded) - 1, sum(rank.host == worst.host for rank in every))]
 
 
+def _likewise(more: int) -> str:
+    """The end of a sentence about one group, where there are more."""
+    return f"; {more} more group{'s' if more > 1 else ''} likewise" if more else ""
+
+
 def _waited_s(crowd: Crowd, *, of_threads: bool = False) -> float:
     return fmean((rank.busy_waited_s if of_threads else rank.waited_s) or 0.0 for rank in crowd.ranks)
 
@@ -59,7 +63,7 @@ def _ranks_pattern(crowd: Crowd, more: int, on_host: int) -> SeenPattern:
         count=len(ranks),
         text=f"{len(ranks)} ranks on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
-        f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
+        f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{_likewise(more)}",
         change=_change(crowd, max(ranks[0].online or 0, count), on_host),
         more_s=_lost_s(crowd),
     )
@@ -118,7 +122,7 @@ def _threads_pattern(crowd: Crowd, more: int) -> SeenPattern:
         count=threads,
         text=f"{least}{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each was ready to run but had no "
-        f"processor for {format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
+        f"processor for {format_time(waited_s)} of {format_time(span_s)}{_likewise(more)}",
         change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank a "
         f"processor per thread, or start at most {fewer}",
         more_s=(waited_s, waited_s / 2, max(min(2 * waited_s, span_s), waited_s)),

@@ -13,7 +13,6 @@ from typing import Final, Literal
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.machine import PlaceFault
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls, grouped
 from slowpath.mpi.libraries import named_in
@@ -22,7 +21,7 @@ from slowpath.watch.attributed import Attributed, attributed, completed_in
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes
 from slowpath.watch.conclude import Watched, concluded
 from slowpath.watch.critical_path import critical_path, on_slices, parts_of
-from slowpath.watch.events import Events, Floats
+from slowpath.watch.events import Bools, Events, Floats
 from slowpath.watch.findings import most_called
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
@@ -137,18 +136,13 @@ def watched(folder: Path) -> AttributedWatch:
         accounts=accounts_of(run, weight, seconds, ranks, {rank.rank: rank for rank in resources}),
         standstill=_standstill(run, info),
     )
+    own, known = program_resources(results), named_in(results.program.library)
     results = replace(
         results,
-        place=_wrong_place(info, results),
+        place=wrong_place(info, known[0].name if known else None, resources, own.ranks if own else ()),
         start_s=start_seconds(results),
     )
     return AttributedWatch(results, run, weight, keys, site_of)
-
-
-def _wrong_place(info: WatchInfo, results: WatchResults) -> tuple[PlaceFault, ...]:
-    own = program_resources(results)
-    known = named_in(results.program.library)
-    return wrong_place(info, known[0].name if known else None, results.resources, own.ranks if own else ())
 
 
 def _standstill(run: Attributed, info: WatchInfo) -> Standstill | None:
@@ -215,7 +209,7 @@ def kept_of(run: Attributed, pairs: Ints) -> KeptOrder:
 def _dependencies(run: Attributed, place: Ints) -> Ints:
     """Calls, calls that they wait for, and what of these; shape (m, 3)."""
     reasons = run.reasons
-    sure = np.flatnonzero(reasons.why != int(Why.DOUBT))
+    sure = np.flatnonzero((reasons.why != int(Why.DOUBT)) | _ended_by(run))
     why, pair = reasons.why[sure], reasons.pair[sure]
     other = reasons.other[sure].copy()
     away = np.isin(why, [int(Why.SENDER_AWAY), int(Why.RECEIVER_AWAY), int(Why.TARGET_AWAY)])
@@ -237,6 +231,23 @@ def _dependencies(run: Attributed, place: Ints) -> Ints:
     )
     kept: Ints = after[(after[:, :2] >= 0).all(axis=1) & (after[:, 0] != after[:, 1])]
     return kept
+
+
+ENDED, LONG_S = 0.1, 1e-3  # of a wait, between what ended it and its end; of one that is no transfer
+
+
+def _ended_by(run: Attributed) -> Bools:
+    """Which reasons a call had that lasted long, and returned soon after the last of them came; of each reason.
+
+    Whether a send waits for its receive is not known of each length: where one lasts as long as that, it does.
+    """
+    reasons, events = run.reasons, run.events
+    last_s = np.full(len(events), -np.inf)
+    np.maximum.at(last_s, reasons.call, reasons.until_s)
+    length_s = events.end_s - events.start_s
+    ended = (length_s >= LONG_S) & (last_s > events.start_s) & (last_s <= events.end_s)
+    ended &= events.end_s - last_s <= ENDED * length_s
+    return ended[reasons.call]
 
 
 def _meets(run: Attributed, place: Ints) -> Ints:

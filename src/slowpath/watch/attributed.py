@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a job's records to kept calls on one clock, messages matched, and the time of each call split by reasons.
 
-Waiting for others comes first, then what is left of the call. No second is counted twice. A call that waits for several
-things waits until the last of them is there (MPI_Waitany and MPI_Waitsome: the first), and all of that waiting goes to
-the one that ended it.
+Waiting for others comes first, and goes to the one that ended it; then what is left. No second is counted twice.
 
 Waiting for a rank that is outside of MPI: messages that do not move meanwhile, one-sided calls, and probes.
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which receive got which send, and which calls of a collective belong together.
 
-A message is the n-th of its stream: communicator, source, destination and tag. MPI keeps the order within one (MPI-4.1,
-section 3.5), so equal numbers on both sides are one message. What both sides say of its length checks that.
+What both sides of a message say of its length checks that (docs/internals/watch.md).
 
 One clock for all hosts: no message arrives before it is sent.
 

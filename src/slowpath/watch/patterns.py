@@ -374,7 +374,7 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     head = f"{100 * of_kind.max() / took_s:.0f} % of that waits for {f'{late} ranks, such as ' * (late > 1)}rank {rank}"
     if not outside[mine].any():
         return f"{head}, which is in {calls.name_of(there)} in {place_words(sites[calls.site[there[0]]])} meanwhile"
-    is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
+    is_crowded = bool(crowds(calls.shares))
     doing = doing_of(calls, rank, there, float(calls.gap_s[there].sum()), is_crowded=is_crowded)
     said = f"{head}, which {doing.words} {_stretch_words(calls, sites, there)}"
     if (seen := activity_before(calls, rank, there)) is not None:
@@ -387,7 +387,7 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
 def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
     """Of calls that mostly do not wait.  None: they do, or neither bytes nor calls explain it."""
     own_s = float((calls.own_s * calls.seconds_weight)[rows].sum())
-    queued_s = sum(share.waited_s or 0.0 for share in calls.resources.ranks) if calls.resources else 0.0
+    queued_s = sum(share.waited_s or 0.0 for share in calls.shares)
     is_queued = queued_s > MOSTLY * own_s
     moved = np.where(calls.is_message, 0, calls.bytes).astype(float)
     for call in (calls.messages.left, calls.messages.arrived):
@@ -529,22 +529,19 @@ def on_shared(calls: ProgramCalls, group: Sequence[SeenPattern], weight: Floats)
     """What the run saves where all ranks share processors, shape (3,): they work one after the other, so that what each
     of them no longer does counts, and not only what the slowest does; and who used a processor waits the longer later.
     """
-    shares = calls.resources.ranks if calls.resources else ()
-    crowded = [crowd for crowd in crowds(shares) if BUSY * len(crowd.ranks) <= sum(
+    crowded = [crowd for crowd in crowds(calls.shares) if BUSY * len(crowd.ranks) <= sum(
         (share.waited_s or 0.0) / (share.span_s or np.inf) for share in crowd.ranks)]  # fmt: skip
     common = [pattern for pattern in group if pattern.rows.size or np.unique(calls.rank[pattern.sooner]).size > 1]
     if not common or sum(len(crowd.ranks) for crowd in crowded) < calls.ranks:
         return np.zeros(3)
     (call_s, outside_s), _ = _changed(calls, np.arange(len(calls)), common, weight)
-    ratio = np.ones(calls.ranks)
-    ratio[[share.rank for share in shares]] = [share.elapsed_ratio for share in shares]
     works = (call_s[:, 0] >= WORK_S) & ~calls.named("MPI_Scan", "MPI_Exscan")  # in these each waits for the one before
-    worked_s = np.minimum(call_s, (calls.own_s / ratio[calls.rank])[:, None]) * works[:, None]
+    worked_s = np.minimum(call_s, (calls.own_s / calls.elapsed_ratio[calls.rank])[:, None]) * works[:, None]
     of_rank, longest_s = np.zeros((calls.ranks, 3)), np.zeros(3)
     np.add.at(of_rank, calls.rank, (worked_s + outside_s) * weight[:, None])
-    for share in shares:  # who sleeps needs no processor
+    for share in calls.shares:  # who sleeps needs no processor
         of_rank[share.rank] = np.minimum(of_rank[share.rank], share.ran_s or 0.0)
-        longest_s = np.maximum(longest_s, of_rank[share.rank] * share.elapsed_ratio)
+        longest_s = np.maximum(longest_s, of_rank[share.rank] * calls.elapsed_ratio[share.rank])
     sums = [of_rank[[share.rank for share in crowd.ranks]].sum(axis=0) / len(crowd.processors) for crowd in crowded]
     least_s: Floats = np.maximum(np.min(sums, axis=0), longest_s)
     return least_s

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call could not return before: messages that it receives or sends, and ranks that its collective waits for.
 
-Which messages went eagerly is learnt from the program itself. A library sends short messages at once and lets long ones
-wait for their receive. Where it changes is a setting. A send that returned before its receive was posted proves that
-messages of its length, and shorter ones, go at once. Which ranks a collective waits for: MPI-4.1, chapter 6, what each
-rank's result depends on.
+Which messages went eagerly is learnt from the program itself (docs/internals/watch.md). Which ranks a collective waits
+for: MPI-4.1, chapter 6, what each rank's result depends on.
 """
 
 from __future__ import annotations

@@ -5,11 +5,7 @@ The profile counts calls and their time by kind, whatever was thinned. Where its
 a call without its place, in the coarse row of sites (`find_row` of engine/watch/profile.cpp). What stands there is
 shared by the places of the call, as the kept calls have it.
 
-Where each rank's time went, calls by name, and what was seen and matched of the program.
-
-Kept calls stand for all calls of their kind, which the profile counts exactly.
-
-Tables of a watched program: pairs of ranks, call sites, and what each rank did when.
+Where each rank's time went, calls by name, and what was seen and matched of the program; tables of these.
 """
 
 from __future__ import annotations

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of planted wall times: what is proven has an effect, and a control, a witness and outputs that allow it.
-
-The always-valid interval: holds the truth at every look at once, in at least as many cases as it claims.
-
-The table of what helps a program as it is: keys are unique, names it stands for exist, every line can be tried.
-"""
+"""Verdicts of planted wall times: what is proven has an effect, and a control, a witness and outputs that allow it."""
 
 from __future__ import annotations
 

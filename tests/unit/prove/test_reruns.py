@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proof from its first run to its verdict, on programs whose wall times are planted.
-
-A library that a watch's folder names is asked only where root alone could have put it, and stays that file.
-"""
+"""A proof from its first run to its verdict, on programs whose wall times are planted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that a program could do without: each pattern is named where it was planted, its corrected twin is clean.
-
-Programs that look like a pattern and have none are not named.
-"""
+"""Calls that a program could do without: each pattern is named where it was planted, its corrected twin is clean."""
 
 from __future__ import annotations
 
@@ -25,7 +22,6 @@ from slowpath.findings.program_pattern import (
     RankShare,
     Sampled,
     SeenPattern,
-    grouped,
     merged,
 )
 from slowpath.slowpaths import sp060_shared_processors
@@ -554,6 +550,18 @@ def test_zeros_or_repeats_are_named(zero: int, same: int, call: str, size: int, 
         assert pattern.saved_s[:, 0].sum() == pytest.approx((zero + same) / 1000 * own_s)
 
 
+def test_a_nonblocking_collective_of_zeros_passes_in_the_call_that_completes_it() -> None:
+    calls = collectives_of_objects(1e-3, 20)
+    starts = calls.site == 0
+    calls = dataclasses.replace(
+        calls, call=calls.site, names=("MPI_Ialltoall", "MPI_Wait"), bytes=starts * 2**20, is_message=~starts,
+        is_collective=calls.rank < 0, group=np.where(starts, np.arange(len(calls)), -1), requests=1 - starts,
+        contents=np.array([[0, 0, 1000, 600, 0, 0]]), within=("",) * 3,
+    )  # fmt: skip
+    (pattern,) = cost_of_calls.see(calls)
+    assert pattern.saved_s[:, 0].sum() == pytest.approx(0.6 * calls.own_s.sum())
+
+
 @pytest.mark.parametrize(("call", "is_used"), [("MPI_Win_create", True), ("MPI_Comm_dup", False)])
 def test_first_uses_of_a_window_may_go_with_it(call: str, is_used: bool, tmp_path: Path) -> None:
     """50 us each: the high end has them, where what is made anew is set up by its first use."""
@@ -761,20 +769,6 @@ def test_a_long_send_lasts_as_long_as_its_receive_maps_new_memory(eager_bytes: i
     less_s[pattern.rows] = pattern.saved_s[:, 0]
     assert less_s[receives] == pytest.approx(np.full(40, 256 * 1.2e-6), rel=0.1)
     assert (less_s[sends] == less_s[receives] * (eager_bytes < 2**20)).all()
-
-
-def test_rows_are_grouped_as_unique_groups_them() -> None:
-    draw = np.random.default_rng(45)
-    for columns in (
-        [draw.integers(-3, 4, 500)],
-        [draw.integers(0, 3, 500), draw.integers(-1, 2**40, 500)],
-        [draw.integers(0, 5, 500), draw.integers(-9, 9, 500), draw.integers(0, 2, 500)],
-    ):
-        number, first = grouped(*columns)
-        table = np.stack(columns, axis=1)
-        _, of_first, of_number = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        assert number.tolist() == of_number.reshape(-1).tolist()
-        assert first.tolist() == of_first.tolist()
 
 
 def test_a_verdict_needs_no_campaign() -> None:

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of watched ranks: read back as written, torn, cut off, made up.
-
-What reading a watch takes is bounded by the bytes of its records: no number in them makes it longer.
-
-Call sites: from return addresses of a real program to functions, files and lines; and whatever an object may be.
-"""
+"""Records of watched ranks: read back as written, torn, cut off, made up."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks had to work with: read from their records, whatever is cut off or missing.
-
-Ranks and threads on too few processors, and memory that grows: named where planted, and not in clean twins.
-
-What is wrong with where ranks ran is the first line of a watch, by what they recorded or by where they started.
-"""
+"""What ranks had to work with: read from their records, whatever is cut off or missing."""
 
 from __future__ import annotations
 

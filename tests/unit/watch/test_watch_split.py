@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each call's time goes: planted waits of every kind come out as they were planted, and nothing twice.
-
-Matching and attribution by their laws, on programs that are simulated: whatever is sent, when and in which order.
-
-Loops of polls: which are one call that waits, which are not, and what their time becomes in the profile.
-"""
+"""Where each call's time goes: planted waits of every kind come out as they were planted, and nothing twice."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why there is no record: static, setuid, another processor, no MPI, a full disk; each in one line.
-
-`slowpath watch`: the command's streams, signals and exit code are its own; each trouble is one clear line.
-
-The programs here write the header of a record by themselves, so that no MPI and no library has to be there.
-"""
+"""Why there is no record: static, setuid, another processor, no MPI, a full disk; each in one line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every second in MPI has a name: planted waits, calls and management come out under theirs, and add up.
-
-What thinned records say of a program is what full ones say: counts exactly, savings within their interval.
-"""
+"""Every second in MPI has a name: planted waits, calls and management come out under theirs, and add up."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict that fits a screen: the answer first, then where the time goes, and what saves most.
-
-A program that hangs: which call each rank is in.
-"""
+"""The verdict that fits a screen: the answer first, then where the time goes, and what saves most."""
 
 from __future__ import annotations
 

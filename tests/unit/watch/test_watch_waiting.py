@@ -22,14 +22,16 @@ from slowpath.findings.program_pattern import (
     RankShare,
     Sampled,
     SeenPattern,
+    grouped,
 )
-from slowpath.slowpaths.program import waiting
+from slowpath.slowpaths.program import outside, waiting
 from slowpath.watch.analysis import read_watched
 from slowpath.watch.patterns import patterns_of, why_words
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
 from support.program_plants import another_rank, late_rank, polls
-from support.watched_program import ELSEWHERE, HERE, THERE, Program, made_calls
+from support.watch_record import Job
+from support.watched_program import ELSEWHERE, HERE, THERE, Program, described, made_calls
 
 
 def calls_of(plant: Callable[[Program], None], folder: Path) -> ProgramCalls:
@@ -291,6 +293,31 @@ def test_work_of_some_late_ranks_is_shared_more_evenly_and_that_of_all_is_not(tm
         assert said.endswith("share what ranks compute there more evenly") is (late == 2)
 
 
+def test_ranks_that_wait_for_one_by_messages_of_their_own_count_once(tmp_path: Path) -> None:
+    program = Program(4)
+    for _ in range(40):
+        program.compute(20e-6)
+        program.now[0] += 300e-6
+        for rank, at in [(rank, program.send(0, rank)) for rank in (1, 2, 3)]:
+            program.receive(rank, 0, at)
+    (finding,) = program.watched(tmp_path).findings
+    assert finding.name.startswith("rank 0 is late")
+    assert finding.saved_s == pytest.approx(40 * 300e-6, rel=0.05)
+
+
+@pytest.mark.parametrize(("lasts_s", "ended_s"), [(0.0203, 0.031), (0.05, 0.011)])
+def test_a_long_wait_for_sends_ends_with_a_receive_right_before(lasts_s: float, ended_s: float, tmp_path: Path) -> None:
+    """Of two messages in one wait it is not known whether they go at once."""
+    job = Job(2)
+    both = [job.ranks[0].isend(1, tag=i, start_s=0.01, end_s=0.0101, message_bytes=14000) for i in (0, 1)]
+    job.ranks[0].wait(*both, start_s=0.011, end_s=0.011 + lasts_s)
+    for i, at in enumerate((0.02, 0.031)):
+        job.ranks[1].receive(0, tag=i, start_s=at, end_s=at + 0.0002, message_bytes=14000)
+    job.write(tmp_path / "ranks", 0.1)
+    calls = read_watched(described(tmp_path)).calls
+    assert abs(calls.waits.until_s[calls.rank == 0].max() - ended_s) < 1e-4
+
+
 def test_time_that_passes_while_another_rank_is_in_other_calls_says_in_which(tmp_path: Path) -> None:
     program = Program(3, call_s=20e-6)
     for _ in range(40):
@@ -376,3 +403,27 @@ def test_a_barrier_beside_messages_is_redundant_where_all_receive_from_named_sou
         start_s=turn * (1e-6 + gap_s), end_s=turn * (1e-6 + gap_s) + 1e-6, target=np.full(turn.size, source),
     )  # fmt: skip
     assert [pattern.name for pattern in waiting.see(moved)] == ["redundant barrier"] * is_named
+
+
+@pytest.mark.parametrize(("reads", "each_s"), [(0.0, 5e-6), (1e6, 1.2e-6)])
+def test_page_faults_take_what_the_kernel_took_where_nothing_else_does(reads: float, each_s: float) -> None:
+    share = RankShare(0, "a", frozenset({1}), 2, 0.2, 0.1, 0.0, 1, 0.0, faults=10**4, fault_s=(1e-6,), grown_bytes=0)
+    seen = Activity(0.2, 9, {}, 0.1, 0.0, 0.06, 1e4, 0.0, 0.0, reads, 0.0, least_system_s=0.05)
+    none = np.zeros(9, dtype=np.int64)
+    calls = made_calls(none, np.arange(9) * 1e-3, 1e-6, call=none, site=none, names=("MPI_Send",),
+                       resources=ProgramResources((share,), 0.2), activity=lambda *_: seen)  # fmt: skip
+    assert outside.mapped_again(calls)[0].each_s[0] == pytest.approx(each_s)
+
+
+def test_rows_are_grouped_as_unique_groups_them() -> None:
+    draw = np.random.default_rng(45)
+    for columns in (
+        [draw.integers(-3, 4, 500)],
+        [draw.integers(0, 3, 500), draw.integers(-1, 2**40, 500)],
+        [draw.integers(0, 5, 500), draw.integers(-9, 9, 500), draw.integers(0, 2, 500)],
+    ):
+        number, first = grouped(*columns)
+        table = np.stack(columns, axis=1)
+        _, of_first, of_number = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        assert number.tolist() == of_number.reshape(-1).tolist()
+        assert first.tolist() == of_first.tolist()

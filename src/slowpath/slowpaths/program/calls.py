@@ -459,8 +459,7 @@ NUMBER_BYTES, CONVERTING_S = 20, 0.4e-6  # of a number as text; and what it take
 
 def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places whose messages are mostly zeros, or what the ones before them were; of short ones collectives alone."""
-    ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
-    own_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
+    own_s = calls.own_s / calls.elapsed_ratio[calls.rank]
     last_in_s = np.full(int(calls.group.max(initial=0)) + 2, -np.inf)  # the last is of no group
     np.maximum.at(last_in_s, calls.group, calls.start_s)
     settings = calls.is_collective & (
@@ -483,8 +482,12 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
         each_s = CONVERTING_S * is_text * total * size / NUMBER_BYTES / calls.ranks
         gone = share * (1.0 - is_text * 8 / NUMBER_BYTES)
         message, part = np.flatnonzero(np.isin(calls.messages.sent, rows)), np.full(rows.size, gone)
+        ends, _ = _completing(calls, np.isin(np.arange(len(calls)), rows) & (calls.group != NONE))
         if message.size:  # its receive takes less, too
             rows, _, part, _ = _joined(calls, message, np.full(message.size, gone), np.zeros(len(calls), dtype=bool))
+        elif ends.any():  # a nonblocking collective passes in the call that completes it
+            rows = np.append(rows, np.flatnonzero(ends))
+            part = np.full(rows.size, gone)
         saved_s = (part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0]
         if is_again and calls.is_collective[rows].all():  # the whole call goes, but who comes late is waited for later
             change = "call it once before the loop, and again only when what a rank gives can have changed"
@@ -662,10 +665,9 @@ LOOP_S_PER_BYTE, MUCH = 0.5e-9, 2.0  # of a loop that copies numbers one by one;
 
 def _packing(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Places that pack or unpack a datatype with gaps far slower than a loop copies as many bytes."""
-    ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
     for place, name, here in _at_places(calls, r"(Unp|P)ack(_external)?"):
         (rank, each), (length, has_gaps) = calls.counted[here, 2:].T, calls.moved[here].T
-        took_s = calls.counted_s[here] / np.array([ratio.get(number, 1.0) for number in rank.tolist()])
+        took_s = calls.counted_s[here] / calls.elapsed_ratio[rank]
         loop_s = CALL_S * each + LOOP_S_PER_BYTE * length
         if not has_gaps.all() or took_s.sum() < MUCH * loop_s.sum():
             continue

@@ -230,7 +230,7 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     called = {calls.names[call].removesuffix("_c") for call, *_ in calls.counted.tolist()}
     if "MPI_Win_create" not in called or not called.isdisjoint(OTHER_WINDOWS):
         return
-    hosts = {} if calls.resources is None else {share.rank: share.host for share in calls.resources.ranks}
+    hosts = {share.rank: share.host for share in calls.shares}
     host = np.array([hash(hosts.get(rank, "")) for rank in range(calls.ranks)])
     known = calls.is_one_sided & ~calls.is_collective & (calls.target >= 0) & (calls.target < calls.ranks)
     rows = np.flatnonzero(known & (calls.target != calls.rank) & ~calls.named("MPI_Win_lock"))
@@ -278,8 +278,7 @@ def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     blocks = moved_bytes / np.maximum(np.nan_to_num(calls.block_bytes, nan=np.inf), 1.0)
     packed_s = CALL_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
     # A rank without a processor does not pack: what it stood in the queue is no excess of its datatype.
-    ratio = {share.rank: share.elapsed_ratio for share in (calls.resources.ranks if calls.resources else ())}
-    every_s = calls.own_s / np.array([ratio.get(rank, 1.0) for rank in range(calls.ranks)])[calls.rank]
+    every_s = calls.own_s / calls.elapsed_ratio[calls.rank]
     reduces = named_like(calls, r"(?i:.*(reduce|scan).*)")[calls.call]  # by an operation of its own: MPI-4.1, 6.9.2
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES) & ~reduces)
     for place, rows in calls.by_site(chosen):

@@ -168,10 +168,10 @@ PAGE_BYTES, MOST_HELD_BYTES = 4096, 2048
 
 def _held_s(calls: ProgramCalls, left: Ints) -> tuple[float, float, float]:
     """What the pages take that requests hold, of the rank that has most.  Args: left: requests of each rank."""
-    shares = calls.resources.ranks if calls.resources else ()
-    pages = [min(share.grown_bytes or 0, MOST_HELD_BYTES * int(left[share.rank])) / PAGE_BYTES for share in shares]
-    each_s = [share.elapsed_ratio * float(np.median(share.fault_s or (0.0,))) for share in shares]
-    held_s = max((count * fault_s for count, fault_s in zip(pages, each_s, strict=True)), default=0.0)
+    held_s = 0.0
+    for share in calls.shares:
+        pages = min(share.grown_bytes or 0, MOST_HELD_BYTES * int(left[share.rank])) / PAGE_BYTES
+        held_s = max(held_s, pages * calls.elapsed_ratio[share.rank] * float(np.median(share.fault_s or (0.0,))))
     return held_s, 0.5 * held_s, 2.0 * held_s
 
 

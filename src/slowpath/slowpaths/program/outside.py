@@ -39,6 +39,7 @@ LEAST_BYTES = 64 * 1024  # of a new buffer: shorter ones come from pages that ma
 # A fault of the program's takes so many times one that a rank measures alone: in the program it runs beside those of
 # other ranks, on memory that the caches do not hold, or the kernel has the pages at hand (docs/results/watch.md).
 LEAST_RATIO, USUAL_RATIO, MOST_RATIO = 0.7, 1.2, 2.1
+KERNEL_RATIO = np.array([1.0, 0.7, 1.2])  # of what the kernel took for them as it counted it
 MOST_PLACES = 40  # kinds of stretches of one rank; the rest are one
 IN_CALL = 0.02  # of the faults that a stretch outside of equal length has: calls mostly wait, unless buffers are new
 ROUNDS = 6  # of the search for what each kind of stretch faults: few, so that what nothing shows stays as at first
@@ -49,10 +50,15 @@ COPY_S_PER_BYTE = 0.2e-9  # of pickling or unpickling, three copies in memory th
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
-    """Pickled arrays, page faults that those do not explain, and system calls."""
-    pickled = list(_pickled(calls))
+    """Pickled arrays, page faults that those do not explain, and system calls, unless calls that are only counted, as
+    those on files and names, take half of these.
+    """
+    pickled, system_calls = list(_pickled(calls)), list(_system_calls(calls))
+    asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in system_calls)
+    if in_counted_s(calls).sum() >= OWN * asked_s:
+        system_calls = []
     copied = [] if pickled else [pattern for work in _WORK for pattern in _library_work(calls, *work)]
-    return [*pickled, *_mapped_again(calls, sum(pattern.count for pattern in pickled)), *_system_calls(calls), *copied]
+    return [*pickled, *_mapped_again(calls, sum(pattern.count for pattern in pickled)), *system_calls, *copied]
 
 
 @dataclass(frozen=True)
@@ -67,15 +73,26 @@ class _Again:
 def mapped_again(calls: ProgramCalls) -> dict[int, _Again]:
     """Of each rank whose faults go beyond what its memory grew by, in the end or in between."""
     by_rank = {}
-    for share in calls.resources.ranks if calls.resources else ():
+    for share in calls.shares:
         if share.faults is None or not share.fault_s or share.grown_bytes is None:
             continue
         faults = share.faults - max(share.grown_bytes, share.touched_bytes or 0, 0) // PAGE_BYTES
         each_s = np.array([np.median(share.fault_s), min(share.fault_s), max(share.fault_s)])
-        ends = (USUAL_RATIO * each_s[0], LEAST_RATIO * each_s[1], MOST_RATIO * each_s[2])
+        ends = np.array([USUAL_RATIO * each_s[0], LEAST_RATIO * each_s[1], MOST_RATIO * each_s[2]])
+        ends = np.maximum(ends, _kernel_s(calls, share.rank) * KERNEL_RATIO)
         if faults >= max(AGAIN * share.faults, LEAST * LEAST_PAGES):
-            by_rank[share.rank] = _Again(share, faults, ends)
+            by_rank[share.rank] = _Again(share, faults, tuple(ends.tolist()))
     return by_rank
+
+
+def _kernel_s(calls: ProgramCalls, rank: int) -> float:
+    """What each page fault outside MPI took, where the rank was in the kernel for nothing else; 0: not known."""
+    rows = np.flatnonzero((calls.rank == rank) & np.isfinite(calls.gap_s))
+    rows = rows[np.argsort(calls.start_s[rows], kind="stable")]
+    seen = calls.activity(rank, calls.end_s[rows - 1], calls.start_s[rows])
+    if seen is None or seen.reads + seen.writes >= LEAST_CALLS * seen.length_s:
+        return 0.0
+    return seen.least_system_s / max(seen.minor_faults, 1.0)
 
 
 def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
@@ -274,8 +291,8 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
         rows = every
     if rows.size < LEAST:
         return
-    faults = sum(share.faults or 0 for share in calls.resources.ranks) if calls.resources else 0
-    fault_s = [at_s for share in calls.resources.ranks for at_s in share.fault_s] if calls.resources else []
+    faults = sum(share.faults or 0 for share in calls.shares)
+    fault_s = [at_s for share in calls.shares for at_s in share.fault_s]
     length = calls.bytes[rows].astype(float)
     pages = float((length * calls.weight[rows]).sum()) / PAGE_BYTES
     mapped = min(faults / pages, 2.0) * float(np.median(fault_s)) / PAGE_BYTES if fault_s and pages else 0.0
@@ -321,14 +338,7 @@ LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
 GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
 
 
-def _system_calls(calls: ProgramCalls) -> Sequence[SeenPattern]:
-    """Of stretches outside MPI, unless calls that are only counted, as those on files and names, take half of it."""
-    seen = list(_between_calls(calls))
-    asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in seen)
-    return seen if in_counted_s(calls).sum() < OWN * asked_s else []
-
-
-def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
+def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Files and the like that most ranks read or write; what one does alone is a wait of the others."""
     after = np.flatnonzero(np.isfinite(calls.gap_s) & (calls.gap_s > 0))
     kind, firsts = grouped(calls.site[after - 1], calls.site[after])
@@ -339,13 +349,10 @@ def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
         if 2 * len(parts) <= calls.ranks:
             continue
         before, there = (int(site) for site in calls.site[after[firsts[number]] + np.array([-1, 0])])
-        each_s = np.zeros(len(calls))
-        for part in parts:
-            each_s[part.rows] = part.seconds / part.rows.size
-        mine = np.concatenate([part.rows for part in parts])
-        pieces, length = sum(part.pieces for part in parts), sum(part.length for part in parts)
+        rows_of, seconds, named, pieces_of, lengths = zip(*parts, strict=True)
+        mine, each_s, pieces, length = np.concatenate(rows_of), np.concatenate(seconds), sum(pieces_of), sum(lengths)
         where = between_words(calls, mine, before == there)
-        names = sorted({part.name for part in parts} - {""})
+        names = sorted({*named} - {""})
         asked = ", ".join([*names, *([f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}"]
                                     if pieces else [])])  # fmt: skip
         yield SeenPattern(
@@ -356,30 +363,21 @@ def _between_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
             change=f"read and write less often{' and in larger pieces' * (pieces > 0)}, or in the background",
             before=True,
             sooner=mine,
-            sooner_s=np.minimum(each_s[mine], calls.gap_s[mine])[:, None] * GOES,
+            sooner_s=np.minimum(each_s, calls.gap_s[mine])[:, None] * GOES,
         )
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """System calls of a rank in stretches that `rows` end: the longest's name, reads and writes, and their bytes."""
-
-    rows: Ints
-    seconds: float
-    name: str
-    pieces: float
-    length: float
-
-
-def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
+def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> tuple[Ints, Floats, str, float, float] | None:
+    """System calls of a rank in stretches: the rows that end them, seconds of each, the longest's name, reads and
+    writes, and their bytes.
+    """
     mine = rows[calls.rank[rows] == rank]
     mine = mine[np.argsort(calls.start_s[mine], kind="stable")]
     seen = calls.activity(rank, calls.end_s[mine - 1], calls.start_s[mine])
     if seen is None:
         return None
     asleep = {name: value_s for name, value_s in seen.sleeping_s.items() if name not in {*PAUSES, "a page"}}
-    shares = calls.resources.ranks if calls.resources else ()
-    fault_s = min((at_s for share in shares if share.rank == rank for at_s in share.fault_s), default=0.0)
+    fault_s = min((at_s for share in calls.shares if share.rank == rank for at_s in share.fault_s), default=0.0)
     pieces, moved_bytes = seen.reads + seen.writes, seen.read_bytes + seen.written_bytes
     is_often = pieces >= LEAST_CALLS * seen.length_s and moved_bytes < LARGE_BYTES * pieces
     busy_s = max(seen.system_s - seen.minor_faults * fault_s, 0.0) if is_often else 0.0
@@ -388,7 +386,7 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> _Asked | None:
         return None
     seconds = min(seconds * seen.length_s / max(seen.length_s - seen.queued_s, 1e-9), seen.length_s)
     longest = max(asleep, key=lambda name: asleep[name], default="")
-    return _Asked(mine, seconds, longest, pieces if is_often else 0.0, moved_bytes)
+    return mine, np.full(mine.size, seconds / mine.size), longest, pieces if is_often else 0.0, moved_bytes
 
 
 LEAST_COPYING, LEAST_SAMPLES = 0.03, 10  # of the run

@@ -30,7 +30,7 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
-from slowpath.slowpaths.program.outside import LARGE_BYTES, between_words
+from slowpath.slowpaths.program.outside import LARGE_BYTES, LEAST_CALLS, between_words
 from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
@@ -77,7 +77,7 @@ class _Late:
 def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if not calls.waits.wait.size:
         return
-    is_crowded = calls.resources is not None and bool(crowds(calls.resources.ranks))
+    is_crowded = bool(crowds(calls.shares))
     late = _late(calls)
     own = _late_ranks(calls, late)
     named = {rank: list(_late_rank(calls, late, rank, is_crowded)) for rank in own}
@@ -103,9 +103,10 @@ def _late(calls: ProgramCalls) -> _Late:
     wait, cause, spent_s = waits.wait[mine], waits.cause[mine], waits.spent_s[mine]
     whole_s = np.bincount(wait, weights=spent_s, minlength=len(calls))
     seconds = spent_s * np.minimum(delay_s[wait] / np.maximum(whole_s[wait], 1e-12), 1.0)
-    others = _others(calls)
     some = seconds > 0
-    return _Late(wait[some], cause[some], seconds[some], others[wait[some]])
+    wait, cause, seconds = wait[some], cause[some], seconds[some]
+    at_once = np.bincount(cause[grouped(cause, calls.rank[wait])[1]], minlength=len(calls))  # each by its own message
+    return _Late(wait, cause, seconds, np.maximum(_others(calls)[wait], at_once[cause]))
 
 
 def _others(calls: ProgramCalls) -> Ints:
@@ -271,9 +272,9 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
 
 def _later_s(calls: ProgramCalls, rank: int, less_s: Floats, rows: Ints) -> float:
     """How much longer a rank stands in the queue in MPI, for the processor time that it used before these rows."""
-    share, chosen = _share(calls, rank), np.isin(calls.sampled.row, rows)
+    chosen = np.isin(calls.sampled.row, rows)
     ran_s, gap_s = calls.sampled.seconds[chosen].sum(), (gaps(calls) * calls.seconds_weight)[rows].sum()
-    ratio = share.elapsed_ratio * ran_s / gap_s if share is not None and gap_s else 0.0
+    ratio = calls.elapsed_ratio[rank] * ran_s / gap_s if gap_s else 0.0
     return float((less_s * calls.seconds_weight[rows]).sum() * max(ratio - 1.0, 0.0))
 
 
@@ -298,7 +299,6 @@ _SLEEP = "find what rank {rank} waits for there: a sleep, files, pipes, other pr
 _FILES = "let rank {rank} read and write larger pieces, or in the background, or let all ranks do it"
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
 LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
-LEAST_CALLS = 100
 LEAST_ASLEEP_S = 0.01  # shorter ones are errors of two clocks
 
 
@@ -357,7 +357,7 @@ def activity_before(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | No
 
 
 def _share(calls: ProgramCalls, rank: int) -> RankShare | None:
-    return next((share for share in calls.resources.ranks if share.rank == rank), None) if calls.resources else None
+    return next((share for share in calls.shares if share.rank == rank), None)
 
 
 def _no_core_s(share: RankShare) -> float:
@@ -395,8 +395,7 @@ def _in_turns(calls: ProgramCalls) -> Iterator[SeenPattern]:
     if turn.size < LEAST * calls.ranks:
         return
     of_rank = np.bincount(calls.rank[rows], weights=length_s)
-    shares = calls.resources.ranks if calls.resources else ()
-    processors = len({(share.host, number) for share in shares for number in share.processors}) or calls.ranks
+    processors = len({(share.host, number) for share in calls.shares for number in share.processors}) or calls.ranks
     whole_s = float(of_rank.sum())
     least_s = whole_s - max(whole_s / min(processors, calls.ranks), float(of_rank.max()))
     is_told = (calls.end_s - calls.own_s)[rows[turn] - 1] > begun_s[chosen[turn - 1]]
@@ -441,7 +440,7 @@ def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
     more_s = spent_s - spent_s.min(axis=1, keepdims=True)
     more_s = np.minimum(more_s, 3.0 * float(np.median(more_s.max(axis=1))))
     waits_s = float((more_s.max(axis=1, keepdims=True) - more_s).mean(axis=1).sum())
-    no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
+    no_core_s = sum(map(_no_core_s, calls.shares))
     lacks_core = no_core_s >= OWN * waits_s * calls.ranks  # late at random then, and even over many meetings alone
     if is_crowded and lacks_core:
         return
@@ -543,7 +542,7 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     pair = messages.left[both] * len(calls) + messages.posted[both]
     exchanges = messages.arrived[both] * len(calls) + messages.sent[both]  # MPI_Sendrecv waits for the other's send
     of_receive = np.isin(rows * len(calls) + waits.other[rows], np.setdiff1d(pair, exchanges))
-    no_core_s = sum(map(_no_core_s, calls.resources.ranks)) if calls.resources else 0.0
+    no_core_s = sum(map(_no_core_s, calls.shares))
     kind = np.where(calls.is_one_sided[rows], 0, np.where(of_receive, 1, 2))
     kind[np.isin(rows, messages.left[both[needless]])] = 3  # these wait for the kind of their send
     even = (kind != 2) | ~np.isin(calls.rank[waits.other[rows]], own)
