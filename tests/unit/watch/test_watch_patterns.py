@@ -867,6 +867,7 @@ def test_what_runs_below_mpi4py_is_pickling(size: int, others: int, is_named: bo
     for pattern in patterns:
         assert pattern.sooner_s[:, 0].sum() == pytest.approx(0.7 * calls.sampled.seconds.sum(), rel=0.05)
         assert "which takes 418 ms a rank" in pattern.text
+        assert ("collect many objects in one" in pattern.change) is (size == 200)
 
 
 def test_the_line_of_time_outside_mpi_names_functions_and_calls(tmp_path: Path) -> None:

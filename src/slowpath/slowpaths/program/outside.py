@@ -317,15 +317,16 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     buffered = " and ".join(f"comm.{name.capitalize()}" for name in names[:2])
     count, usual_bytes = calls.stood_for(rows), round(float(np.median(length)))
     said = " and ".join(f"comm.{name}" for name in names[:2])
+    many = "collect many objects in one, for one message or comm.gather, or " * (usual_bytes < LEAST_PICKLED_BYTES)
     yield SeenPattern(
         name=f"{said} of objects",
         sites=most(calls.site[rows], length * calls.weight[rows]),
         count=count,
         text=f"{count:,} messages of {format_bytes(usual_bytes)} by {said} in {{place}} and elsewhere are pickled"
         + f", which takes {format_time(pickling_s / calls.ranks)} a rank" * bool(pickling_s),
-        change=f"send arrays by {buffered}, without pickling, and of other objects only the part that is used",
+        change=f"{many}send arrays by {buffered}, without pickling, and of other objects only the part that is used",
         rows=rows,
-        saved_s=calls.own_s[rows][:, None] * np.array([0.2, 0.1, 0.35]),
+        saved_s=calls.own_s[rows][:, None] * (GOES if many else np.array([0.2, 0.1, 0.35])),
         sooner=alone,
         sooner_s=np.minimum(less_s, gap_s[:, None]),
     )
