@@ -247,14 +247,13 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     own_s = np.where(is_unlock, np.minimum(own_s * (1.0 if flush_s.size else UNLOCKS), completes_s), own_s)
     value = np.maximum(own_s - direct_s, 0.0)
     made = calls.counted[calls.name_is("MPI_Win_create")[calls.counted[:, 0]]]
-    by_call = np.bincount(calls.call[rows], weights=own_s)
     total = calls.stood_for(rows)
     sites = most(made[:, 1], made[:, 3].astype(float), 1) + most(calls.site[rows], own_s, 3)
     yield SeenPattern(
         name="window of memory that is not MPI's",
         sites=tuple(dict.fromkeys(sites)),
         count=total,
-        text=f"{total:,} one-sided calls, most of the time in {calls.names[int(by_call.argmax())]}, on windows that "
+        text=f"{total:,} one-sided calls, most of the time in {calls.name_of(rows, own_s)}, on windows that "
         "MPI_Win_create made in {place}: ranks of one host may not reach that memory themselves",
         change="make the window by MPI_Win_allocate, and use the memory that it returns",
         rows=rows,
