@@ -358,7 +358,8 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     rows = rows[calls.call[rows] == calls.names.index(most[0].call)] if rows.size else rows
     took_s = float(((calls.end_s - calls.start_s) * calls.seconds_weight)[rows].sum())
     if took_s <= MOSTLY * sum(kind.time_s for kind in most) * calls.ranks:
-        return None
+        again = sum(kind.count for kind in most) > calls.ranks and calls.names.index(most[0].call) not in calls.call
+        return f"F{fewer_words(most[0].call)[1:]}" if again else None  # no event shows them: they bring no message
     chosen = np.isin(calls.waits.wait, rows)
     cause, spent_s = calls.waits.cause[chosen], (calls.waits.spent_s * calls.seconds_weight[calls.waits.wait])[chosen]
     outside = calls.waits.outside[chosen] & np.isfinite(calls.gap_s[cause])

@@ -101,9 +101,7 @@ def test_probes_that_ask_for_others_first_are_named(late_s: float, is_named: boo
                                                                         0 * row + 1),
     )  # fmt: skip
     named = [pattern for pattern in cost_of_calls.see(calls) if pattern.name == "MPI_Improbe asks for others first"]
-    assert len(named) == is_named
-    for pattern in named:
-        assert pattern.saved_s[:, 0].sum() == pytest.approx(200 * late_s, rel=0.05)
+    assert [pattern.saved_s[:, 0].sum() for pattern in named] == [pytest.approx(200 * late_s, rel=0.05)] * is_named
 
 
 @pytest.mark.parametrize(("size", "is_named"), [(2**20, True), (8, False)])

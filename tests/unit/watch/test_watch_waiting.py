@@ -276,6 +276,8 @@ def test_why_most_time_in_mpi(work_s: float, size: int, call_s: float, words: st
     assert work_s or why_words(without, sites, kinds) is None, "it is not known what a call completed"
     most = [changed(kinds[0], time_s=10 * kinds[0].time_s)]
     assert why_words(whole.calls, sites, most) is None, "few calls were kept"
+    opens = dataclasses.replace(whole.calls, names=(*whole.calls.names, "MPI_File_open"))
+    assert "or behind it" in (why_words(opens, sites, [changed(kinds[0], call="MPI_File_open")]) or "")
     loaded = why_words(dataclasses.replace(whole.calls, resources=ProgramResources(tuple(shares), 9.0)), sites, kinds)
     is_queued = "with the queue for a processor: fewer would" in (loaded or "")
     assert work_s or is_queued == (size == 8 and call_s < 1e-3)
