@@ -40,15 +40,11 @@ class ByCleanness(Result, frozen=True, kw_only=True):
 
 
 class SampleNumbers(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """Five numbers of the samples beside their median, each within launches, then the median over launches."""
+    """Three numbers of the samples beside their median, each within launches, then the median over launches."""
 
     mean_ratio: Annotated[Positive, means("mean over median")]
-    far_share: Annotated[Share, means("samples above twice the median")]
+    far_share: Annotated[Share, means("samples above twice the median, and nearer to the second longest")]
     period: Annotated[AtLeastOne | None, means("samples from one slow group to the next; absent: none")] = None
-    between_ratio: Annotated[NotNegative | None, means("spread between launches over that within; absent: unknown")] = (
-        None
-    )
-    slope_ratio: Annotated[Positive | None, means("last third over first third; absent: too few samples")] = None
 
 
 class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):

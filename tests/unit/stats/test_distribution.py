@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The five numbers find what is planted in sequences of samples, and nothing in sequences without it."""
+"""The three numbers find what is planted in sequences of samples, and nothing in sequences without it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ def test_noise_alone_has_a_mean_at_its_median_and_no_period() -> None:
     assert distribution.mean_ratio == pytest.approx(1.0, abs=0.01)
     assert distribution.far_share == 0.0
     assert distribution.period is None
-    assert distribution.between_ratio is not None
-    assert distribution.between_ratio < 0.3
-    assert distribution.slope_ratio == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.parametrize("samples", [40, 200, 1000])
@@ -33,7 +30,9 @@ def test_at_most_one_in_a_hundred_sequences_without_a_period_shows_one(samples: 
     assert sum(period is not None for period in seen) <= 3
 
 
-@pytest.mark.parametrize(("every", "length", "factor"), [(2, 1, 1.3), (4, 2, 1.5), (7, 1, 2.0), (64, 1, 3.0)])
+@pytest.mark.parametrize(
+    ("every", "length", "factor"), [(2, 1, 1.3), (4, 2, 1.5), (7, 1, 2.0), (64, 1, 3.0), (100, 1, 1.3)]
+)
 def test_every_nth_sample_that_is_slow_gives_the_period(every: int, length: int, factor: float) -> None:
     launches = noise(2)
     for phase, times in enumerate(launches):
@@ -41,12 +40,22 @@ def test_every_nth_sample_that_is_slow_gives_the_period(every: int, length: int,
     assert distribution_of(launches).period == every
 
 
-@pytest.mark.parametrize("every", [4, 8])
+@pytest.mark.parametrize("every", [4, 8, 16])
 def test_a_series_that_lacks_a_call_in_its_middle_keeps_its_period(every: int) -> None:
     launches = [np.delete(times, 31) for times in noise(9, samples=64, spread=0.15)]
     for times in launches:
         times[np.delete(np.arange(64) % every == 1, 31)] *= 20.0
     assert distribution_of(launches).period == every
+
+
+def test_stalls_of_a_short_call_stand_out_of_other_samples_that_are_long() -> None:
+    launches, generator = noise(11, samples=140, spread=0.15), np.random.default_rng(11)
+    for start, times in zip((21, 49, 61), launches, strict=True):
+        times[generator.choice(140, 6)] *= 6.0
+        times[start::64] *= 300.0
+    distribution = distribution_of(launches)
+    assert distribution.period == 64
+    assert distribution.far_share == pytest.approx(1 / 64, rel=0.4)
 
 
 def test_drifts_levels_and_random_stalls_have_no_period() -> None:
@@ -74,25 +83,11 @@ def test_one_disturbed_launch_of_three_decides_nothing() -> None:
     assert distribution.mean_ratio < 1.01
 
 
-def test_two_kinds_of_launches_lie_further_apart_than_the_samples_of_one() -> None:
-    slow_second = [times * factor for times, factor in zip(noise(9, 4), (1.0, 1.6, 1.0, 1.6), strict=True)]
-    ratio = distribution_of(slow_second).between_ratio
-    assert ratio is not None
-    assert ratio > 4.0
-    assert distribution_of(noise(9, 1)).between_ratio is None
-
-
-def test_growth_over_a_launch_is_the_last_third_over_the_first() -> None:
-    growing = [times * np.linspace(1.0, 2.0, times.size) for times in noise(10)]
-    assert distribution_of(growing).slope_ratio == pytest.approx(1.48, abs=0.03)
-    assert distribution_of(noise(10, samples=20)).slope_ratio is None
-
-
 def test_equal_samples_and_single_ones_are_no_error() -> None:
     constant = distribution_of([np.full(100, 2e-6)] * 2)
-    assert (constant.mean_ratio, constant.period, constant.between_ratio, constant.slope_ratio) == (1.0, None, 0.0, 1.0)
+    assert (constant.mean_ratio, constant.period) == (1.0, None)
     single = distribution_of([[3e-6]])
-    assert (single.mean_ratio, single.period, single.between_ratio, single.slope_ratio) == (1.0, None, None, None)
+    assert (single.mean_ratio, single.period) == (1.0, None)
 
 
 @pytest.mark.parametrize("launches", [[], [[]], [[1e-6, 0.0]]])
