@@ -22,14 +22,6 @@ const char* driver_name() {
     return named != nullptr && *named != '\0' ? named : "libcuda.so.1";
 }
 
-/// Fill one entry point; false and its name in `missing` when the library lacks it.
-template <typename Function>
-bool find_entry(void* library, const char* symbol, Function*& function, std::string& missing) {
-    function = reinterpret_cast<Function*>(dlsym(library, symbol));
-    if (function == nullptr) missing = symbol;
-    return function != nullptr;
-}
-
 /// The first entry point that the library lacks; empty when it has all.
 std::string fill(void* library, CudaFunctions& f) {
     std::string missing;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <dlfcn.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +15,14 @@
 #include "memory/error.hpp"
 
 namespace slowpath::memory {
+
+/// Fill one entry point of a driver; false and its name in `missing` when the library lacks it.
+template <typename Function>
+bool find_entry(void* library, const char* symbol, Function*& function, std::string& missing) {
+    function = reinterpret_cast<Function*>(dlsym(library, symbol));
+    if (function == nullptr) missing = symbol;
+    return function != nullptr;
+}
 
 /// What a driver allocates by one call and frees by another.
 enum class GpuMemory { device, host, managed, pool };

@@ -16,38 +16,31 @@ namespace {
 constexpr HipResult hip_error_no_device = 100;       // hipErrorNoDevice
 constexpr HipResult hip_error_invalid_device = 101;  // hipErrorInvalidDevice
 
-template <typename Function>
-bool find(void* library, const char* symbol, Function*& function, std::string& missing) {
-    function = reinterpret_cast<Function*>(dlsym(library, symbol));
-    if (function == nullptr) missing = symbol;
-    return function != nullptr;
-}
-
 /// The first entry point that the library lacks of those that it must have; empty when it has all.
 std::string fill(void* library, HipFunctions& f) {
     std::string missing, optional;
-    static_cast<void>(find(library, "hipInit", f.hipInit, missing) &&
-                      find(library, "hipGetDeviceCount", f.hipGetDeviceCount, missing) &&
-                      find(library, "hipSetDevice", f.hipSetDevice, missing) &&
-                      find(library, "hipDeviceSynchronize", f.hipDeviceSynchronize, missing) &&
-                      find(library, "hipMalloc", f.hipMalloc, missing) &&
-                      find(library, "hipFree", f.hipFree, missing) &&
-                      find(library, "hipHostMalloc", f.hipHostMalloc, missing) &&
-                      find(library, "hipHostFree", f.hipHostFree, missing) &&
-                      find(library, "hipMallocManaged", f.hipMallocManaged, missing) &&
-                      find(library, "hipMemcpy", f.hipMemcpy, missing) &&
-                      find(library, "hipGetErrorName", f.hipGetErrorName, missing) &&
-                      find(library, "hipGetErrorString", f.hipGetErrorString, missing));
-    find(library, "hipMemGetAddressRange", f.hipMemGetAddressRange, optional);
-    find(library, "hipHostRegister", f.hipHostRegister, optional);
-    find(library, "hipHostUnregister", f.hipHostUnregister, optional);
-    find(library, "hipMallocAsync", f.hipMallocAsync, optional);
-    find(library, "hipFreeAsync", f.hipFreeAsync, optional);
-    find(library, "hipStreamSynchronize", f.hipStreamSynchronize, optional);
-    find(library, "hipDeviceGetName", f.hipDeviceGetName, optional);
-    find(library, "hipDeviceGetPCIBusId", f.hipDeviceGetPCIBusId, optional);
-    find(library, "hipDeviceTotalMem", f.hipDeviceTotalMem, optional);
-    find(library, "hipDeviceCanAccessPeer", f.hipDeviceCanAccessPeer, optional);
+    static_cast<void>(find_entry(library, "hipInit", f.hipInit, missing) &&
+                      find_entry(library, "hipGetDeviceCount", f.hipGetDeviceCount, missing) &&
+                      find_entry(library, "hipSetDevice", f.hipSetDevice, missing) &&
+                      find_entry(library, "hipDeviceSynchronize", f.hipDeviceSynchronize, missing) &&
+                      find_entry(library, "hipMalloc", f.hipMalloc, missing) &&
+                      find_entry(library, "hipFree", f.hipFree, missing) &&
+                      find_entry(library, "hipHostMalloc", f.hipHostMalloc, missing) &&
+                      find_entry(library, "hipHostFree", f.hipHostFree, missing) &&
+                      find_entry(library, "hipMallocManaged", f.hipMallocManaged, missing) &&
+                      find_entry(library, "hipMemcpy", f.hipMemcpy, missing) &&
+                      find_entry(library, "hipGetErrorName", f.hipGetErrorName, missing) &&
+                      find_entry(library, "hipGetErrorString", f.hipGetErrorString, missing));
+    find_entry(library, "hipMemGetAddressRange", f.hipMemGetAddressRange, optional);
+    find_entry(library, "hipHostRegister", f.hipHostRegister, optional);
+    find_entry(library, "hipHostUnregister", f.hipHostUnregister, optional);
+    find_entry(library, "hipMallocAsync", f.hipMallocAsync, optional);
+    find_entry(library, "hipFreeAsync", f.hipFreeAsync, optional);
+    find_entry(library, "hipStreamSynchronize", f.hipStreamSynchronize, optional);
+    find_entry(library, "hipDeviceGetName", f.hipDeviceGetName, optional);
+    find_entry(library, "hipDeviceGetPCIBusId", f.hipDeviceGetPCIBusId, optional);
+    find_entry(library, "hipDeviceTotalMem", f.hipDeviceTotalMem, optional);
+    find_entry(library, "hipDeviceCanAccessPeer", f.hipDeviceCanAccessPeer, optional);
     return missing;
 }
 

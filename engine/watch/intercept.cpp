@@ -63,8 +63,10 @@ void say_unknown() {
 
 void begin() {
     if (library().interface == Interface::unknown) return say_unknown();
+    const bool is_first =
+        !has_file();  // of sessions, which may follow by the thousand; the end notes all again
     begin_record();
-    note_imports();
+    if (is_first) note_imports();
 }
 
 void end() {
