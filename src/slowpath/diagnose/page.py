@@ -187,8 +187,6 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]
 
 
-# What is derived from the folder of a diagnosis: its text, its page and the files of its steps. All can be made again.
-
 Runs = Mapping[str, Results]  # folder of a step -> its results
 _TRIALS_LEAD = "A remedy is proven if it removes half of the gap and the control does not change."
 

@@ -165,6 +165,7 @@ def with_numbers(cell: CellResult, numbers: SampleNumbers) -> CellResult:
 
 
 CALLS = ["comm_dup", "comm_rank", "type_size", "info_create"]
+EACH = [{"call": call} for call in CALLS]
 
 
 def calls(extra_s: Extra, seed: int, of: Sequence[Mapping[str, str]], stalling: str = "") -> Results:
@@ -186,17 +187,23 @@ def healthy_calls(of: Sequence[Mapping[str, str]]) -> HealthyRuns:
     return joined([reduced(calls(none, seed, of), "shipped", f"run {seed}") for seed in range(4)])
 
 
+@pytest.mark.parametrize(("cost_s", "is_sure"), [(9e-6, True), (1e-6, False)])
+def test_a_call_that_one_cell_measures_is_a_fault_where_it_is_slow_by_far_again(cost_s: float, is_sure: bool) -> None:
+    first, second = (calls(lambda p: cost_s * (p["call"] == "type_size"), seed, EACH) for seed in (32, 33))
+    (lone,) = outside([*surveyed(first), again(second)], healthy_calls(EACH))
+    assert lone.needs_cause is not is_sure
+
+
 def test_a_call_that_stalls_is_measured_in_a_longer_series(ping_pong: dict[str, str]) -> None:
-    of = [{"call": call} for call in CALLS]
-    known, measured = healthy_calls(of), surveyed(calls(none, 30, of, "type_size"))
+    known, measured = healthy_calls(EACH), surveyed(calls(none, 30, EACH, "type_size"))
     assert max(int(str(table["uses"])) for table in proposed(measured, known) if table["call"] == "type_size") == 200
 
-    (stalls,) = outside([*measured, again(calls(none, 31, [*of, {**of[2], "uses": "200"}], "type_size"))], known)
+    (stalls,) = outside([*measured, again(calls(none, 31, [*EACH, {**EACH[2], "uses": "200"}], "type_size"))], known)
     assert stalls.text.startswith("One in 8 operations of MPI_Type_size takes 40.1 us [39.5 us, 40.5 us] longer")
 
 
 def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_pong: dict[str, str]) -> None:
-    of = [*({"call": call} for call in CALLS), {"call": "recv", "source": "any"}]
+    of = [*EACH, {"call": "recv", "source": "any"}]
     known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 40, of))
     tables = proposed(measured, known)
     assert "named" in [table.get("source") for table in tables if table["call"] == "recv"]
@@ -216,8 +223,7 @@ def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_po
 def test_a_cost_after_a_pause_shows_after_more_pauses_and_longer_ones(ping_pong: dict[str, str]) -> None:
     of = [{"call": call, "idle_s": "0.0021"} for call in CALLS]
     known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "type_size" else 0.0, 50, of))
-    tables = proposed(measured, known)
-    pauses = {(table["idle_s"], table.get("pauses")) for table in tables}
+    pauses = {(table["idle_s"], table.get("pauses")) for table in proposed(measured, known)}
     assert pauses == {("0.0021", None), ("0.0021", 6), (0.0042, 6)}
 
     longer = [of[2], {**of[2], "pauses": "6"}, {**of[2], "idle_s": "0.0042", "pauses": "6"}]
@@ -232,7 +238,7 @@ def test_a_call_of_one_length_is_measured_far_from_it(sign: int, limit_bytes: in
         is_slow = sign * int(parameters["message_bytes"]) >= sign * limit_bytes
         return 9e-6 * (parameters["call"] == "type_size" and is_slow)
 
-    of = [*({"call": call} for call in CALLS), {"call": "comm_rank", "message_bytes": "4096"}]
+    of = [*EACH, {"call": "comm_rank", "message_bytes": "4096"}]
     known, measured = healthy_calls(of), surveyed(calls(extra_s, 60, of))
     for _ in range(MOST_STEPS):
         lengths = [{"call": "type_size", "message_bytes": str(t["message_bytes"])} for t in proposed(measured, known)]
@@ -250,10 +256,9 @@ def test_a_call_without_a_message_is_measured_at_no_other_length() -> None:
 
 
 def test_another_call_is_not_held_against_the_reference_of_one_that_is_slow(ping_pong: dict[str, str]) -> None:
-    of = [{"call": call} for call in CALLS]
-    known, measured = healthy_calls(of), surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 45, of))
-    busy = surveyed(calls(lambda p: 9e-6 if p["call"] == "type_size" else 0.0, 46, of))
-    other = calls(lambda p: 9e-6, 47, [{**of[2]}, {"call": "comm_split", "pauses": "1"}])
+    known, measured = healthy_calls(EACH), surveyed(calls(lambda p: 9e-6 if p["call"] == "recv" else 0.0, 45, EACH))
+    busy = surveyed(calls(lambda p: 9e-6 if p["call"] == "type_size" else 0.0, 46, EACH))
+    other = calls(lambda p: 9e-6, 47, [{**EACH[2]}, {"call": "comm_split", "pauses": "1"}])
     assert outside(measured, known) == []
     (only,) = outside([*busy, again(other)], known)
     assert only.text.startswith("MPI_Type_size takes ")
