@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's settings under real launchers: they reach the ranks as they are, and not where some are taken away.
-
-Open MPI's launcher reads parameter files itself and hands their lines on as variables.
-"""
+"""The user's settings under real launchers: they reach the ranks as they are, and not where some are taken away."""
 
 from __future__ import annotations
 

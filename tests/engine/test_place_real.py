@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real ranks in real places that are wrong: a namespace each, a filter of system calls, a small /dev/shm, a CPU quota.
-
-The mask of one processor is in test_watch_programs.py.
-"""
+"""Real ranks in real places that are wrong: a namespace each, a filter of system calls, a small /dev/shm, a quota."""
 
 from __future__ import annotations
 

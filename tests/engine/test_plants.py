@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs planted under real MPIs by plant.c: the engine's cells show them where they are paid, and nowhere else.
 
-A delay is spun, so that it is a lower bound of the call whatever else the machine does. No upper bound is asked for:
-cells that pay nothing are compared with the least that those which pay take.
+No upper bound is asked for: cells that pay nothing are compared with the least that those which pay take.
 """
 
 from __future__ import annotations

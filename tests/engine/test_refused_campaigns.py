@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns whose cells the engine refuses before anything is launched, and the one line that says why.
-
-The engine's rules are its own; here each of them is reached from a campaign, and what comes back is in its words.
-"""
+"""Campaigns whose cells the engine refuses before anything is launched, and the one line that says why."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that are namespaces of this machine, joined by a link whose rate can be set. Needs root.
 
-Each node has a network, a host name, System V memory and a /dev/shm of its own, so that an MPI takes it for another
-machine; a third one, `ctl`, is where the launcher runs. Processes and files are the machine's, so that programs and run
-folders lie where they always do.
+Each node has a network, a host name, System V memory and a /dev/shm of its own; a third one, `ctl`, is where the
+launcher runs. Processes and files are the machine's.
 """
 
 from __future__ import annotations

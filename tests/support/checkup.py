@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two documents for the report's tests: a check-up of a small node, and an imported run of one launch.
-
-The numbers are invented, with a fixed seed; their sizes are those of a small node.
-"""
+"""Two documents for the report's tests: a check-up of a small node, and an imported run of one launch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of the two studies for the report's tests: puts under two MPIs, and Cannon's algorithm on 2 x 2 ranks.
-
-The numbers are invented; those of the puts are whole, so that a test can name them.
-"""
+"""Results of the two studies for the report's tests: puts under two MPIs, and Cannon's algorithm on 2 x 2 ranks."""
 
 from __future__ import annotations
 

@@ -7,9 +7,8 @@
     b.receive(0, tag=7, start_s=0.005, end_s=0.0112, message_bytes=1024)
     job.write(tmp_path / "ranks")
 
-Times are seconds since MPI_Init of rank 0; ticks are ns. Sequences of streams and of collectives are counted by the
-order of the calls of these methods, as the recorder counts them, unless they are given. Profile rows are built from the
-events; `profile_row` adds further ones.
+Times are seconds since MPI_Init of rank 0; ticks are ns. Sequences are counted by the order of calls of these methods,
+unless they are given. Profile rows are built from the events; `profile_row` adds further ones.
 """
 
 from __future__ import annotations

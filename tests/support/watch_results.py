@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a watched program for tests: a halo exchange whose rank 3 sends late, with one priced slow path.
-
-Every builder takes the fields of its struct by name, so that a field which is renamed turns its tests red.
-"""
+"""Results of a watched program for tests: a halo exchange whose rank 3 sends late, with one priced slow path."""
 
 from __future__ import annotations
 

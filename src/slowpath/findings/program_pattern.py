@@ -255,11 +255,11 @@ class ProgramCalls:
     own_ratio   share of the bytes of a collective that go to the rank itself; NaN: not known
     time_weight by how much its time is multiplied to be that of its kind, as the profile counts it
 
-    counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
-    moved: shape (k, 2), bytes of these, and 1 where these have gaps; files and packing, too.  members: ranks of each
-    communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: by which watching lengthens the time
-    between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the first time: site,
-    rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded. eager_bytes: up to
+    counted: shape (k, 4), exact counts of all calls: call, site, rank, calls. counted_s: shape (k,), time in them.
+    moved: shape (k, 2), bytes of these, and 1 where these have gaps; files and packing, too. members: ranks of each
+    communicator, by number. ranks: of the world. span_s: of the run. cost_s: by which watching lengthens the time
+    between two calls. first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the first time: site,
+    rank, how many, bytes of one. resources: what its ranks had to work with; None: not recorded. eager_bytes: up to
     which standard sends go before their receive is posted, as far as it is known. completions: shape (c, 3): site,
     rank, and how many requests that were started there were completed or freed; site NONE: it is not known where. None:
     not recorded. in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
@@ -268,8 +268,9 @@ class ProgramCalls:
     stretches, seconds; None: there are too few samples. faults: when a rank was looked at, and its page faults without
     a disk by then. contents: shape (c, 6): call, site, pieces of messages that were compared with the message before
     them, and of these the ones that are zero, those as before, and digits, signs and blanks alone. sampled: where ranks
-    computed. moved_bytes: of each rank, by all of its calls. waits: what they waited for. meets: shape (n,), number of
-    the collective that waits for all of its ranks, NONE: it is none.
+    computed; called_back: where they did within these calls (row), outside of MPI. moved_bytes: of each rank, by all of
+    its calls. waits: what they waited for. meets: shape (n,), number of the collective that waits for all of its ranks,
+    NONE: it is none.
     """
 
     rank: Ints
@@ -317,6 +318,7 @@ class ProgramCalls:
     activity: Callable[[int, Floats, Floats], Activity | None] = lambda rank, start_s, end_s: None
     faults: Callable[[int], tuple[Floats, Ints]] = lambda rank: (np.zeros(0), np.zeros(0, dtype=np.int64))
     sampled: Sampled = field(default_factory=lambda: Sampled(_NO_ROWS, _NO_ROWS, np.zeros(0)))
+    called_back: Sampled = field(default_factory=lambda: Sampled(_NO_ROWS, _NO_ROWS, np.zeros(0)))
     moved_bytes: Mapping[int, float] = field(default_factory=dict)
 
     def __len__(self) -> int:

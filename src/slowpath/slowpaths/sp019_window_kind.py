@@ -22,6 +22,7 @@ from slowpath.findings.slow_path import (
 )
 from slowpath.findings.witness import sides, spent
 from slowpath.mpi.libraries import AppliesTo
+from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
@@ -145,14 +146,6 @@ NO_LOCKS = Remedy(
 )
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP019",
-    name="window kind and synchronisation",
-    title="The window's kind, info keys or synchronisation make puts slow",
-    summary="The call that makes a window, its info keys and the way its epochs end decide how the library does a put.",
-    needs="Slowpath makes the same puts in windows of several kinds; counted instructions and the kernel's time "
-    "explain it.",
-    remedy="Use MPI_Win_allocate, the info key that the finding names, or MPI_Win_lock_all once and "
-    "MPI_Win_flush after each burst.",
     observe=observe,
     witnesses=witnesses,
     needs_law=False,
@@ -167,4 +160,5 @@ SLOW_PATH: SlowPath = SlowPath(
         FLUSH_LOCALLY,
         NO_LOCKS,
     ),
+    **page_of("SP019"),
 )

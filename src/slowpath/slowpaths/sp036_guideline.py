@@ -23,6 +23,7 @@ from slowpath.findings.slow_path import (
     observed,
 )
 from slowpath.mpi.guidelines import MADE_BY_OTHERS
+from slowpath.slowpaths.program.repeats import page_of
 
 WAY, LENGTH, LIBRARY = "way", "message_bytes", "library"
 LEAST = 1.05  # less is not worth another way
@@ -216,15 +217,10 @@ REPLACED_COLLECTIVE = Remedy(
 )
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP036",
-    name="guideline violated",
-    title="A collective is slower than an equivalent built from other MPI calls",
-    summary="A collective can be built from other calls, such as a broadcast from a scatter and an allgather.",
-    needs="Slowpath measures both in the same launches; from 6x on it is a fault.",
-    remedy="Let slowpath tune write the files that select the faster way.",
     observe=observe,
     needs_law=False,
     kind="opportunity",
     probes=(*(f"{collective} by other calls" for collective in MADE_BY_OTHERS),),
     remedies=(REPLACED_COLLECTIVE,),
+    **page_of("SP036"),
 )

@@ -9,6 +9,7 @@ from slowpath.core.machine import Others
 from slowpath.findings.facts import WITHOUT_USER, Facts
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import total
+from slowpath.slowpaths.program.repeats import page_of
 
 FEWEST_SWITCHES = 5  # by which ranks lose their processor in cells of milliseconds: a quiet machine has none or two
 SWITCHES = "involuntary_switches"
@@ -72,16 +73,10 @@ def witnesses(_: Facts, seen: Observation) -> Support:
 
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP048",
-    name="busy cores",
-    title="Other processes take the cores of your ranks",
-    summary="Other processes keep so many cores busy that less than one is left for each rank.",
-    needs="Slowpath reads the kernel's counts of busy cores before it launches, and of involuntary switches "
-    "while ranks run.",
-    remedy="End or move the other processes, or ask for nodes that are yours alone.",
     observe=observe,
     witnesses=witnesses,
     needs_law=False,
     kind="fault",
     refinements=("state",),
+    **page_of("SP048"),
 )

@@ -16,6 +16,7 @@ from slowpath.findings.program_pattern import (
     SeenPattern,
     crowds,
 )
+from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
 
 SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are busy with that, and ranks start
@@ -193,15 +194,8 @@ def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> See
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
-    code="SP060",
-    name="shared processors",
-    title="Ranks of a program share processors",
-    summary="A waiting rank spins, and keeps its processor for milliseconds.",
-    needs="A watch records which processors each rank may use, its busy threads, and how long they stood in the "
-    "kernel's queue.",
-    remedy="Start as many ranks and threads as processors, each rank bound to its own, or let waiting ranks "
-    "yield (slowpath prove WATCH --remedy yield-when-idle).",
     kind="fault",
     program_remedies=(PROGRAM_YIELD_WHEN_IDLE, PROGRAM_BIND_CORES, PROGRAM_BIND_NONE),
     pattern=see,
+    **page_of("SP060"),
 )

@@ -10,8 +10,6 @@ comes back. A slow transfer that ends after the rank came back looks the same. T
 distinguish the two: if any of them arrived while its rank was away, the library doesn't need the rank, and nothing is
 claimed.
 
-Loops that wait by polling, as one call each: from the first poll in vain to the one that finds something.
-
 A rank that calls MPI_Test or MPI_Iprobe again and again, and nothing else, waits as it does in MPI_Wait. Its time is
 that of the loop: the calls alone leave out what lies between them, and each of them seems to wait for nobody. A rank
 that computes between its polls does not wait: there the polls stay calls of their own.

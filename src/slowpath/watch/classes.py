@@ -3,10 +3,8 @@
 
 Waiting and transfer of a message are those of the call that started it, and its share of the call that completed it.
 
-Blocking collectives of a program that are alike: which one, how long, over how many ranks, and what one takes.
-
-What one takes is T_work: from its last rank's entry to its last rank's exit. Before that, ranks wait for a late one,
-which no other algorithm changes.
+What a blocking collective takes is T_work: from its last rank's entry to its last rank's exit. Before that, ranks wait
+for a late one, which no other algorithm changes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program's messages as the engine sends them: parameters of `p2p`, and which rules are about them. Pure.
-
-What a watched program spends in MPI, in the terms of the experiments that measure such calls. Pure.
-"""
+"""The program's messages as the engine sends them: parameters of `p2p`, and which rules are about them. Pure."""
 
 from __future__ import annotations
 

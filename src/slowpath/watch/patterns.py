@@ -45,7 +45,7 @@ from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.record.activity import activity
 from slowpath.watch.record.layout import NONE_32, EventKind
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.record.sites import OF_MPI, sampled_code
+from slowpath.watch.record.sites import OF_LIBRARY, OF_MPI, sampled_code
 from slowpath.watch.results import CallSite, MessageClass, WatchFinding
 from slowpath.watch.totals import is_coarse, stands_for, time_weights
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, Change, Replayed, only, possible, replay, sampled, transfers
@@ -97,6 +97,7 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
     by_time = time_weights(events, world, calls)[calls]
     without = np.concatenate(is_coarse(world)) if world.records else np.zeros(0, dtype=bool)
     whole = possible(order)
+    sampled, called_back = _sampled_code(run, calls, order.chain, by_time)
     return ProgramCalls(
         rank=events.rank[calls],
         thread=order.chain,
@@ -105,7 +106,8 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
         own_s=transfers(whole),
         activity=partial(_activity, run),
         faults=partial(_faults, run),
-        sampled=_sampled_code(run, calls, order.chain, by_time),
+        sampled=sampled,
+        called_back=called_back,
         moved_bytes={record.rank: _moved_bytes(record) for record in world.records},
         waits=waits_in(whole),
         meets=whole.meets,
@@ -185,23 +187,28 @@ def _faults(run: Attributed, rank: int) -> tuple[Floats, Ints]:
     return run.world.clocks[i].seconds(samples["ticks"], origin_s), samples["minor_faults"].astype(np.int64)
 
 
-def _sampled_code(run: Attributed, calls: Ints, thread: Ints, weight: Floats) -> Sampled:
-    """By the addresses of each record, as far as they lie between two kept calls of its leading thread."""
+def _sampled_code(run: Attributed, calls: Ints, thread: Ints, weight: Floats) -> tuple[Sampled, Sampled]:
+    """By the addresses of each record: between two kept calls of its leading thread, and in one, but not in MPI."""
     events, world = run.events, run.world
-    rows, chosen, seconds = [np.zeros(0, dtype=np.int64)], [], [np.zeros(0)]
+    rows, chosen, seconds, betweens = [np.zeros(0, dtype=np.int64)], [], [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for i, record in enumerate(world.records):
         mine = np.flatnonzero((events.record[calls] == i) & (events.lane[calls] == 0))
         at_s = record.addresses["monotonic_ns"] * 1e-9 - _sampled_record(run, record.rank)[1]
         after = np.searchsorted(events.start_s[calls[mine]], at_s)
         inside = np.flatnonzero((after > 0) & (after < mine.size))
         row = mine[after[inside]]
-        between = (thread[row - 1] == thread[row]) & (at_s[inside] >= events.end_s[calls[row - 1]])
-        rows.append(row[between])
-        chosen.append(inside[between])
-        seconds.append(weight[row[between]] * int(record.header["address_period_ns"]) * 1e-9)
-    codes, code = sampled_code(world.records, chosen)
-    outside = ~np.array([bool(OF_MPI.match(code.called)) for code in codes], dtype=bool)[code]  # no such call is kept
-    return Sampled(np.concatenate(rows)[outside], code[outside], np.concatenate(seconds)[outside], codes)
+        same = thread[row - 1] == thread[row]
+        betweens.append((at_s[inside] >= events.end_s[calls[row - 1]])[same])
+        rows.append(np.where(betweens[-1], row[same], row[same] - 1))
+        chosen.append(inside[same])
+        seconds.append(weight[rows[-1]] * int(record.header["address_period_ns"]) * 1e-9)
+    codes, code = sampled_code(world.records, chosen, betweens[1:])
+    called, objects = ([pattern.match(word) is None for word in words] for pattern, words in (
+        (OF_MPI, [each.called for each in codes]), (OF_LIBRARY, [each.object for each in codes])))  # fmt: skip
+    row, each_s, between = np.concatenate(rows), np.concatenate(seconds), np.concatenate(betweens)
+    outside, back = np.array(called, dtype=bool)[code] & between, np.array(objects, dtype=bool)[code] & ~between
+    return (Sampled(row[outside], code[outside], each_s[outside], codes),  # no call of MPI's own is kept there
+            Sampled(row[back], code[back], each_s[back], codes))  # fmt: skip
 
 
 def _moved_bytes(record: RankRecord) -> float:

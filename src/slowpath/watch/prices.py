@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program's messages take in cells of this machine: as they are, and without a fault that a rule names. Pure.
-
-Where these cells come from: replays in the folder of a watch.
-"""
+"""What a program's messages take in cells of this machine: as they are, and without a fault that a rule names. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each rank had to work with: from the lines of its record to results, and to what slow paths judge. Pure.
 
-A program whose processes each ran alone: its launcher and its MPI library don't know each other.
-
 A launcher tells each process its rank by a protocol of its own library (PMI, PMIx). A library that hears nothing starts
 as a job of one rank, without a message: N processes then do the whole work N times.
 """

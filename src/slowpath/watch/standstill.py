@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank does now, or did when a program was stopped while nothing moved.
-
-Each thread writes down the call that it is about to make (schema/watch.json, current), with its partners.
-"""
+"""What each rank does now, or did when a program was stopped while nothing moved."""
 
 from __future__ import annotations
 

@@ -352,12 +352,14 @@ def test_where_a_library_function_is_called_and_which_one_are_known(tmp_path: Pa
     rank.address(0.4, caller - 1, 0x7F00010)
     path = tmp_path / "a.watch"
     path.write_bytes(rank.content())
-    codes, number = sampled_code([read_rank(path)], [np.arange(4)])
+    codes, number = sampled_code([read_rank(path)], [np.arange(4)], [np.ones(4, dtype=bool)])
     called, own, nowhere, below = (codes[i] for i in number.tolist())
     assert below.object == "MPI.so"
     assert called.words == "copy_bytes, called in pack (copies.c:4)"
     assert (own.called, own.function, own.at) == ("", "pack", "copies.c:4")
     assert (nowhere.function, nowhere.object) == ("", "")
+    codes, number = sampled_code([read_rank(path)], [np.arange(1)], [np.zeros(1, dtype=bool)])
+    assert codes[number[0]].called == "", "within a call of MPI"
 
 
 def test_a_damaged_object_costs_its_names_alone(compiled: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from slowpath.findings.program_pattern import (
     SeenPattern,
     grouped,
 )
-from slowpath.slowpaths.program import outside, waiting
+from slowpath.slowpaths.program import excess, outside, waiting
 from slowpath.watch.analysis import read_watched
 from slowpath.watch.patterns import patterns_of, why_words
 from slowpath.watch.record.layout import EventKind
@@ -429,3 +429,13 @@ def test_rows_are_grouped_as_unique_groups_them() -> None:
         _, of_first, of_number = np.unique(table, axis=0, return_index=True, return_inverse=True)
         assert number.tolist() == of_number.reshape(-1).tolist()
         assert first.tolist() == of_first.tolist()
+
+
+@pytest.mark.parametrize(("name", "of_run", "at"), [("x", 0.2, "op.c:4"), ("x", 0.05, None), ("python3", 0.2, "")])
+def test_operations_of_the_programs_own_are_named(name: str, of_run: float, at: str | None, tmp_path: Path) -> None:
+    calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
+    every, each_s = np.arange(len(calls)), np.full(len(calls), of_run * calls.span_s * calls.ranks / len(calls))
+    back = Sampled(every, 0 * every, each_s, (Code("", "best", name, "op.c", 4),))
+    seen = [each for each in excess.see(dataclasses.replace(calls, called_back=back)) if "operations" in each.name]
+    assert [each.at for each in seen] == [at] * (at is not None)
+    assert ["numpy" in each.change for each in seen] == [at == ""] * len(seen)

@@ -33,12 +33,13 @@ from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import CALL_S, IN_BLOCKS, in_blocks, searching
 from slowpath.slowpaths.program.objects import collectives_of_objects
-from slowpath.slowpaths.program.outside import ANSWERS, CONVERTS, answers_s, mapped_again, texts_in
+from slowpath.slowpaths.program.outside import TEXT, mapped_again, texts_in
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
     Runs,
     alike,
+    around_s,
     between_s,
     blocks,
     buffers_of,
@@ -47,6 +48,8 @@ from slowpath.slowpaths.program.repeats import (
     less,
     little_s,
     named_like,
+    page_of,
+    samples_in,
     times,
 )
 
@@ -465,7 +468,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     settings = calls.is_collective & (
         (calls.bytes > MOST_FLAG_BYTES) | named_like(calls, f"(?i:{OF_EACH})")[calls.call]
     )
-    texts = () if any(CONVERTS.fullmatch(code.called) for code in calls.sampled.codes) else texts_in(calls)
+    texts = () if samples_in(calls, TEXT.fits).any() else texts_in(calls)
     for place in np.unique(calls.contents[:, 1]).tolist():
         looked, zero, same, text = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
         looked = max(looked, text / 2)  # of texts, whose lengths differ, few are compared
@@ -630,16 +633,13 @@ def _at_places(calls: ProgramCalls, like: str) -> Iterator[tuple[int, str, Bools
 
 def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Calls that are only counted, again and again: they send nothing, move little, or wait for a shared pointer."""
-    table, answers = calls.counted, named_like(calls, ANSWERS)
-    of_rank = np.bincount(table[:, 2], answers[table[:, 0]] * table[:, 3], minlength=calls.ranks)
-    converting_s = answers_s(calls) / np.maximum(of_rank, 1.0)  # of each answer
+    table, every_took_s = calls.counted, calls.counted_s + around_s(calls)
     known = set[str]()
     for row in IN_LOOPS:
         places = [found for found in _at_places(calls, "|".join(row.calls)) if found[1] not in known]
         known |= {name for _, name, _ in places}
         for place, name, here in places:
-            total, took_s = int(table[here, 3].sum()), calls.counted_s[here]
-            took_s = took_s + (answers[table[:, 0]] * table[:, 3])[here] * converting_s[table[here, 2]]
+            total, took_s = int(table[here, 3].sum()), every_took_s[here]
             each, every_s = (np.bincount(table[here, 2], weights=part) for part in (table[here, 3], took_s))
             is_long = row.most_bytes and not 0 < calls.moved[here, 0].sum() <= row.most_bytes * total
             is_little = every_s.max() < row.least_share * calls.span_s
@@ -713,13 +713,4 @@ def _sieving(calls: ProgramCalls) -> Iterator[SeenPattern]:
     )
 
 
-SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
-    code="SP079",
-    name="call overhead",
-    title="Fewer or other calls would do the same",
-    summary="Each call has a fixed cost, whatever it carries.",
-    needs="A watch shows eight or more calls in a row that could be one, calls with a cheaper equal, or messages that "
-    "are zeros or the same as before.",
-    remedy="Collect the elements in one buffer, or use the cheaper call of the same meaning.",
-    pattern=see,
-)
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(pattern=see, **page_of("SP079"))

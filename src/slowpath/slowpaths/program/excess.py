@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
-from slowpath.slowpaths.program.repeats import named_like
+from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, named_like, page_of, samples_in
 
 LEAST = 100  # receives of a place
 FASTEST = 5.0  # percentile that stands for a short search
@@ -311,18 +312,50 @@ def _moved_bytes(calls: ProgramCalls) -> Floats:
     return moved_bytes
 
 
+LEAST_CALLED_BACK = 0.1  # of the run
+OF_OPERATION = np.array([0.8, 0.5, 1.0])  # that goes: some of the work is needed, and handing it over takes time
+REDUCES = r"(?i:.*(reduce|scan).*)"
+
+
+def _own_operations(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """By samples within calls; MPI_Reduce_local has no time of its own, and so Python's steps between calls at most."""
+    back, (call, site, rank, count), spent_s = calls.called_back, calls.counted.T, calls.counted_s
+    inside, local = named_like(calls, REDUCES)[calls.call[back.row]], named_like(calls, "Reduce_local")[call]
+    steps = samples_in(calls, PYTHON) | samples_in(calls, OF_BINDING)
+    steps_s = np.bincount(calls.rank[calls.sampled.row[steps]], calls.sampled.seconds[steps], calls.ranks)
+    local_s = np.minimum(np.bincount(rank[local], spent_s[local], calls.ranks), steps_s)
+    whole_s = float(back.seconds[inside].sum() + local_s.sum())
+    if whole_s <= LEAST_CALLED_BACK * calls.span_s * calls.ranks:
+        return
+    is_python = local_s.any() or any(re.match(PYTHON, back.codes[code].object) for code in np.unique(back.code[inside]))
+    code = None if is_python else back.longest(inside)[0][0]
+    rows = np.flatnonzero(named_like(calls, REDUCES)[calls.call] & np.isin(calls.site, calls.site[back.row[inside]]))
+    own_s = calls.own_s[rows]
+    share = min(float(back.seconds[inside].sum() / max((own_s * calls.seconds_weight[rows]).sum(), 1e-12)), 1.0)
+    places, each_s = (
+        np.append(calls.site[back.row[inside]], site[local]),
+        np.append(back.seconds[inside], spent_s[local]),
+    )
+    value, low, high = (float(local_s.max()) * OF_OPERATION).tolist()
+    yield SeenPattern(
+        name="operations of the program's own",
+        sites=most(places, each_s),
+        count=calls.stood_for(rows) + int(count[local].sum()),
+        text=f"{format_time(whole_s / calls.ranks)} a rank pass in {code.words if code else 'Python'}, which MPI calls "
+        "for the reductions in {place}",
+        change="make the operation cheaper, or use one of MPI's"
+        if code
+        else "let the operation work on whole arrays (numpy), or use one of MPI's, such as MPI_MINLOC",
+        at=code.at if code else "",
+        rows=rows,
+        saved_s=share * own_s[:, None] * OF_OPERATION,
+        more_s=(value, low, high),
+    )
+
+
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Return what is slower than its kind, with what the slow calls share."""
-    return [*_searches(calls), *_created_windows(calls), *in_blocks(calls)]
+    return [*_searches(calls), *_created_windows(calls), *in_blocks(calls), *_own_operations(calls)]
 
 
-SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
-    code="SP080",
-    name="slower than its kind",
-    title="Calls take longer than others of their kind, for a reason that they share",
-    summary="The library does more for a long queue of messages, many open receives, window memory that is not "
-    "MPI's, or short blocks.",
-    needs="A watch shows a hundred or more calls of one place that are slower than their kind.",
-    remedy="Post receives early or receive in the order of sending, let MPI allocate windows, and pack by a loop.",
-    pattern=see,
-)
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(pattern=see, **page_of("SP080"))

@@ -21,7 +21,7 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.excess import RECEIVES, saved_by, searching, unfinished
-from slowpath.slowpaths.program.repeats import named_like
+from slowpath.slowpaths.program.repeats import around_s, named_like, page_of
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +116,8 @@ def _saved(calls: ProgramCalls, kind: Kind, rounds_at: Mapping[int, int], part: 
     kept = np.zeros(len(calls.names), dtype=bool)
     kept[calls.call] = True
     counted, site = calls.counted[:, 0], calls.counted[:, 1]
-    made_s, others_s = (float(calls.counted_s[which].sum()) for which in
+    every_s = calls.counted_s + around_s(calls)
+    made_s, others_s = (float(every_s[which].sum()) for which in
                         ((makes & ~kept)[counted] & np.isin(site, places), (others & ~kept)[counted]))  # fmt: skip
     alone_s = (made_s + part * others_s) / calls.ranks * again
     saved_s = np.stack(ends, axis=1)
@@ -175,12 +176,4 @@ def _held_s(calls: ProgramCalls, left: Ints) -> tuple[float, float, float]:
     return held_s, 0.5 * held_s, 2.0 * held_s
 
 
-SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
-    code="SP083",
-    name="made and freed",
-    title="MPI objects are made again and again, or never freed or completed",
-    summary="Making and freeing takes the time of several collectives, and what is never freed piles up.",
-    needs="A watch shows ten or more windows or communicators, or fifty other objects, made at one place of a rank.",
-    remedy="Make it once before the loop, and free it after the loop.",
-    pattern=see,
-)
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(pattern=see, **page_of("SP083"))

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.program_pattern import (
     NONE,
     PAUSES,
-    S_PER_BYTE,
     SHORT_BYTES,
+    Bools,
     Floats,
     Ints,
     ProgramCalls,
@@ -25,8 +26,18 @@ from slowpath.findings.program_pattern import (
     grouped,
     most,
 )
+from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.managed import MANAGING, PAGE_BYTES
-from slowpath.slowpaths.program.repeats import in_counted_s, named_like
+from slowpath.slowpaths.program.repeats import (
+    OF_BINDING,
+    PYTHON,
+    around_s,
+    gaps,
+    in_counted_s,
+    named_like,
+    page_of,
+    samples_in,
+)
 
 MAPPED_AGAIN = "memory mapped again and again"
 # What a Fortran program is told in place of other languages' examples.
@@ -45,7 +56,6 @@ IN_CALL = 0.02  # of the faults that a stretch outside of equal length has: call
 ROUNDS = 6  # of the search for what each kind of stretch faults: few, so that what nothing shows stays as at first
 LEAST_PICKLED_BYTES = 16 * 1024  # of a message: shorter ones need not be arrays
 LEAST_PICKLING = 0.1  # of the run: of shorter ones, it has to take so long
-OF_BINDING: Final = re.compile(r"MPI\..*so")  # mpi4py's: what ranks compute below it outside MPI is pickling
 COPY_S_PER_BYTE = 0.2e-9  # of pickling or unpickling, three copies in memory that is mapped
 
 
@@ -57,7 +67,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in system_calls)
     if in_counted_s(calls).sum() >= OWN * asked_s:
         system_calls = []
-    copied = [] if pickled else [pattern for work in _WORK for pattern in _library_work(calls, *work)]
+    copied = [] if pickled else list(_works(calls))
     return [*pickled, *_mapped_again(calls, sum(pattern.count for pattern in pickled)), *system_calls, *copied]
 
 
@@ -282,9 +292,8 @@ _PICKLED: Final = tuple(dict.fromkeys((*_GIVE, *_TAKE, *_ROOT_GIVES)))
 
 def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Messages of mpi4py's calls in lower case, short ones where pickling takes a tenth of the run: both sides copy."""
-    method, sampled = np.array([name.rpartition(".")[2] for name in (*calls.within, "")]), calls.sampled
-    below = np.array([bool(OF_BINDING.match(code.object)) for code in sampled.codes], dtype=bool)[sampled.code]
-    pickling_s = float(sampled.seconds[below].sum())
+    method = np.array([name.rpartition(".")[2] for name in (*calls.within, "")])
+    pickling_s = float(calls.sampled.seconds[samples_in(calls, OF_BINDING)].sum())
     every = np.flatnonzero(np.isin(method, _PICKLED)[calls.site] & (calls.bytes > 0))
     rows = every[calls.bytes[every] >= LEAST_PICKLED_BYTES]
     if rows.size < LEAST and pickling_s >= LEAST_PICKLING * calls.span_s * calls.ranks:
@@ -390,84 +399,87 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> tuple[Ints, Floats, st
     return mine, np.full(mine.size, seconds / mine.size), longest, pieces if is_often else 0.0, moved_bytes
 
 
-LEAST_COPYING, LEAST_SAMPLES = 0.03, 10  # of the run
+LEAST_SAMPLES = 10
 OF_TEXT, LEAST_TEXT = 0.8, 64  # of pieces of two messages, and pieces of a place
-CONVERTS: Final = re.compile(
-    r"_*(isoc\d\d_)?(vs?n?printf|sn?printf|strto[a-z]+|ato[fil]+|sscanf)(_chk)?"
-    r"|_gfortran_(st_(read|write)(_done)?|transfer_\w+)|std::[io]stream::_M_(extract|insert)"
-)
-# Functions that move or convert bytes; what such work may take of each byte that MPI moves; a name; and what to change.
-_WORK: Final = (
-    (
-        re.compile(r"_*(w?mem(cpy|move|pcpy)(_chk)?|gfortran_(internal_(un)?pack|reshape|transpose|pack).*)"),
-        S_PER_BYTE,
-        "copies by {called} beyond what is sent",
-        "copy only what is sent, or give MPI the memory itself, if these copies are for MPI",
-    ),
-    (
-        CONVERTS,
-        0.0,
-        "numbers converted by {called}",
-        "send numbers as they are (MPI_DOUBLE), not as text",
-    ),
-)
+SPINS = 0.1  # of the samples of a stretch, in the clock: a loop's step in Python takes ten times as long
 
 
-def _library_work(
-    calls: ProgramCalls, functions: re.Pattern[str], s_per_byte: float, name: str, change: str
-) -> Iterator[SeenPattern]:
-    """More bytes copied than all that MPI moves; numbers that become text, where messages are text."""
+class Work(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Work outside MPI, by samples.
+
+    fits: what functions of libraries, objects, or functions of mpi4py are called.  name, change: of the finding.
+    least_share: of the run.  s_per_byte: that it may take of each byte which MPI moves.  surely: share of it that goes.
+    """
+
+    name: str
+    fits: str
+    change: str
+    least_share: float = 0.03
+    s_per_byte: float = 0.0
+    surely: float = 0.5
+
+
+_CLOCK, _PYTHON, TEXT, _COPIES = read_rows("calls", "work", Work)
+
+
+def _works(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Text is converted for MPI where messages are text, and bytes are copied for it as far as it moves them."""
+    kind, (row, seconds) = _stretch(calls), (calls.sampled.row, calls.sampled.seconds)
+    clock, python = samples_in(calls, _CLOCK.fits), samples_in(calls, PYTHON)
+    of_clock_s, of_all_s = (np.bincount(kind[row], seconds * which, kind.max(initial=0) + 1) for which in (clock, 1.0))
+    spins = clock | ((python | samples_in(calls, OF_BINDING)) & (of_clock_s >= SPINS * of_all_s)[kind[row]])
+    yield from _library_work(calls, _CLOCK, spins)
+    yield from _library_work(calls, _PYTHON, python & ~spins)
+    if texts := texts_in(calls):
+        yield from _library_work(calls, TEXT, samples_in(calls, TEXT.fits), texts)
+    yield from _library_work(calls, _COPIES, samples_in(calls, _COPIES.fits))
+
+
+def _stretch(calls: ProgramCalls) -> Ints:
+    """Of each call the kind of the stretch before it."""
+    return grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1])[: len(calls)])[0]
+
+
+def _library_work(calls: ProgramCalls, work: Work, chosen: Bools, texts: tuple[int, ...] = ()) -> Iterator[SeenPattern]:
+    """Args: chosen: its samples.  texts: places of the messages that it is for."""
     sampled, moved_bytes = calls.sampled, sum(calls.moved_bytes.values())
-    chosen = np.array([bool(functions.fullmatch(code.called)) for code in sampled.codes], dtype=bool)[sampled.code]
     longest = sampled.longest(chosen)[:2]
-    took_s = np.bincount(calls.rank[sampled.row[chosen]], weights=sampled.seconds[chosen]).astype(float)
-    needed_s = s_per_byte * np.array([calls.moved_bytes.get(rank, 0.0) for rank in range(took_s.size)])
-    spare_s = np.maximum(took_s - needed_s - (not s_per_byte) * answers_s(calls)[: took_s.size], 0.0)
-    if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < LEAST_COPYING * calls.span_s * calls.ranks:
+    took_s = np.bincount(calls.rank[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=calls.ranks)
+    needed_s = work.s_per_byte * np.array([calls.moved_bytes.get(rank, 0.0) for rank in range(calls.ranks)])
+    needed_s += (work is _PYTHON) * np.bincount(calls.counted[:, 2], around_s(calls), calls.ranks)
+    spare_s = np.maximum(took_s - needed_s, 0.0)
+    if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < work.least_share * calls.span_s * calls.ranks:
         return
-    if not (texts := () if s_per_byte else texts_in(calls)) and not s_per_byte:
-        return
-    kind, _ = grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1]))
-    in_kind_s = np.bincount(kind[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=kind.max() + 1)
+    kind = _stretch(calls)
+    in_kind_s: Floats = np.bincount(kind[sampled.row[chosen]], sampled.seconds[chosen], kind.max() + 1).astype(float)
+    if work is _CLOCK:  # of MPI's own part no samples are kept: it is all that others there do not have
+        left_s = np.bincount(kind, gaps(calls) * calls.seconds_weight)
+        left_s -= np.bincount(kind[sampled.row[~chosen]], sampled.seconds[~chosen], kind.max() + 1)
+        in_kind_s = np.maximum(in_kind_s, left_s * (in_kind_s > 0))
     is_stretch = np.isfinite(calls.gap_s)
     each_s = (in_kind_s / np.maximum(np.bincount(kind, weights=calls.weight * is_stretch), 1e-9))[kind]
     rows = np.flatnonzero((each_s > 0) & is_stretch)
     part = (spare_s / np.maximum(took_s, 1e-12))[calls.rank[rows]]
+    part = np.stack([part, work.surely * part, np.ones(rows.size)], axis=1)
     here = rows[kind[rows] == in_kind_s.argmax()]
     sites = tuple(dict.fromkeys(int(calls.site[here[0] + step]) for step in (0, -1)))
     in_source = [code for code, _ in longest if re.search(r"\.(?!h$)", code.file or "")]  # not inlined from a header
-    called = " and ".join(dict.fromkeys(code.called for code, _ in longest))
+    called = " and ".join(dict.fromkeys(code.called or code.object for code, _ in longest))
     places = ", ".join(f"{format_time(seconds / calls.ranks)} in {code.words}" for code, seconds in longest)
     yield SeenPattern(
-        name=name.format(called=called),
+        name=work.name.format(called=called),
         sites=tuple(dict.fromkeys(site for site in (*sites, *texts) if site != NONE)),
         count=calls.stood_for(rows),
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
         f"{between_words(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank"
         + ", numbers as text"
         * bool(texts),
-        change=change,
+        change=work.change,
         at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,
         sooner=rows,
-        sooner_s=np.minimum(
-            each_s[rows, None] * np.stack([part, part / 2, np.ones(rows.size)], axis=1), calls.gap_s[rows, None]
-        ),
+        sooner_s=np.minimum(each_s[rows, None] * part, calls.gap_s[rows, None]),
     )
-
-
-ANSWERS = r"Info_get(_string|_nthkey)?"  # calls that answer by text
-MOST_CONVERTING_S = 1e-6  # of one number
-
-
-def answers_s(calls: ProgramCalls) -> Floats:
-    """What each rank takes to convert text that MPI answered: of as many numbers as there are answers, at most."""
-    converted = np.array([bool(CONVERTS.fullmatch(code.called)) for code in calls.sampled.codes], dtype=bool)
-    here, answers = converted[calls.sampled.code], calls.counted[named_like(calls, ANSWERS)[calls.counted[:, 0]]]
-    took_s = np.bincount(calls.rank[calls.sampled.row[here]], calls.sampled.seconds[here], minlength=calls.ranks)
-    most_s = MOST_CONVERTING_S * np.bincount(answers[:, 2], answers[:, 3], minlength=calls.ranks)
-    least_s: Floats = np.minimum(took_s, most_s)
-    return least_s
 
 
 def texts_in(calls: ProgramCalls) -> tuple[int, ...]:
@@ -476,14 +488,4 @@ def texts_in(calls: ProgramCalls) -> tuple[int, ...]:
     return most(np.where(text >= np.maximum(2 * OF_TEXT * looked, LEAST_TEXT), site, NONE), text.astype(float))
 
 
-SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
-    code="SP082",
-    name="outside MPI because of MPI",
-    title="Memory is mapped again and again, arrays are pickled, or files are written in small pieces",
-    summary="Memory that is freed goes back to the kernel, which clears and maps the next buffer page by page, "
-    "and pickling copies arrays.",
-    needs="A watch shows page faults of a rank that are three times what its memory grew by, pickled arrays, or "
-    "system calls of most ranks.",
-    remedy="Allocate before the loop, or let malloc keep freed memory (slowpath prove --remedy keep-freed-memory).",
-    pattern=see,
-)
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(pattern=see, **page_of("SP082"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -85,6 +86,44 @@ def in_counted_s(calls: ProgramCalls) -> Floats:
     """How long each rank is in calls that no event shows: between others it seems to be outside MPI then."""
     here = ~np.isin(calls.counted[:, 0], calls.call)
     return np.bincount(calls.counted[here, 2], weights=calls.counted_s[here], minlength=calls.ranks).astype(float)
+
+
+BY_ITSELF = 2.0  # calls that a binding makes for each of the program's
+OF_BINDING, PYTHON = r"MPI\..*so", r"(lib)?python\d.*"  # mpi4py's object, and the interpreter's
+
+
+def samples_in(calls: ProgramCalls, fits: str) -> Bools:
+    """Which samples are in functions of libraries, in objects, or in functions of mpi4py that are called so."""
+    of_code = [
+        any(re.fullmatch(fits, word) for word in (code.called, code.object, code.function * ("MPI." in code.object)))
+        for code in calls.sampled.codes
+    ]
+    return np.array(of_code, dtype=bool)[calls.sampled.code]
+
+
+def around_s(calls: ProgramCalls) -> Floats:
+    """What binding and interpreter take around calls that are only counted, by samples; of each row of `counted`.
+
+    It is longer than such a call. Not where these are few: the binding asks by itself, once or twice for each call.
+    """
+    sampled, (call, _, rank, count) = calls.sampled, calls.counted.T
+    binds = samples_in(calls, OF_BINDING)
+    here = (binds | samples_in(calls, PYTHON)) & binds.any()
+    alone = count * ~np.isin(call, calls.call)
+    of_rank = np.bincount(rank, alone, calls.ranks)
+    took_s = np.bincount(calls.rank[sampled.row[here]], sampled.seconds[here], calls.ranks)
+    took_s *= of_rank > BY_ITSELF * np.bincount(calls.rank, calls.weight, calls.ranks)
+    around: Floats = alone * np.minimum(took_s / np.maximum(of_rank, 1.0), PYTHON_STEP_S)[rank]
+    return around
+
+
+_PAGE = msgspec.defstruct("_PAGE", [(name, str) for name in ("code", "name", "title", "summary", "needs", "remedy")])
+
+
+def page_of(code: str) -> dict[str, Any]:
+    """Code, name, title and so on of a slow path, of mpi/pages.toml."""
+    pages = map(msgspec.structs.asdict, read_rows("pages", "pages", _PAGE))
+    return next(page for page in pages if page["code"] == code)
 
 
 def gaps(calls: ProgramCalls) -> Floats:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from slowpath.core.units import format_bytes, format_time
@@ -30,8 +31,9 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
+from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.outside import LARGE_BYTES, LEAST_CALLS, between_words
-from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s
+from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s, page_of
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # waits of one pair of places
@@ -51,7 +53,6 @@ PERIODS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # meetings of which the last one woul
 NEARLY = 0.95  # of what the best period saves
 LEAST_EVEN = 0.8  # of what they save: later meetings still wait for the rank that is late at the last one
 EVEN, EVEN_ON_BUSY = 0.3, 0.4  # share of the waits at meetings that has to go
-LEAST_PIPELINE = 0.5  # of what ranks save that do not wait at all, where they go on with half of the message
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
@@ -475,8 +476,7 @@ def _saved_by(spent_s: Floats, period: int) -> float:
     return float((whole.max(axis=2).sum(axis=1) - whole.sum(axis=1).max(axis=1)).sum())
 
 
-@dataclass(frozen=True)
-class _Kind:
+class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Waits that a program avoids by another order of its calls.
 
     text, change: where the rank that is waited for mostly computed.  in_mpi: where it was in MPI; empty: no words.
@@ -492,38 +492,7 @@ class _Kind:
     short_s: float = 20e-6
 
 
-_TARGET = _Kind(
-    "target outside MPI",
-    "{count} calls of {call} in {{place}} waited {median} each (median) for {who}, the target, which was outside MPI",
-    "let {who} call MPI_Iprobe while computing, put in windows of MPI_Win_allocate, or use a progress thread "
-    f"(slowpath prove --remedy {PROGRAM_ASYNCHRONOUS_PROGRESS.key})",
-)
-_RECEIVER = _Kind(
-    "receive posted after computing",
-    "{count} messages to {who}, received in {{other}}: their sender waited in {call} in {{place}}, {median} each "
-    "(median), while {who} computed before the receive",
-    "post the receive before computing (MPI_Irecv), or send with MPI_Isend and wait later",
-    least_share=LEAST_PIPELINE,
-)
-_SENDER = _Kind(
-    "ranks take turns",
-    "ranks take turns: {count} {call} in {{place}} waited {median} each (median) while {who} computed before the send "
-    "in {{other}}",
-    "compute before receiving what does not need the message, or send and compute in smaller blocks",
-    "messages go round one after the other: {count} {call} in {{place}} waited {median} each (median) for {who}, which "
-    "received first and then sent from another buffer in {{other}}",
-    "send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
-    least_share=LEAST_PIPELINE,
-    short_s=SHORT_S,
-)
-
-
-_SYNCHRONOUS = _Kind(
-    "synchronous sends",
-    "{count} {call} in {{place}} waited {median} each (median) for the receive of a short message, in {{other}}",
-    "send them by MPI_Send, if the program does not rely on the receive having begun",
-    short_s=2e-6,
-)
+_TARGET, _RECEIVER, _SENDER, _SYNCHRONOUS = read_rows("calls", "orders", Order)
 
 
 def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = False) -> Iterator[SeenPattern]:
@@ -609,7 +578,7 @@ def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
 
 
 def _reordered(
-    calls: ProgramCalls, wait_kind: _Kind, rows: Ints, other: Ints, wait_s: Floats, *, in_mpi: bool = False
+    calls: ProgramCalls, wait_kind: Order, rows: Ints, other: Ints, wait_s: Floats, *, in_mpi: bool = False
 ) -> SeenPattern:
     """Without what it saves.  Args: other: calls for which these waited."""
     ranks = np.unique(calls.rank[other])
@@ -796,12 +765,5 @@ def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterato
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
-    code="SP081",
-    name="waiting",
-    title="Ranks wait for others",
-    summary="A rank that waits in MPI waits for another rank, which computes, sleeps, waits itself, or has no core.",
-    needs="A watch follows each wait from rank to rank, to the first that did something else.",
-    remedy="Give a late rank less to do, synchronise less often, compute before receiving, and post receives early.",
-    pattern=see,
-    program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,),
+    pattern=see, program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,), **page_of("SP081")
 )

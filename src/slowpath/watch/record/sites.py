@@ -211,6 +211,7 @@ def _functions_in(scope: Any) -> Iterable[tuple[int, int, str]]:
     for child in scope.iter_children():
         of = {name: entry.value for name, entry in child.attributes.items()}
         is_function = child.tag == "DW_TAG_subprogram"
+        is_function &= "DW_AT_declaration" not in of  # another unit has that function
         if is_function and {"DW_AT_decl_file", "DW_AT_decl_line"} <= of.keys():
             yield of["DW_AT_decl_file"], of["DW_AT_decl_line"], of.get("DW_AT_name", b"").decode("utf-8", "replace")
         if child.tag in _SCOPES or "DW_AT_main_subprogram" in of:
@@ -574,27 +575,32 @@ def _looked_up(
 
 
 def sampled_code(
-    records: Sequence[RankRecord], chosen: Sequence[NDArray[np.int64]]
+    records: Sequence[RankRecord], chosen: Sequence[NDArray[np.int64]], is_between: Sequence[NDArray[np.bool_]]
 ) -> tuple[tuple[Code, ...], NDArray[np.int64]]:
-    """All code in which ranks were, and which of it each address is in.  Args: chosen: addresses of each record."""
+    """All code in which ranks were, and which of it each address is in.
+
+    Args: chosen: addresses of each record.  is_between: two calls of MPI; in one it is MPI that calls everything.
+    """
     rows = []
-    for record, mine in zip(records, chosen, strict=True):
+    for record, mine, between in zip(records, chosen, is_between, strict=True):
         maps, addresses = Maps.of(record), record.addresses[mine]
-        parts = [addresses["address"] + np.uint64(1), *addresses["callers"].T]  # behind it, as a call's
+        callers = addresses["callers"] * between[:, None].astype(np.uint64)
+        parts = (addresses["address"] + np.uint64(1), *callers.T)  # behind it, as a call's
         rows += list(zip(*(_in_objects(maps, part) for part in parts), strict=True))
     wanted, called = defaultdict[str, set[int]](set), dict[tuple[str, int], str]()
     for row, _ in Counter(rows).most_common():  # what little time there is goes to the program's own objects
-        callers = [key for key in row[1:] if key[0]]
-        for path, offset in callers or row[:1]:
+        around = [key for key in row[1:] if key[0]]
+        for path, offset in around or row[:1]:
             wanted[path].add(offset)
-        called.update(dict.fromkeys(callers, ""))
+        called.update(dict.fromkeys(around, ""))
     places = _looked_up(wanted, called)
     codes: dict[Code, int] = {}
     numbers = [codes.setdefault(_code(row, places, called), len(codes)) for row in rows]
     return tuple(codes), np.array(numbers, dtype=np.int64)
 
 
-OF_MPI = re.compile(r"p?mpi_", re.IGNORECASE)
+OF_MPI = re.compile(r"p?mpi_(?!wti)", re.IGNORECASE)  # a call that tells the time is not recorded
+OF_LIBRARY = re.compile(r"lib(?!python)|ld-|\[|MPI\.|$")  # objects that run within a call of MPI anyway
 
 
 def _code(
