@@ -374,42 +374,44 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     kind, _ = grouped(calls.site[cause - 1] * outside, calls.site[cause], outside.astype(np.int64))
     of_kind = np.bincount(kind, weights=spent_s * (outside | elsewhere), minlength=1)
     mine = (kind == of_kind.argmax()) & (outside | elsewhere)
-    if of_kind.max() < LEAST_TOLD * took_s:
-        return _own_words(calls, rows, took_s)
+    own_s, own = _own_words(calls, rows, took_s)
+    if of_kind.max() < max(LEAST_TOLD * took_s, own_s):
+        return own
     of_rank = np.bincount(calls.rank[cause[mine]], weights=spent_s[mine])
     rank, late = int(of_rank.argmax()), int((of_rank > LITTLE * of_rank.sum()).sum())
     there = np.unique(cause[mine & (calls.rank[cause] == rank)])
     head = f"{100 * of_kind.max() / took_s:.0f} % of that waits for {f'{late} ranks, such as ' * (late > 1)}rank {rank}"
+    fewer = f"; {own}" if own and own_s >= LEAST_TOLD * took_s else ""
     if not outside[mine].any():
-        return f"{head}, which is in {calls.name_of(there)} in {place_words(sites[calls.site[there[0]]])} meanwhile"
-    is_crowded = bool(crowds(calls.shares))
-    doing = doing_of(calls, rank, there, float(calls.gap_s[there].sum()), is_crowded=is_crowded)
+        meanwhile = f"which is in {calls.name_of(there)} in {place_words(sites[calls.site[there[0]]])} meanwhile"
+        return f"{head}, {meanwhile}{fewer}"
+    doing = doing_of(calls, rank, there, float(calls.gap_s[there].sum()), is_crowded=bool(crowds(calls.shares)))
     said = f"{head}, which {doing.words} {_stretch_words(calls, sites, there)}"
     if (seen := activity_before(calls, rank, there)) is not None:
         said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
     if 1 < late <= calls.ranks / 2 and doing.change == GIVEN:
         return f"{said}: share what ranks compute there more evenly"
-    return f"{said}{f': {doing.change.format(rank=rank)}' * (late == 1 and doing.words != NO_CORE)}"
+    return f"{said}{f': {doing.change.format(rank=rank)}' if late == 1 and doing.words != NO_CORE else fewer}"
 
 
-def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> str | None:
-    """Of calls that mostly do not wait.  None: they do, or neither bytes nor calls explain it."""
-    own_s = float((calls.own_s * calls.seconds_weight)[rows].sum())
-    queued_s = sum(share.waited_s or 0.0 for share in calls.shares)
-    is_queued = queued_s > MOSTLY * own_s
+def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, str | None]:
+    """How long calls do not wait, and with what: their bytes or themselves.  None: it is not known of them."""
+    every_s = np.maximum(calls.own_s - calls.target_wait_s * calls.is_one_sided, 0.0) * calls.seconds_weight
+    own_s, queued_s = float(every_s[rows].sum()), sum(share.waited_s or 0.0 for share in calls.shares)
     moved = np.where(calls.is_message, 0, calls.bytes).astype(float)
     for call in (calls.messages.left, calls.messages.arrived):
         np.add.at(moved, call[call != NONE], calls.messages.bytes[call != NONE])
-    each = float(np.average(moved[rows], weights=calls.weight[rows]))
-    completes = not each and bool((calls.is_message | calls.is_one_sided)[rows].any())  # what others move
-    is_many = each <= SHORT_BYTES and took_s < SLICE_S * float(calls.weight[rows].sum())
-    if completes or own_s < MOSTLY * took_s or SHORT_BYTES < each < LONG_BYTES or (is_queued and not is_many):
-        return None
-    own, rate = f"{100 * own_s / took_s:.0f} % of that", float((moved * calls.weight)[rows].sum()) / own_s / 1e9
-    if each <= SHORT_BYTES:
-        queue = ", with the queue for a processor" * is_queued
-        return f"{own} is what the calls take themselves{queue}: {fewer_words(calls.name_of(rows))}"
-    return f"{own} moves bytes, {format_bytes(round(each))} a call at {format_ratio(rate)} GB/s: fewer would shorten it"
+    each, is_queued = float(np.average(moved[rows], weights=calls.weight[rows])), queued_s > MOSTLY * own_s
+    completes = not each and bool(calls.is_message[rows].any())  # what others move
+    is_many = each < LONG_BYTES and took_s < SLICE_S * float(calls.weight[rows].sum())
+    if completes or own_s < LEAST_TOLD * took_s or (is_queued and not is_many):
+        return 0.0, None
+    size, rate = format_bytes(round(each)), float((moved * calls.weight)[rows].sum()) / own_s / 1e9
+    what = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s"
+    if each < LONG_BYTES:
+        queue, carried = ", with the queue for a processor" * is_queued, f", with {size} each" * (each > SHORT_BYTES)
+        what = f"is what the calls take themselves{carried}{queue}"
+    return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {fewer_words(calls.name_of(rows))}"
 
 
 MOST_REPLAYED: Final = 200_000  # calls; more are sampled, so that the verdict does not have to wait
@@ -456,9 +458,7 @@ def patterns_of(
     findings = _with_own_ids(findings)
     findings.sort(key=lambda finding: finding.seconds if finding.saved_s is None else finding.saved_s, reverse=True)
     together = saved[-1] if any(finding.saved_s for finding in findings) else None
-    if together is None or not findings:
-        return Patterns(tuple(findings))
-    return Patterns(tuple(findings), together[0], (together[1], together[2]))
+    return Patterns(tuple(findings), *((together[0], together[1:]) if together else ()))
 
 
 Three = tuple[float, float, float]

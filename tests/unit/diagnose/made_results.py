@@ -11,7 +11,6 @@ import numpy as np
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult, RoleWitness
 from slowpath.core.results import (
     ContrastResult,
-    ContrastSide,
     EnvironmentResult,
     Finding,
     LaunchCounts,
@@ -23,7 +22,6 @@ from slowpath.core.results import (
     PlacementResult,
     RemedyResult,
     RemovedRatio,
-    Reproduce,
     Results,
     RunResult,
     Snippet,
@@ -31,6 +29,7 @@ from slowpath.core.results import (
 )
 from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.stats.contrast import judge, paired
+from support.results import a_contrast, a_side
 
 METRIC = "half_round_trip_latency_s"
 MPICH = MpiResult(mpi="mpich", unavailable=None, name="mpich", version="5.0.2")
@@ -95,22 +94,10 @@ def contrast(
     group: str, pairs_s: Sequence[tuple[float, float]] = (), a: int = 0, b: int = 1, **more: Any
 ) -> ContrastResult:
     """`b` over `a` of cells with these numbers, judged by its pairs."""
-    made = ContrastResult(
-        id=f"c-{group}",
-        group=group,
-        question=f"{group}?",
-        axis="environment",
-        a=ContrastSide(cell=a, phase="steady", label=f"cell {a}", value="a"),
-        b=ContrastSide(cell=b, phase="steady", label=f"cell {b}", value="b"),
-        where="",
-        metric=METRIC,
-        control=False,
-        explains=False,
-        minimum_effect=0.03,
-        suspect=[],
-        interleaved=True,
-        reproduce=Reproduce(a=None, b=None),
-    )
+    made = a_contrast(
+        f"c-{group}", None, group=group, question=f"{group}?", a=a_side(a, "a"), b=a_side(b, "b"), default_side=None,
+        reason=None,
+    )  # fmt: skip
     fields: dict[str, Any] = {name: getattr(made, name) for name in made.__struct_fields__}
     if len(pairs_s):
         a_s, b_s = np.array(pairs_s, dtype=np.float64).T

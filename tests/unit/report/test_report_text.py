@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from slowpath.analyse.build import run_facts
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import VerdictWord
-from slowpath.core.results import ContrastResult, ContrastSide, Reproduce, Results
+from slowpath.core.results import ContrastResult, Results
 from slowpath.core.units import format_time
 from slowpath.findings.conclude import conclude
 from slowpath.report import format as fmt
@@ -29,7 +29,7 @@ from slowpath.report.osu import as_text, cell_lines, missing_kinds, missing_word
 from slowpath.report.run_page import render_html, summary
 from slowpath.report.terminal import render_brief, render_text
 from slowpath.report.write import write_all
-from support.results import a_cell, a_metric, a_run, an_estimate, an_mpi, results
+from support.results import a_cell, a_contrast, a_metric, a_run, a_side, an_estimate, an_mpi, results
 from support.results import results as a_document
 
 
@@ -124,28 +124,11 @@ GROUP = "openmpi against mpich: lengths"
 
 
 def between(where: str, ratio: float, verdict: VerdictWord | None) -> ContrastResult:
-    return ContrastResult(
-        id=f"{GROUP} {where}",
-        group=GROUP,
-        question="?",
-        axis="mpi",
-        a=ContrastSide(cell=0, phase="steady", label=where, value="mpich"),
-        b=ContrastSide(cell=1, phase="steady", label=where, value="openmpi"),
-        where=where,
-        default_side=None,
-        metric="half_round_trip_latency_s",
-        control=False,
-        explains=False,
-        minimum_effect=0.03,
-        suspect=[],
-        interleaved=True,
-        reproduce=Reproduce(a=None, b=None),
-        a_value_s=1e-6,
-        b_value_s=ratio * 1e-6,
-        ratio=ratio,
-        interval=(ratio * 0.99, ratio * 1.01),
+    return a_contrast(
+        f"{GROUP} {where}", ratio, group=GROUP, axis="mpi", a=a_side(0, "mpich", label=where),
+        b=a_side(1, "openmpi", label=where), where=where, default_side=None, interval=(ratio * 0.99, ratio * 1.01),
         verdict=verdict,
-    )
+    )  # fmt: skip
 
 
 def line(contrasts: Sequence[ContrastResult]) -> str:
