@@ -5,12 +5,11 @@ Writes a samples.blk of 10 000 blocks x 10 000 samples (800 MB) into a temporary
 and summarises it in a fresh process, so that the peak memory is that of the reader alone. Fails when it
 exceeds the budget of docs/internals/record.md.
 
-    python benchmarks/summarise_1e8.py [--blocks N] [--samples N] [--folder DIR] [--repeat N]
+    python benchmarks/summarise_1e8.py
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import numpy as np
 
 from slowpath.record.blocks import Block, write_blocks
 
+BLOCKS, SAMPLES, REPEATS = 10_000, 10_000, 3
 WALL_BUDGET_S = 3.0
 PEAK_BUDGET_BYTES = 300_000_000
 
@@ -57,21 +57,15 @@ def blocks(count: int, samples: int) -> Iterator[Block]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--blocks", type=int, default=10_000)
-    parser.add_argument("--samples", type=int, default=10_000, help="in each block")
-    parser.add_argument("--folder", help="where to put the file; default: the system's temporary folder")
-    parser.add_argument("--repeat", type=int, default=3)
-    args = parser.parse_args()
     within = False
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "samples.blk"
-        write_blocks(path, blocks(args.blocks, args.samples))
-        print(f"{path.stat().st_size / 1e6:.0f} MB, {args.blocks} blocks x {args.samples} samples")
-        for _ in range(args.repeat):
+        write_blocks(path, blocks(BLOCKS, SAMPLES))
+        print(f"{path.stat().st_size / 1e6:.0f} MB, {BLOCKS} blocks x {SAMPLES} samples")
+        for _ in range(REPEATS):
             done = subprocess.run([sys.executable, "-c", _READER, str(path)], check=True, capture_output=True)
             found = json.loads(done.stdout)
-            if found["notes"] or found["samples"] != args.blocks * args.samples:
+            if found["notes"] or found["samples"] != BLOCKS * SAMPLES:
                 print(f"wrong result: {found}")
                 return 1
             print(

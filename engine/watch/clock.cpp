@@ -11,6 +11,7 @@
 namespace slowpath::watch {
 
 constinit double ns_per_tick = 1.0;
+constinit std::uint64_t read_ticks = 0;
 
 namespace {
 
@@ -63,8 +64,6 @@ void measure_ticks() {
 
 namespace {
 
-constinit std::uint64_t read_ticks = 0;  ///< that a reading of the clock takes
-
 void set_cost(std::uint32_t& cost_ns, const OwnCost& own) {
     constexpr std::uint64_t enough = 8;
     if (own.calls >= enough) cost_ns = static_cast<std::uint32_t>(duration_ns(own.ticks) / own.calls);
@@ -73,7 +72,7 @@ void set_cost(std::uint32_t& cost_ns, const OwnCost& own) {
 }  // namespace
 
 void begin_costs() {
-    constexpr std::uint32_t usual_ns = 60, usual_thinned_ns = 30;
+    constexpr std::uint32_t usual_ns = 60, usual_thinned_ns = 10;
     header().call_cost_ns = usual_ns;
     header().thinned_call_cost_ns = usual_thinned_ns;
     read_ticks = UINT64_MAX;

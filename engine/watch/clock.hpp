@@ -34,6 +34,9 @@ inline std::uint64_t duration_ns(std::uint64_t duration_ticks) {
 
 struct Observed;
 
+/// What lies between two readings of the clock with nothing between them.
+extern constinit std::uint64_t read_ticks;
+
 /// What a call costs is taken to be usual until some of the program's own are measured.
 void begin_costs();
 /// Of one call in 61 the wrapper measures what it took beside the call itself.

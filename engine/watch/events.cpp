@@ -107,13 +107,13 @@ bool find_busy(Lane& lane, std::uint64_t start_ticks) {
 /// between: a loop that waits by polling, at a few places in turn, is one event of each, so that it does not
 /// take the room of all others. Each but the last one keeps the time of its first poll; the last one, of all.
 bool goes_on(Lane& lane, const layout::Event& event) {
-    constexpr std::uint64_t at_once_ns = 1000;
     constexpr std::uint32_t places = 4;
     const std::uint32_t used = lane.events.used(), begin = lane.runs[lane.run_count - 1].begin;
     if (used == begin) return false;
-    if (event.start_ticks - lane.events[used - 1].end_ticks >=
-        static_cast<std::uint64_t>(at_once_ns / ns_per_tick))
-        return false;
+    // A loop that goes on untimed was without pause; what is long in it is the loss of its processor.
+    const auto gap_ns =
+        static_cast<double>(event.start_ticks - lane.events[used - 1].end_ticks) * ns_per_tick;
+    if (lane.untimed_polls == 0 && gap_ns >= 1000) return false;
     for (std::uint32_t at = used; at > begin && used - at < places; --at) {
         const layout::Event& earlier = lane.events[at - 1];
         if ((earlier.kind & layout::found_nothing) == 0) return false;
@@ -216,7 +216,7 @@ layout::Profile* count(Lane& lane, const ProfileKey& key, const Counted& what, s
     row->count += what.calls;
     row->bytes += what.bytes;
     if (what.allocation_bytes != 0) row->allocation_bytes = what.allocation_bytes;
-    if (what.is_timed) row->ticks += what.ticks * what.stands_for;
+    row->ticks += what.ticks;
     return row;
 }
 

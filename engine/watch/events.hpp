@@ -44,8 +44,6 @@ struct Counted {
     std::uint64_t bytes = 0;
     std::uint64_t ticks = 0;
     std::uint64_t allocation_bytes = 0;
-    bool is_timed = true;  ///< false: the time of this call is counted under another key, or was not taken
-    std::uint32_t stands_for = 1;  ///< calls whose time is taken to be the same
     std::uint32_t calls = 1;
 };
 

@@ -25,56 +25,6 @@ bool is_wrapper(std::size_t function, const void* address) {
     return false;
 }
 
-/// In one loaded library and what that was linked with.
-void* find_in(const link_map* map, const char* name) {
-    void* const library = dlopen(*map->l_name == '\0' ? nullptr : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) return nullptr;
-    void* const found = real_dlsym()(library, name);
-    dlclose(library);
-    return found;
-}
-
-/// For the caller's library: a plugin opened with RTLD_LOCAL sees a CUDA runtime that others don't.
-void* find_for_caller(const char* name, const void* caller) {
-    Dl_info about{};
-    link_map* map = nullptr;
-    if (dladdr1(caller, &about, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr)
-        return nullptr;
-    return find_in(map, name);
-}
-
-/// What the code at `caller` would find under this name without this library; nullptr: nothing.
-void* visible_original(std::size_t function, const void* caller) {
-    const char* const name = gpu_functions[function].name;
-    void* found = next_definition(name);
-    if (found == nullptr || is_wrapper(function, found)) found = find_for_caller(name, caller);
-    return is_wrapper(function, found) ? nullptr : found;
-}
-
-/// In any library: a caller that left by a jump is not known.
-void* find_anywhere(std::size_t function) {
-    void* const program = dlopen(nullptr, RTLD_LAZY);
-    const link_map* map = nullptr;
-    void* found = nullptr;
-    if (program == nullptr || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) map = nullptr;
-    for (; map != nullptr && found == nullptr; map = map->l_next) {
-        found = find_in(map, gpu_functions[function].name);
-        if (is_wrapper(function, found)) found = nullptr;
-    }
-    if (program != nullptr) dlclose(program);
-    return found;
-}
-
-/// True for code of UCX's memory hooks (libucm): it rewrites the first instructions of what it finds, so it
-/// must find the driver's own function. Given a wrapper it goes without its caches, and each message took
-/// 150 us instead of 13 (engine/studies/pad; H200, UCX 1.22).
-bool patches_code(const void* caller) {
-    Dl_info about;
-    if (dladdr(caller, &about) == 0 || about.dli_fname == nullptr) return false;
-    const char* const slash = std::strrchr(about.dli_fname, '/');
-    return std::strncmp(slash == nullptr ? about.dli_fname : slash + 1, "libucm", 6) == 0;
-}
-
 void* find_to_patch(std::size_t function, void* handle, const void* caller) {
     const bool any = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
     void* const found = any ? nullptr : real_dlsym()(handle, gpu_functions[function].name);
@@ -107,8 +57,8 @@ void* exported_gpu_original(std::size_t function, const void* caller) {
     std::atomic<void*>& known = gpu_original(function, exported_slot);
     void* found = known.load();
     if (found != nullptr) return found;
-    found = visible_original(function, caller);
-    if (found == nullptr) found = find_anywhere(function);
+    found = visible_original(gpu_functions[function].name, caller);
+    if (found == nullptr) found = find_anywhere(gpu_functions[function].name);
     known.store(found);
     return found;
 }
@@ -139,7 +89,7 @@ void* find_for_gpu(void* handle, const char* name, const void* caller) {
     // The search met the exported symbol of this library. Without an original there is no such function for
     // the caller, who may well ask in order to learn whether there is CUDA; the second search leaves
     // dlerror's text.
-    return visible_original(function, caller) != nullptr ? found : next_definition(name);
+    return visible_original(name, caller) != nullptr ? found : next_definition(name);
 }
 
 namespace {

@@ -203,11 +203,6 @@ bool defines_mpi(const void* address) {
     return init != nullptr && dladdr(init, &of_init) != 0 && of_init.dli_fbase == about.dli_fbase;
 }
 
-bool is_of_this_library(const void* address) {
-    Dl_info about;
-    return dladdr(address, &about) != 0 && about.dli_fname != nullptr && is_this_library(about.dli_fname);
-}
-
 /// What the search would have found without this library; nullptr, with a text in dlerror: nothing.
 void* behind(void* wrapper, const char* name) {
     void* const library = library_handle();
@@ -221,7 +216,7 @@ void* behind(void* wrapper, const char* name) {
     void* const found = real_dlsym()(handle, name);
     const std::size_t call = number_of(name + (name[0] == 'P' ? 1 : 0));
     if (found == nullptr || call == call_count) return found;
-    if (is_of_this_library(found)) {
+    if (is_in_this_library(found)) {
         void* const given = behind(found, name);
         if (given != nullptr) times_found[call].fetch_add(1, std::memory_order_relaxed);
         return given;

@@ -87,10 +87,10 @@ void end() {
     return seen.error;
 }
 
-[[gnu::noinline, gnu::cold]] void count_at_its_place(Call call, const void* caller, const void* frame) {
-    Observed seen{call, nullptr, caller, frame};
-    note_fortran_caller(seen);
-    count_local(seen);
+[[gnu::noinline, gnu::cold]] int count_at_its_place(Observed call, void* target, Invoke invoke) {
+    note_fortran_caller(call);
+    meet_local(call);
+    return invoke(target, call.arguments);
 }
 
 struct Came {
@@ -98,24 +98,55 @@ struct Came {
     const void* frame;
 };
 
-/// A local call, counted.
-template <Call call, Prefix prefix>
-struct LetThrough {
-    Came from;
+constexpr bool is_poll(Call call) {
+    return call == calls::MPI_Test || call == calls::MPI_Iprobe || call == calls::MPI_Improbe;
+}
 
-    template <typename... Words>
-    [[gnu::always_inline]] int operator()(Words... words) const {
-        const auto target = reinterpret_cast<int (*)(Words...)>(original(prefix, call, from.caller));
-        if (outermost > from.frame || recording == 0) [[unlikely]]
-            return target(words...);
-        outermost = from.frame;
-        if (has_fortran_caller() || !is_counted(call, from.caller, from.frame)) [[unlikely]]
-            count_at_its_place(call, from.caller, from.frame);
-        const int error = target(words...);
-        outermost = nullptr;
-        return error;
+/// Whether its place is asked for (Lane::places) before anything else is done: polls of one request or
+/// message take as little as that, and so do most calls that move nothing.
+constexpr bool may_go_untimed(Call call, Family family) {
+    return is_poll(call) || family == Family::local || call == calls::MPI_Request_get_status ||
+           call == calls::MPI_Parrived || family == Family::communicators || family == Family::datatypes ||
+           family == Family::other;
+}
+
+/// What `before` and `after` do for a call that is not timed (sample), as short as it can be.
+/// @return False: it is to be observed.
+template <Call call, Prefix prefix, bool is_local>
+bool go_untimed(Word* words, Invoke invoke, Came from, int& error) {
+    constexpr bool is_probe = is_poll(call) && call != calls::MPI_Test;
+    if (outermost > from.frame || recording == 0 || own_lane_since != recording || has_fortran_caller())
+        return false;
+    Lane& lane = *own_lane;
+    const Word source = is_probe ? words[0] : 0, communicator = is_probe ? words[2] : 0;
+    CountedPlace& place = lane.places[CountedPlace::slot(from.caller, from.frame, source)];
+    if (!place.is_of(from.caller, from.frame, call, source, communicator)) return false;
+    if constexpr (is_poll(call))
+        if (lane.current == nullptr || lane.current->doing != layout::polling) return false;
+    if constexpr (is_local)
+        ++place.row->count;
+    else if (!place.skips())
+        return false;
+    outermost = from.frame;
+    Observed seen{call, words, from.caller, from.frame};
+    Scratch* scratch = nullptr;
+    if constexpr (is_poll(call)) {
+        ++lane.untimed_polls;
+        scratch = prepare(seen, plans[call]);
     }
-};
+    error = invoke(original(prefix, call, from.caller), words);
+    if constexpr (is_poll(call)) {
+        const auto* const found = reinterpret_cast<const std::int32_t*>(words[is_probe ? 3 : 1]);
+        if (error != 0 || found == nullptr || *found != 0) [[unlikely]] {
+            seen.error = error;
+            seen.place = &place;
+            seen.is_thinned = seen.is_untimed = true;
+            after(seen, scratch);
+        }
+    }
+    outermost = nullptr;
+    return true;
+}
 
 }  // namespace
 
@@ -126,6 +157,11 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
         return invoke(target, words);
     outermost = frame;
     Observed seen{call, words, caller, frame};
+    if (shapes[call].family == Family::local) [[unlikely]] {
+        const int error = count_at_its_place(seen, target, invoke);
+        outermost = nullptr;
+        return error;
+    }
     const std::uint64_t entered = is_measured() || handles_many(call, words) ? now_ticks() : 0;
     std::uint64_t called = 0, returned = 0;
     note_fortran_caller(seen);
@@ -169,14 +205,16 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
 #define LIST_15(type) LIST_14(type), type a14
 #define LIST_16(type) LIST_15(type), type a15
 
-#define WRAPPER(symbol, name, prefix, arguments, family)                                          \
-    int symbol(LIST_##arguments(Word)) {                                                          \
-        const Came from{__builtin_return_address(0), __builtin_frame_address(0)};                 \
-        if constexpr (Family::family == Family::local)                                            \
-            return LetThrough<calls::name, Prefix::prefix>{from}(LIST_##arguments());             \
-        Word words[arguments == 0 ? 1 : arguments] = {LIST_##arguments()};                        \
-        return intercept(calls::name, Prefix::prefix, words, invoke_with<arguments>, from.caller, \
-                         from.frame);                                                             \
+#define WRAPPER(symbol, name, prefix, arguments, family)                                                 \
+    int symbol(LIST_##arguments(Word)) {                                                                 \
+        const Came from{__builtin_return_address(0), __builtin_frame_address(0)};                        \
+        Word words[arguments == 0 ? 1 : arguments] = {LIST_##arguments()};                               \
+        if constexpr (may_go_untimed(calls::name, Family::family))                                       \
+            if (int error = 0; go_untimed<calls::name, Prefix::prefix, Family::family == Family::local>( \
+                    words, invoke_with<arguments>, from, error))                                         \
+                return error;                                                                            \
+        return intercept(calls::name, Prefix::prefix, words, invoke_with<arguments>, from.caller,        \
+                         from.frame);                                                                    \
     }
 #define SLOWPATH_CALL(name, arguments, family, ...) \
     WRAPPER(name, name, mpi, arguments, family)     \

@@ -50,14 +50,14 @@ void open_lane(Lane& lane, std::uint32_t number) {
 void forget(Lane& lane) {
     unmap_rows(lane.runs, lane.events.capacity() + 1);
     for (SiteSlot& slot : lane.sites) slot = {};
-    for (LocalPlace& place : lane.local) place.caller = nullptr;
+    for (CountedPlace& place : lane.places) place = {};
     for (Repeated& call : lane.repeated) call = {};
-    for (Vain& poll : lane.vain) poll = {};
     for (std::uint32_t& row : lane.profile_index) row = 0;
     lane.run_count = 0;
     lane.window_end_ticks = lane.unwound = 0;
     lane.window_begin_ticks = lane.window_begin_calls = 0;
     lane.is_busy = lane.has_thinned = false;
+    lane.untimed_polls = 0;
     for (OwnCost& own : lane.own_cost) own = {};
 }
 
@@ -82,7 +82,7 @@ void begin_lanes() {
 }
 
 void end_lanes() {
-    for (std::uint32_t lane = 0; lane < opened; ++lane) count_thinned(lanes[lane]);
+    for (std::uint32_t lane = 0; lane < opened; ++lane) settle_lane(lanes[lane]);
 }
 
 void add_own_ticks(std::uint64_t ticks) {

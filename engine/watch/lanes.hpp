@@ -36,18 +36,35 @@ struct SiteSlot {
     std::uint32_t repeated;  ///< row of Lane::repeated that a call from here was like last
 };
 
-/// A place in the program that makes a call which is only counted.
-struct LocalPlace {
+/// A place in the program that makes a call which is counted, and timed now and then or never.
+struct CountedPlace {
     static constexpr std::size_t slots = 256;
 
-    const void* caller;
-    const void* frame;
-    std::uint64_t* count;  ///< of the row of the profile
-    Call call;
+    const void* caller = nullptr;
+    const void* frame = nullptr;
+    Word source = 0, communicator = 0;  ///< that a probe asks for, whatever its tag; else 0
+    Call call = 0;
+    std::uint8_t most = 0;           ///< calls that go by untimed before one that stands for them
+    std::uint8_t left = 0;           ///< of these
+    std::uint8_t untimed = 0;        ///< since the last one that was timed; nothing counts them yet
+    layout::Profile* row = nullptr;  ///< that counts them
+    std::uint64_t ticks = 0;         ///< of the last one that was timed
+    std::uint64_t since_ticks = 0;   ///< a poll's: return of the one before that was timed; 0: none
 
-    static std::size_t slot(const void* caller, const void* frame) {
-        const auto at = reinterpret_cast<std::uintptr_t>(caller);
-        return (at ^ at >> 8 ^ reinterpret_cast<std::uintptr_t>(frame) >> 4) % slots;
+    static std::size_t slot(const void* from, const void* at, Word source_rank = 0) {
+        const auto address = reinterpret_cast<std::uintptr_t>(from) ^ source_rank;
+        return (address ^ address >> 8 ^ reinterpret_cast<std::uintptr_t>(at) >> 4) % slots;
+    }
+    bool is_of(const void* from, const void* at, Call number, Word source_rank = 0, Word asked = 0) const {
+        return caller == from && frame == at && call == number && source == source_rank &&
+               communicator == asked;
+    }
+    /// @return Whether the next call is not timed.
+    bool skips() {
+        if (left == 0) return false;
+        --left;
+        ++untimed;
+        return true;
     }
 };
 
@@ -70,25 +87,12 @@ struct Repeated {
     std::uint8_t flags;        ///< of the profile's key
     std::uint8_t buffer_at;    ///< argument; no_buffer: the call has none
     std::uint8_t untimed;      ///< how many like it were made since the last one whose time was taken
+    std::uint64_t ticks;       ///< that one took, and those since are taken to take
     bool is_whole;             ///< the last message was as long as its buffer
     StreamCounter counter;
     BufferView buffer;               ///< of the last one that was looked at
     std::uint32_t thinned[4];        ///< calls that nothing counts yet, by where the buffer begins
     std::uint64_t thinned_ticks[4];  ///< of those that were timed
-};
-
-/// A poll from a place that found nothing.
-struct Vain {
-    static constexpr std::size_t probe_arguments = 3;  ///< source, tag, communicator
-
-    const void* caller;
-    const void* frame;
-    Word arguments[probe_arguments];  ///< of a probe
-    Call call;
-    std::uint8_t untimed;   ///< as of Repeated
-    std::uint32_t row;      ///< 1 + that of the profile
-    std::uint32_t thinned;  ///< calls that nothing counts yet
-    std::uint64_t thinned_ticks;
 };
 
 /// Of calls that were measured.
@@ -97,8 +101,7 @@ struct OwnCost {
 };
 
 struct Lane {
-    static constexpr std::size_t vain_slots = 16;
-    static constexpr std::size_t repeated_slots = 256;
+    static constexpr std::size_t repeated_slots = 2048;
     static constexpr std::size_t site_slots = 2048;
     static constexpr std::size_t profile_slots = 8192;
 
@@ -114,16 +117,16 @@ struct Lane {
 
     std::uint64_t window_end_ticks;
     bool keeps_window;
-    bool is_busy;      ///< in the last window the watch took too much of the time (find_busy)
-    bool has_thinned;  ///< some Repeated::thinned or Vain::thinned are not 0
+    bool is_busy;                 ///< in the last window the watch took too much of the time (find_busy)
+    bool has_thinned;             ///< some Repeated::thinned are not 0
+    std::uint32_t untimed_polls;  ///< since the last call that was timed
     std::uint64_t window_begin_ticks, window_begin_calls;
     OwnCost own_cost[2];  ///< of calls that were recorded, and that were thinned
     WindowRun* runs;
     std::uint32_t run_count;
 
     Repeated repeated[repeated_slots];
-    Vain vain[vain_slots];
-    LocalPlace local[LocalPlace::slots];
+    CountedPlace places[CountedPlace::slots];
     std::uint64_t unwound;
     SiteSlot sites[site_slots];
     std::uint32_t profile_index[profile_slots];  ///< 1 + row; 0: none

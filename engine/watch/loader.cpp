@@ -2,6 +2,7 @@
 #include "watch/loader.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
 #include <cstring>
@@ -28,6 +29,59 @@ void* next_definition(const char* name) {
     // No jump here: dlsym goes by its return address, which must be in this library.
     asm volatile("" : "+r"(found));
     return found;
+}
+
+bool is_in_this_library(const void* address) {
+    Dl_info about;
+    return dladdr(address, &about) != 0 && about.dli_fname != nullptr && is_this_library(about.dli_fname);
+}
+
+namespace {
+
+/// In one loaded library and what that was linked with.
+void* find_in(const link_map* map, const char* name) {
+    void* const library = dlopen(*map->l_name == '\0' ? nullptr : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return nullptr;
+    void* const found = real_dlsym()(library, name);
+    dlclose(library);
+    return found;
+}
+
+/// For the caller's library: a plugin opened with RTLD_LOCAL sees a CUDA runtime that others don't.
+void* find_for_caller(const char* name, const void* caller) {
+    Dl_info about{};
+    link_map* map = nullptr;
+    if (dladdr1(caller, &about, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr)
+        return nullptr;
+    return find_in(map, name);
+}
+
+}  // namespace
+
+void* visible_original(const char* name, const void* caller) {
+    void* found = next_definition(name);
+    if (found == nullptr || is_in_this_library(found)) found = find_for_caller(name, caller);
+    return is_in_this_library(found) ? nullptr : found;
+}
+
+void* find_anywhere(const char* name) {
+    void* const program = dlopen(nullptr, RTLD_LAZY);
+    const link_map* map = nullptr;
+    void* found = nullptr;
+    if (program == nullptr || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) map = nullptr;
+    for (; map != nullptr && found == nullptr; map = map->l_next) {
+        found = find_in(map, name);
+        if (is_in_this_library(found)) found = nullptr;
+    }
+    if (program != nullptr) dlclose(program);
+    return found;
+}
+
+bool patches_code(const void* caller) {
+    Dl_info about;
+    if (dladdr(caller, &about) == 0 || about.dli_fname == nullptr) return false;
+    const char* const slash = std::strrchr(about.dli_fname, '/');
+    return std::strncmp(slash == nullptr ? about.dli_fname : slash + 1, "libucm", 6) == 0;
 }
 
 bool is_this_library(const char* path) {

@@ -7,6 +7,7 @@
 #include "watch/events.hpp"
 #include "watch/library.hpp"
 #include "watch/python.hpp"
+#include "watch/repeated.hpp"
 #include "watch/sites.hpp"
 
 namespace slowpath::watch {
@@ -24,8 +25,7 @@ void meet_local(const Observed& call) {
     }
     ++row->count;
     if (!lane.is_shared && !is_python_there())  // a place in Python is more than its return address
-        lane.local[LocalPlace::slot(call.caller, call.frame)] = {call.caller, call.frame, &row->count,
-                                                                 call.call};
+        keep_place(lane, {.caller = call.caller, .frame = call.frame, .call = call.call, .row = row});
 }
 
 float measure_local_ticks() {

@@ -89,10 +89,8 @@ void observe(const Seen& seen) {
 void count_call(Lane& lane, const Observed& call) {
     layout::Lane& row = *lane.row;
     ++row.calls;
-    if (!call.is_untimed()) {
-        row.call_ticks += (call.end_ticks - call.start_ticks) * call.stands_for;
-        row.last_ticks = call.end_ticks;
-    }
+    row.call_ticks += call.end_ticks - call.start_ticks;
+    if (!call.is_untimed) row.last_ticks = call.end_ticks;
     std::uint64_t& calls = sections().calls[call.call].calls;
     if (is_multiple)
         std::atomic_ref(calls).fetch_add(1, std::memory_order_relaxed);
@@ -114,7 +112,10 @@ void count_call(Lane& lane, const Observed& call) {
         const SpinGuard guard(lane.lock, lane.is_shared);
         count_call(lane, call);
         lane.found_nothing = false;
-        observe({call, plan, lane, scratch, call.slot != nullptr ? *call.slot : find_site(lane, call)});
+        const Seen seen{call, plan, lane, scratch, call.slot != nullptr ? *call.slot : find_site(lane, call)};
+        observe(seen);
+        if (plan.is_test || plan.is_sampled) keep_place(seen);
+        lane.untimed_polls = 0;
         if (plan.is_shown) hide(lane);
         if (plan.action == Action::begin) note_start(call);
         if (plan.action == Action::end_session && call.error == 0) note_session_end();
@@ -136,8 +137,8 @@ void count_call(Lane& lane, const Observed& call) {
         find_repeated(lane, call, plan);
         if (call.repeated != nullptr) thin(lane, call, plan);
     }
-    if (plan.is_test && !is_multiple) thin_poll(lane, call, plan);
-    if (plan.is_shown && (call.vain == nullptr || !call.is_thinned)) show(lane, call, plan, scratch);
+    if ((plan.is_test || plan.is_sampled) && !is_multiple && !lane.is_shared) sample(lane, call, plan);
+    if (plan.is_shown && (call.place == nullptr || !call.is_thinned)) show(lane, call, plan, scratch);
     if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
     return scratch;
 }
@@ -147,14 +148,14 @@ void count_call(Lane& lane, const Observed& call) {
         return;
     Lane& lane = current_lane();
     const Plan& plan = plans[call.call];
-    if (call.stands_for > 1) settle_time(call);
+    if (call.repeated != nullptr && !call.is_untimed) note_time(call);
     if (call.is_thinned && call.repeated != nullptr) {
         lane.found_nothing = false;
         observe_thinned(call, plan, lane);
         if (plan.is_shown) hide(lane);
         return;
     }
-    if (call.is_thinned && call.vain != nullptr && observe_thinned_poll(call, plan, lane)) {
+    if (call.is_thinned && call.place != nullptr && observe_untimed(call, plan, lane)) {
         if (scratch != nullptr) release(*scratch);
         return;
     }

@@ -203,8 +203,7 @@ void observe_probe(const Seen& seen) {
         event.kind |= layout::found_nothing;
         event.peer =
             wanted.peer == any_rank ? std::int32_t{layout::any} : world_rank_of(communicator, wanted.peer);
-        keep_event(seen, event, {});
-        return keep_vain(seen);
+        return keep_event(seen, event, {});
     }
     if (wanted.peer == any_rank || wanted.tag == any_tag) event.kind |= layout::any_source_or_tag;
     if (!seen.made(Role::message)) {
@@ -249,6 +248,10 @@ struct Completion {
     }
     /// Of a call that failed, only what is gone is known to be complete.
     bool is_over(std::size_t at) const { return seen.call.error == 0 || is_gone(at); }
+    /// Persistent, and was not started: its handle stays as it was.
+    bool is_idle(std::size_t at) const {
+        return library().handle_at(array, at) == given(at) && started(given(at)) == 0;
+    }
     const void* location(std::size_t at) const {
         return static_cast<const char*>(array) + at * (library().is_handle_pointer ? sizeof(Word) : 4);
     }
@@ -303,9 +306,7 @@ void count_receive(const Seen& seen, const Pending& pending, const layout::Event
                          done.peer,
                          pending.buffer_class,
                          done.communicator};
-    count(seen.lane, key,
-          {done.bytes, pending.post_ticks, pending.allocation_bytes, pending.post_ticks != 0,
-           pending.post_stands_for},
+    count(seen.lane, key, {done.bytes, pending.post_ticks, pending.allocation_bytes},
           is_multiple ? nullptr : pending.profile_hint);
 }
 
@@ -329,6 +330,7 @@ void finish(const Completion& completion, Pending* pending, const void* status) 
         done.call = seen.call.call;
         add_event(seen.lane, done);
     }
+    if (pending->lasting > Lasting::once) --started(pending->key - 1);
     pending->is_active = false;
     request_gone(pending->event.site);
     if (pending->lasting == Lasting::once) forget_request(pending);
@@ -346,7 +348,7 @@ void finish_all(const Completion& completion) {
     std::size_t late_count = 0;
     const Seen& seen = completion.seen;
     for (std::size_t at = 0; at < seen.scratch->request_count; ++at) {
-        if (!completion.is_over(at)) continue;
+        if (!completion.is_over(at) || completion.is_idle(at)) continue;
         Pending* const pending = completion.find(at);
         if (pending == nullptr) continue;
         if (pending->is_numbered || late_count == most_late) {
@@ -397,6 +399,7 @@ void start_one(const Seen& seen, Word handle, const void* location, bool is_firs
         posted.request = next_serial();
         posted.site = seen.slot.site;
         posted.call = seen.call.call;
+        if (!pending->is_active) ++started(pending->key - 1);
         pending->is_active = true;
         pending->post_ticks = is_first ? seen.ticks() : 0;
         const bool has_peer = posted.peer != layout::proc_null;
@@ -433,8 +436,7 @@ void observe_completion(const Seen& seen) {
     if (!found_something(seen)) {
         seen.lane.found_nothing = true;
         event.kind |= layout::found_nothing;
-        keep_event(seen, event, {});
-        return keep_vain(seen);
+        return keep_event(seen, event, {});
     }
     keep_event(seen, event, {});
     const SpinGuard guard(shared_state, is_multiple);
@@ -478,7 +480,10 @@ void observe_free_request(const Seen& seen) {
     const Completion completion(seen);
     Pending* const pending = find_request(completion.given(0), completion.location(0));
     if (pending == nullptr) return request_gone(layout::not_known);
-    if (pending->is_active) request_gone(pending->event.site);
+    if (pending->is_active) {
+        request_gone(pending->event.site);
+        if (pending->lasting > Lasting::once) --started(pending->key - 1);
+    }
     // What an active receive for any source gets will not be seen: it stays open.
     forget_request(pending);
 }

@@ -14,7 +14,7 @@ namespace slowpath::watch {
 struct Scratch;
 struct SiteSlot;
 struct Repeated;
-struct Vain;
+struct CountedPlace;
 
 /// One outermost call. The wrapper makes it on its stack.
 struct Observed {
@@ -36,12 +36,9 @@ struct Observed {
     layout::Current* current = nullptr;  ///< where others read since when it lasts; nullptr: nowhere
     SiteSlot* slot = nullptr;            ///< of the place; nullptr: `after` has to find it
     Repeated* repeated = nullptr;        ///< an earlier call like it; nullptr: none is known
-    Vain* vain = nullptr;                ///< an earlier poll like it, which found nothing
-    std::uint32_t stands_for = 1;  ///< calls whose time is taken to be the same; 0: the clock is not read,
-                                   ///< and both times are those of the last return
-    bool is_thinned = false;       ///< nothing is kept of it but that it was made, and its time
-
-    bool is_untimed() const { return stands_for == 0; }
+    CountedPlace* place = nullptr;       ///< of a poll or a call that is sampled, and was met before
+    bool is_untimed = false;  ///< the clock is not read: the times are those of an earlier one like it
+    bool is_thinned = false;  ///< nothing is kept of it but that it was made, and its time
 };
 
 /// @return A scratch to hand to `after`; nullptr: nothing to remember, or recording is off.
@@ -50,14 +47,14 @@ void after(Observed& call, Scratch* scratch);
 
 /// The call begins now.
 inline void start_clock(Observed& call) {
-    if (call.is_untimed()) return;
+    if (call.is_untimed) return;
     call.start_ticks = now_ticks();
     if (call.current != nullptr) call.current->since_ticks = call.start_ticks;
 }
 
 /// It has returned.
 inline void stop_clock(Observed& call) {
-    if (!call.is_untimed()) call.end_ticks = now_ticks();
+    if (!call.is_untimed) call.end_ticks = now_ticks();
 }
 
 /// Entry of MPI_Init, MPI_Init_thread or MPI_Session_init returned well: open the record.  MPI_Finalize is

@@ -281,6 +281,10 @@ Plan make_plan(const Shape& shape) {
                                ? plan.has(Role::target_count) && !plan.has(Role::operation)
                                : plan.lasting == Lasting::once;
     plan.is_shown = can_block(plan, shape.family, name);
+    // Neither a transfer, which has its bytes, nor what may wait for somebody as the end of a buffer does.
+    plan.is_sampled = plan.action == Action::plain && !plan.is_shown && !plan.has(Role::send_count) &&
+                      !plan.has(Role::receive_count) && shape.family != Family::point_to_point &&
+                      shape.family != Family::start_and_end && shape.family != Family::local;
     if (plan.action == Action::collective && plan.lasting == Lasting::once) plan.kind |= layout::post;
     if (plan.lasting >= Lasting::persistent) plan.kind |= layout::persistent;
     return plan;
@@ -348,11 +352,10 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
     key.flags = static_cast<std::uint8_t>((payload.buffer.is_first ? first_use : 0) |
                                           ((event.kind & layout::receive) != 0 ? receive_side : 0) |
                                           (payload.has_gaps ? has_gaps : 0));
-    const bool is_first = timed == Timed::yes, is_timed = is_first && !seen.call.is_untimed();
-    layout::Profile* const row = count(seen.lane, key,
-                                       {event.bytes, is_timed ? seen.ticks() : 0,
-                                        payload.buffer.allocation_bytes, is_timed, seen.call.stands_for},
-                                       is_first ? &seen.slot.profile : &seen.slot.second);
+    const bool is_first = timed == Timed::yes;
+    layout::Profile* const row =
+        count(seen.lane, key, {event.bytes, is_first ? seen.ticks() : 0, payload.buffer.allocation_bytes},
+              is_first ? &seen.slot.profile : &seen.slot.second);
     // What arrived instead, or lies at places of its own for each rank, is no content that was given.
     const bool is_looked_at = event.bytes >= least_content_bytes || seen.plan.action == Action::collective;
     if (row != nullptr && is_looked_at && event.bytes > 0 && payload.address != nullptr &&

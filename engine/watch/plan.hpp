@@ -69,6 +69,7 @@ struct alignas(64) Plan {
     bool ends_epoch = false;
     bool returns_at_once = false;  ///< waits for nobody: a post, MPI_Put or MPI_Get
     bool is_shown = false;         ///< others may see that a thread is in it, see current.hpp
+    bool is_sampled = false;  ///< moves nothing and waits for nobody: one in some is timed (CountedPlace)
     /// Arguments that make two calls from one place alike (Repeated): all but addresses, the target's offset
     /// and what the call gives back. A call that has none is never looked up.
     std::uint8_t fixed[most_fixed] = {};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/repeated.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "watch/clock.hpp"
 #include "watch/events.hpp"
 #include "watch/library.hpp"
+#include "watch/python.hpp"
 #include "watch/requests.hpp"
 #include "watch/sites.hpp"
 #include "watch/table.hpp"
@@ -34,7 +36,6 @@ bool is_no_address(Word buffer) {
 struct Post {
     std::uint32_t* hint;
     std::uint32_t order;
-    std::uint32_t stands_for;
     bool is_numbered;
 };
 
@@ -70,8 +71,7 @@ Pending* post_again(const Observed& call, const Plan& plan, Repeated& known, con
     pending->order = post.order;
     pending->is_numbered = post.is_numbered;
     pending->profile_hint = post.hint;
-    pending->post_ticks = call.is_untimed() ? 0 : call.end_ticks - call.start_ticks;
-    pending->post_stands_for = post.stands_for;
+    pending->post_ticks = call.end_ticks - call.start_ticks;
     pending->allocation_bytes = buffer.allocation_bytes;
     pending->buffer_class = buffer.buffer_class;
     pending->profile_flags = static_cast<std::uint8_t>(known.flags | (buffer.is_first ? first_use : 0));
@@ -114,10 +114,10 @@ bool can_thin(const Lane& lane) {
     return lane.is_busy && (!lane.keeps_window || lane.events.used() == lane.events.capacity());
 }
 
-void leave_untimed(const Lane& lane, Observed& call, std::uint8_t& untimed) {
-    ++untimed;
-    call.stands_for = 0;
-    call.start_ticks = call.end_ticks = lane.row->last_ticks;
+void leave_untimed(const Lane& lane, Observed& call, std::uint64_t ticks) {
+    call.is_untimed = true;
+    call.start_ticks = lane.row->last_ticks;
+    call.end_ticks = call.start_ticks + ticks;
 }
 
 }  // namespace
@@ -128,16 +128,14 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
     constexpr std::uint64_t short_bytes = 2048;
     Repeated& known = *call.repeated;
     if (!can_thin(lane) || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
-        if (plan.returns_at_once) call.stands_for = known.untimed + 1U;
         known.untimed = 0;
         return;
     }
     call.is_thinned = is_one_sided(known) || ((known.is_whole || plan.lasting == Lasting::no) &&
                                               count_message(known.stream, known.counter));
-    if (plan.returns_at_once)
-        leave_untimed(lane, call, known.untimed);
-    else if (call.is_thinned)
-        ++known.untimed;  // but for its time: it may wait
+    if (plan.returns_at_once || call.is_thinned) ++known.untimed;
+    if (plan.returns_at_once)  // others may wait
+        leave_untimed(lane, call, known.ticks);
 }
 
 namespace {
@@ -158,24 +156,21 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
     const std::uint16_t buffer_class = with_start(known.buffer.buffer_class, start);
     const ProfileKey key{known.event.site, known.event.call, size_class(bytes),       known.flags,
                          known.event.peer, buffer_class,     known.event.communicator};
-    count(lane, key, {bytes * calls, ticks / calls, known.buffer.allocation_bytes, ticks != 0, calls, calls},
-          nullptr);
+    count(lane, key, {bytes * calls, ticks, known.buffer.allocation_bytes, calls}, nullptr);
 }
 
 }  // namespace
 
-void settle_time(Observed& call) {
-    // A post does not wait: one that was interrupted stands for itself.
-    if (call.repeated == nullptr || !is_long(call.end_ticks - call.start_ticks)) return;
-    call.repeated->untimed = static_cast<std::uint8_t>(call.stands_for - 1);
-    call.stands_for = 1;
+void note_time(const Observed& call) {
+    const std::uint64_t ticks = call.end_ticks - call.start_ticks;
+    if (!is_long(ticks)) call.repeated->ticks = ticks;
 }
 
 void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     Repeated& known = *call.repeated;
     const bool has_buffer = known.buffer_at != Repeated::no_buffer;
     const unsigned start = has_buffer ? start_of(start_class(call.arguments[known.buffer_at])) : 0;
-    const std::uint64_t ticks = call.is_untimed() ? 0 : call.end_ticks - call.start_ticks;
+    const std::uint64_t ticks = call.end_ticks - call.start_ticks;
     if (plan.ends_epoch && call.error == 0) end_epoch(plan.of(call.arguments, Role::window));
     if (plan.lasting == Lasting::once) {
         remember_thinned(reinterpret_cast<const void*>(plan.of(call.arguments, Role::request)),
@@ -204,74 +199,109 @@ void count_thinned(Lane& lane, Repeated& known) {
     }
 }
 
-void count_thinned(Lane& lane, Vain& poll) {
-    if (poll.thinned == 0) return;
-    lane.row->calls += poll.thinned;
-    lane.row->events_seen += poll.thinned;
-    sections().calls[poll.call].calls += poll.thinned;
-    lane.row->call_ticks += poll.thinned_ticks;
-    if (poll.row != 0) {
-        layout::Profile& row = lane.profile[poll.row - 1];
-        row.count += poll.thinned;
-        row.ticks += poll.thinned_ticks;
-    }
-    poll.thinned = 0;
-    poll.thinned_ticks = 0;
-}
-
 }  // namespace
 
 void count_thinned(Lane& lane) {
     if (!lane.has_thinned) return;
     lane.has_thinned = false;
     for (Repeated& known : lane.repeated) count_thinned(lane, known);
-    for (Vain& poll : lane.vain) count_thinned(lane, poll);
 }
 
 namespace {
 
-Vain& vain_slot(Lane& lane, const Observed& call) {
-    return lane.vain[(LocalPlace::slot(call.caller, call.frame) ^ call.call) % Lane::vain_slots];
+/// Counts those that were not timed since, as if each had taken what the last one took that was.
+void settle(Lane& lane, CountedPlace& place) {
+    if (place.untimed == 0) return;
+    const std::uint64_t ticks = place.untimed * place.ticks;
+    lane.row->call_ticks += ticks;
+    lane.row->calls += place.untimed;
+    lane.row->thinned += place.untimed;
+    if (plans[place.call].is_test) lane.row->events_seen += place.untimed;
+    sections().calls[place.call].calls += place.untimed;
+    place.row->count += place.untimed;
+    place.row->ticks += ticks;
+    place.untimed = 0;
 }
 
-bool is_probe_of(const Vain& poll, const Word* arguments) {
-    return std::memcmp(poll.arguments, arguments, sizeof poll.arguments) == 0;
+Word probed(const Observed& call, const Plan& plan, Role role) {
+    return plan.action == Action::probe ? plan.of(call.arguments, role) : 0;
 }
 
 bool found_nothing(const Observed& call, const Plan& plan) {
     const Role role = plan.completes == Completes::some ? Role::out_count : Role::flag;
     const auto* const found = reinterpret_cast<const std::int32_t*>(plan.of(call.arguments, role));
-    return found != nullptr && *found == 0;
+    return call.error == 0 && found != nullptr && *found == 0;
 }
 
 }  // namespace
 
-void thin_poll(Lane& lane, Observed& call, const Plan& plan) {
-    if (lane.is_shared || lane.current == nullptr || lane.current->doing != layout::polling) return;
-    Vain& poll = vain_slot(lane, call);
-    if (poll.caller != call.caller || poll.frame != call.frame || poll.call != call.call ||
-        (plan.action == Action::probe && !is_probe_of(poll, call.arguments)))
+void sample(Lane& lane, Observed& call, const Plan& plan) {
+    const Word source = probed(call, plan, Role::source);
+    CountedPlace& place = lane.places[CountedPlace::slot(call.caller, call.frame, source)];
+    if (!place.is_of(call.caller, call.frame, call.call, source, probed(call, plan, Role::communicator)))
         return;
-    call.vain = &poll;
-    call.is_thinned = can_thin(lane) && poll.untimed != most_untimed;
-    poll.untimed = call.is_thinned ? poll.untimed + 1 : 0;
+    call.place = &place;
+    const bool goes_on = !plan.is_test || (lane.current != nullptr && lane.current->doing == layout::polling);
+    place.since_ticks = goes_on ? lane.row->last_ticks : 0;
+    if (!goes_on || !place.skips()) return;
+    if (plan.is_test) ++lane.untimed_polls;
+    call.is_thinned = true;
+    leave_untimed(lane, call, 0);
 }
 
-bool observe_thinned_poll(const Observed& call, const Plan& plan, Lane& lane) {
-    if (call.error != 0 || !found_nothing(call, plan)) return false;
-    ++call.vain->thinned;
-    call.vain->thinned_ticks += call.end_ticks - call.start_ticks;
-    lane.has_thinned = true;
-    return true;
+bool observe_untimed(Observed& call, const Plan& plan, Lane& lane) {
+    if (!plan.is_test || found_nothing(call, plan)) return true;
+    const CountedPlace& place = *call.place;
+    --call.place->untimed;
+    call.is_thinned = call.is_untimed = false;
+    call.end_ticks = now_ticks();
+    const std::uint64_t room = call.end_ticks - std::min(call.end_ticks, lane.row->last_ticks);
+    call.start_ticks = call.end_ticks - std::min(room, place.ticks);
+    const std::uint32_t used = lane.events.used();  // the loop's event, which ends here
+    if (lane.keeps_window && used > 0 && (lane.events[used - 1].kind & layout::found_nothing) != 0)
+        lane.events[used - 1].end_ticks = call.start_ticks;
+    return false;
 }
 
-void keep_vain(const Seen& seen) {
-    if (is_multiple || seen.lane.is_shared || seen.call.vain != nullptr || !seen.plan.is_test) return;
-    Vain& poll = vain_slot(seen.lane, seen.call);
-    count_thinned(seen.lane, poll);
-    poll = {seen.call.caller, seen.call.frame, {}, seen.call.call, 0, seen.slot.profile, 0, 0};
-    if (seen.plan.action == Action::probe)
-        std::memcpy(poll.arguments, seen.call.arguments, sizeof poll.arguments);
+CountedPlace& keep_place(Lane& lane, const CountedPlace& place) {
+    CountedPlace& slot = lane.places[CountedPlace::slot(place.caller, place.frame, place.source)];
+    settle(lane, slot);
+    return slot = place;
+}
+
+void keep_place(const Seen& seen) {
+    constexpr std::uint64_t enough = 16;  // rare ones are all timed
+    Lane& lane = seen.lane;
+    const Observed& call = seen.call;
+    const bool is_poll = seen.plan.is_test;
+    if (is_multiple || lane.is_shared || seen.slot.profile == 0 ||
+        (is_poll ? !found_nothing(call, seen.plan) : is_python_there()))
+        return;
+    CountedPlace& place = call.place != nullptr
+                              ? *call.place
+                              : keep_place(lane, {.caller = call.caller,
+                                                  .frame = call.frame,
+                                                  .source = probed(call, seen.plan, Role::source),
+                                                  .communicator = probed(call, seen.plan, Role::communicator),
+                                                  .call = call.call});
+    const bool is_usual = !is_long(seen.ticks());
+    if (is_usual) place.ticks = seen.ticks() - std::min(seen.ticks(), read_ticks);
+    settle(lane, place);
+    place.row = &lane.profile[seen.slot.profile - 1];
+    if (is_usual && (is_poll ? place.since_ticks != 0 : place.row->count >= enough)) {
+        // To time one is to take 3 % of the time at most.
+        constexpr std::uint64_t most_share = 33, longest = 63;
+        const std::uint64_t passed_ticks = is_poll ? call.end_ticks - place.since_ticks : seen.ticks();
+        const std::uint64_t each_ns = duration_ns(passed_ticks) / (is_poll ? lane.untimed_polls + 1 : 1);
+        const std::uint64_t rest = header().call_cost_ns * most_share / (each_ns + 1);
+        place.most = static_cast<std::uint8_t>(std::min(rest, longest));
+    }
+    place.left = place.most;
+}
+
+void settle_lane(Lane& lane) {
+    count_thinned(lane);
+    for (CountedPlace& place : lane.places) settle(lane, place);
 }
 
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
@@ -301,6 +331,7 @@ void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& 
                                             ((event.kind & layout::receive) != 0 ? receive_side : 0));
     known.buffer_at = buffer_at;
     known.untimed = 0;
+    known.ticks = is_long(seen.ticks()) ? 0 : seen.ticks();
     known.is_whole = !stream.is_receive;
     known.counter = {};
     known.buffer = payload.buffer;
@@ -328,17 +359,14 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
         order = post_receive(known.stream);
         if (is_numbered) sequence = number_receive(known.stream, order);
     }
-    const std::uint32_t stands_for = call.stands_for;
     std::uint32_t* const hint = &known.profile[start_of(buffer.buffer_class)];
     if (!is_receive || plan.lasting == Lasting::no) {  // else when it is complete
         const auto flags = known.flags | (buffer.is_first ? first_use : 0);
         const ProfileKey key{
             known.event.site, call.call,           size_class(bytes),       static_cast<std::uint8_t>(flags),
             known.event.peer, buffer.buffer_class, known.event.communicator};
-        layout::Profile* const row = count(lane, key,
-                                           {bytes, call.end_ticks - call.start_ticks, buffer.allocation_bytes,
-                                            !call.is_untimed(), stands_for},
-                                           hint);
+        layout::Profile* const row =
+            count(lane, key, {bytes, call.end_ticks - call.start_ticks, buffer.allocation_bytes}, hint);
         if (row != nullptr && !is_receive && bytes >= least_content_bytes && !(known.flags & has_gaps))
             look_into(lane, *row, reinterpret_cast<const void*>(call.arguments[0]), bytes);
     }
@@ -356,8 +384,7 @@ void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
         if (buffer.is_first) event.kind |= layout::first;
     };
     if (plan.lasting == Lasting::once)
-        if (Pending* const pending =
-                post_again(call, plan, known, buffer, {hint, order, stands_for, is_numbered}))
+        if (Pending* const pending = post_again(call, plan, known, buffer, {hint, order, is_numbered}))
             describe_in(pending->event);
     if (is_left_out) return;
     layout::Event event;

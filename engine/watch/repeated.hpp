@@ -17,18 +17,23 @@ void find_repeated(Lane& lane, Observed& call, const Plan& plan);
 /// the number is kept, and the time of those that may wait: by what was found, peer, tag, length and place
 /// are known. The time of one that returns at once stands for the 15 before.
 void thin(Lane& lane, Observed& call, const Plan& plan);
-/// How many the time of one that has returned stands for.
-void settle_time(Observed& call);
+/// How long one took that was not interrupted: those after it that are not timed take as long.
+void note_time(const Observed& call);
 /// Counts one that was thinned.
 void observe_thinned(const Observed& call, const Plan& plan, Lane& lane);
-/// The same of polls that find nothing, one after the other from one place.
-void thin_poll(Lane& lane, Observed& call, const Plan& plan);
-/// @return False: it found something, and is to be recorded.
-bool observe_thinned_poll(const Observed& call, const Plan& plan, Lane& lane);
-/// To be found by the next one.
-void keep_vain(const Seen& seen);
+/// Of polls in vain, one after the other from one place, and of calls that move nothing, one in some is
+/// timed.
+void sample(Lane& lane, Observed& call, const Plan& plan);
+/// @return False: it was a poll that found something, and is to be recorded.
+bool observe_untimed(Observed& call, const Plan& plan, Lane& lane);
+/// For the next one.
+void keep_place(const Seen& seen);
+/// Of a call that is never timed. What another place has in its slot is counted.
+CountedPlace& keep_place(Lane& lane, const CountedPlace& place);
 /// Puts what was thinned into the profile.
 void count_thinned(Lane& lane);
+/// The same, and the time of all that was not timed: at the end.
+void settle_lane(Lane& lane);
 /// To be found by the next of them. @param payload Of the buffer; the message may be shorter.
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
                    const Stream& stream);

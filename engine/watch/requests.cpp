@@ -24,6 +24,9 @@ constinit std::uint32_t last_serial = 0;
 constexpr std::uint32_t most_sites = 4096;
 constinit std::uint64_t gone[most_sites + 1]{};
 
+constexpr std::size_t started_slots = 1 << 14;
+constinit std::uint32_t started_count[started_slots]{};
+
 /// By location; a later one takes the place of an earlier one, whose place is then not known.
 struct Thinned {
     const void* location;
@@ -79,7 +82,6 @@ Pending* remember_request(Word handle, const void* location) {
     there->stream = {};
     there->order = 0;
     there->is_numbered = true;
-    there->post_stands_for = 1;
     return there;
 }
 
@@ -99,6 +101,10 @@ void forget_request(Pending* pending) {
         pending->key = 0;
     else
         requests.erase(pending);
+}
+
+std::uint32_t& started(Word handle) {
+    return started_count[(handle ^ handle >> 14) % started_slots];
 }
 
 void remember_thinned(const void* location, std::uint32_t site) {
@@ -134,6 +140,7 @@ void note_requests() {
 
 void begin_requests() {
     std::memset(gone, 0, sizeof gone);
+    std::memset(started_count, 0, sizeof started_count);
     std::memset(static_cast<void*>(thinned), 0, sizeof thinned);
     thinned_open = 0;
     requests.clear();

@@ -15,15 +15,14 @@
 namespace slowpath::watch {
 
 struct Pending {
-    std::uint64_t key;              ///< 1 + handle
-    const void* location;           ///< of the program's handle when it was posted
-    layout::Event event;            ///< of the post; its peer is a world rank
-    Stream stream;                  ///< receives: what was asked for
-    std::uint32_t order;            ///< see post_receive
-    Repeated* repeated;             ///< the earlier post that it is like; nullptr: none is known
-    std::uint32_t* profile_hint;    ///< where the row that it counts in is noted, in its thread's lane
-    std::uint64_t post_ticks;       ///< 0: its time is not counted with it
-    std::uint32_t post_stands_for;  ///< see Counted
+    std::uint64_t key;            ///< 1 + handle
+    const void* location;         ///< of the program's handle when it was posted
+    layout::Event event;          ///< of the post; its peer is a world rank
+    Stream stream;                ///< receives: what was asked for
+    std::uint32_t order;          ///< see post_receive
+    Repeated* repeated;           ///< the earlier post that it is like; nullptr: none is known
+    std::uint32_t* profile_hint;  ///< where the row that it counts in is noted, in its thread's lane
+    std::uint64_t post_ticks;     ///< 0: its time is not counted with it
     std::uint64_t allocation_bytes;
     std::uint16_t buffer_class;
     Lasting lasting;
@@ -44,6 +43,10 @@ Pending* remember_request(Word handle, const void* location);
 /// call of these.
 Pending* find_request(Word handle, const void* location);
 void forget_request(Pending* pending);
+
+/// How many persistent requests of this handle, or of one that shares its place, were started and are not
+/// complete: of thousands in one MPI_Waitall, those that are idle are told by this.
+std::uint32_t& started(Word handle);
 
 /// One was posted of which nothing but its place is kept.
 void remember_thinned(const void* location, std::uint32_t site);

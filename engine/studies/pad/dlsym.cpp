@@ -14,7 +14,7 @@ namespace {
     // The search met the exported symbol of this library. Without an original there is no such function for
     // the caller, who may well ask in order to learn whether there is CUDA; the second search leaves
     // dlerror's text.
-    return visible_original(function, caller) != nullptr ? found : next_definition(name);
+    return watch::visible_original(name, caller) != nullptr ? found : next_definition(name);
 }
 
 [[gnu::noinline]] void* find_to_patch(Function function, void* handle, const char* name, const void* caller) {

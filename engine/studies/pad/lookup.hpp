@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "watch/loader.hpp"
+
 namespace slowpath::pad {
 
 enum class Function : std::size_t {
@@ -50,24 +52,10 @@ void* wrapper_for(Function function, void* found);
 /// True for each address that wrapper_for can give, or the loader, for this function.
 bool is_wrapper(Function function, const void* address);
 
-/// What the code at `caller` would find under this name without this library; nullptr: nothing.
-void* visible_original(Function function, const void* caller);
-
-/// True for code of UCX's memory hooks (libucm): it rewrites the first instructions of what it finds, so it
-/// must find the driver's own function. Given a wrapper it says "failed to set UCM memtype event handler:
-/// Unsupported operation", UCX goes without its caches, and each message took 150 us instead of 13 (H200,
-/// UCX 1.22).
-bool patches_code(const void* caller);
-
 /// The original of the exported symbol, looked for until it is found.
 /// @param caller An address in the code that wants it.  @return nullptr: no loaded library has it.
 void* exported_original(Function function, const void* caller);
 
-/// The next definition after this library's; nullptr, with a text in dlerror: there is none.
-void* next_definition(const char* name);
-
-/// The dlsym of the C library.
-using Dlsym = void* (*)(void* handle, const char* name);
-Dlsym real_dlsym();
+using watch::next_definition, watch::patches_code, watch::real_dlsym;
 
 }  // namespace slowpath::pad

@@ -15,7 +15,7 @@ void call(Call number, std::initializer_list<Word> words, int site) {
 }
 
 void count(Call number, int site) {
-    slowpath::watch::count_local({number, nullptr, site_address(site), site_address(1)});
+    slowpath::watch::meet_local({number, nullptr, site_address(site), site_address(1)});
 }
 
 namespace {

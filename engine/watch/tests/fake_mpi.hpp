@@ -73,6 +73,6 @@ void fake_mpi::call(Call number, std::initializer_list<Word> words, Does does, s
     slowpath::watch::Scratch* const scratch = slowpath::watch::before(seen);
     slowpath::watch::start_clock(seen);
     does(arguments);
-    if (!seen.is_untimed()) seen.end_ticks = seen.start_ticks + ticks;
+    if (!seen.is_untimed) seen.end_ticks = seen.start_ticks + ticks;
     slowpath::watch::after(seen, scratch);
 }

@@ -132,11 +132,6 @@ TEST_F(Gpu, MadeByTheRuntime) {
     expect_wrapped(allocate, release);
 }
 
-TEST_F(Gpu, APluginThatIsLinkedWithARuntime) {
-    void* const plugin = opened("SLOWPATH_TEST_PLUGIN");
-    expect_wrapped(dlsym(plugin, "plugin_allocate"), dlsym(plugin, "plugin_free"));
-}
-
 TEST_F(Gpu, WhatRewritesCodeGetsTheDriversOwn) {
     const auto look_up =
         reinterpret_cast<void* (*)(const char*)>(dlsym(opened("SLOWPATH_TEST_PATCHER"), "found_to_patch"));

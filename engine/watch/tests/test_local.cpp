@@ -52,18 +52,6 @@ TEST(Local, CallsAreCountedByPlaceWithoutTimes) {
     EXPECT_GT(record.header().local_call_ticks, 0);
 }
 
-TEST(Local, PlacesThatShareASlotAreEachTheirOwn) {
-    constexpr int places = 600, rounds = 3;
-    const Record record = recorded([] {
-        for (int round = 0; round < rounds; ++round)
-            for (int place = 0; place < places; ++place)
-                fake_mpi::count(calls::MPI_Type_size, 100 + 5 * place);
-    });
-    const auto by_place = counts(record);
-    EXPECT_EQ(by_place.size(), places);
-    for (const auto& [place, count] : by_place) EXPECT_EQ(count, rounds) << place.second;
-}
-
 TEST(Local, ThreadsBeyondTheLastLaneAreCountedToo) {
     constexpr int threads = 12, each = 5000;
     const Record record = record_of([] {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "watch/lanes.hpp"
 #include "watch/tests/fake_mpi.hpp"
@@ -202,31 +203,92 @@ TEST(Repeated, ThinnedReceivesOfAnotherLengthCountWithTheirOwn) {
     EXPECT_GT(record.rows<layout::Lane>(layout::Is::lanes)[0].thinned, rounds * 8U / 10);
 }
 
+namespace {
+
+constexpr std::uint64_t usual_ticks = 200;
+
+/// A test that finds something after `polls` in vain.
+void test_until_done(int polls) {
+    std::uint32_t request = 0x98000000;
+    call(
+        calls::MPI_Irecv, {word(data), 64, type_char, 1, 7, comm_world, word(&request)},
+        [&](Word*) { request = 0x98000001; }, 100, 1);
+    int flag = 0;
+    for (int poll = 0; poll <= polls; ++poll)
+        call(
+            calls::MPI_Test, {word(&request), word(&flag), fake_mpi::status_ignore},
+            [&](Word* arguments) {
+                flag = poll == polls ? 1 : 0;
+                if (flag == 0) return;
+                request = fake_mpi::request_null;
+                *reinterpret_cast<fake_mpi::Status*>(arguments[2]) = {24, 0, 1, 7, 0};
+            },
+            usual_ticks, 2);
+}
+
+std::uint64_t thinned(const Record& record) {
+    return record.rows<layout::Lane>(layout::Is::lanes)[0].thinned;
+}
+
+}  // namespace
+
 TEST(Repeated, PollsInVainAreThinnedUntilOneFindsSomething) {
     constexpr int polls = 1000;
-    const Record record = recorded([] {
-        std::uint32_t request = 0x98000000;
-        call(
-            calls::MPI_Irecv, {word(data), 64, type_char, 1, 7, comm_world, word(&request)},
-            [&](Word*) { request = 0x98000001; }, 100, 1);
-        leave_window_out(true);
-        int flag = 0;
-        for (int poll = 0; poll <= polls; ++poll)
-            call(
-                calls::MPI_Test, {word(&request), word(&flag), fake_mpi::status_ignore},
-                [&](Word* arguments) {
-                    flag = poll == polls ? 1 : 0;
-                    if (flag == 0) return;
-                    request = fake_mpi::request_null;
-                    *reinterpret_cast<fake_mpi::Status*>(arguments[2]) = {24, 0, 1, 7, 0};
-                },
-                100, 2);
+    for (const bool is_kept : {false, true}) {
+        const Record record = recorded([&] {
+            if (!is_kept) leave_window_out(true);
+            test_until_done(polls);
+        });
+        const Counted tests = counted(record, calls::MPI_Test);
+        EXPECT_EQ(tests.count, polls + 1U);
+        EXPECT_LE(tests.ticks, (polls + 1) * usual_ticks);
+        EXPECT_GE(tests.ticks, polls * usual_ticks * 7 / 10) << "but for what it takes to read the clock";
+        EXPECT_EQ(counted(record, calls::MPI_Irecv).bytes, 24U);
+        EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].calls, polls + 2U);
+        EXPECT_GT(thinned(record), polls * 9U / 10)
+            << "one in some is timed, whether its window is kept or not";
+    }
+}
+
+TEST(Repeated, ProbesForOtherTagsAreOneLoopAndThoseForOthersHaveTheirRow) {
+    constexpr int rounds = 2000;
+    int flag = 0;
+    const Record record = recorded([&] {
+        for (int round = 0; round < rounds; ++round)
+            for (const Word source : {1, 2})
+                call(
+                    calls::MPI_Iprobe,
+                    {source, Word(round % 300), comm_world, word(&flag), fake_mpi::status_ignore},
+                    [](Word*) {}, 20, 2);
     });
-    const Counted tests = counted(record, calls::MPI_Test);
-    EXPECT_EQ(tests.count, polls + 1U);
-    EXPECT_EQ(tests.ticks, (polls + 1) * 100U);
-    EXPECT_EQ(counted(record, calls::MPI_Irecv).bytes, 24U);
-    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].calls, polls + 2U);
+    std::map<std::int32_t, std::uint64_t> by_peer;
+    for (const layout::Profile& row : record.profile()) by_peer[row.peer] += row.count;
+    EXPECT_EQ(by_peer, (std::map<std::int32_t, std::uint64_t>{{1, rounds}, {2, rounds}}));
+    EXPECT_GT(thinned(record), 2U * rounds * 9 / 10);
+}
+
+TEST(Repeated, OfCallsThatMoveNothingSomeAreTimedWhereTimingThemWouldTakeLong) {
+    constexpr int quick = 4000, slow = 100, rare = 10;
+    const auto set = [](Call number, std::uint64_t ticks, int site) {
+        call(number, {comm_world, 0}, [](Word*) {}, ticks, site);
+    };
+    const Record record = recorded([&] {
+        for (int one = 0; one < quick; ++one) set(calls::MPI_Comm_set_errhandler, usual_ticks, 1);
+        for (int one = 0; one < slow; ++one) set(calls::MPI_Comm_get_errhandler, 1'000'000, 2);
+        for (int one = 0; one < rare; ++one) set(calls::MPI_Comm_get_info, usual_ticks, 3);
+    });
+    EXPECT_EQ(counted(record, calls::MPI_Comm_set_errhandler).count, quick);
+    const std::uint64_t in_quick = counted(record, calls::MPI_Comm_set_errhandler).ticks;
+    EXPECT_LE(in_quick, quick * usual_ticks);
+    EXPECT_GE(in_quick, quick * usual_ticks * 7 / 10) << "but for what it takes to read the clock";
+    EXPECT_EQ(counted(record, calls::MPI_Comm_get_errhandler).ticks, slow * 1'000'000U);
+    EXPECT_EQ(counted(record, calls::MPI_Comm_get_info).ticks, rare * usual_ticks);
+    EXPECT_GT(thinned(record), quick * 9U / 10);
+    EXPECT_LT(thinned(record), quick) << "slow and rare ones are all timed";
+    const auto lanes = record.rows<layout::Lane>(layout::Is::lanes);
+    EXPECT_EQ(lanes[0].calls, quick + slow + rare);
+    EXPECT_EQ(lanes[0].call_ticks, in_quick + slow * 1'000'000U + rare * usual_ticks);
+    EXPECT_EQ(record.rows<layout::CallRow>(layout::Is::calls)[calls::MPI_Comm_set_errhandler].calls, quick);
 }
 
 TEST(Repeated, OfAThreadThatIsNotBusyEachPostHasItsTime) {

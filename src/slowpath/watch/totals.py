@@ -262,7 +262,7 @@ def coverage_of(
         contradictions=run.contradictions,
         kept_share=_kept_share(run, seconds),
         clock_error_s=None if np.isinf(error_s) else error_s,
-        own_cost_s=_own_cost_s(run, seconds),
+        own_cost_s=_own_cost_s(run),
         notes=(*notes, *notes_of(run), *_other_threads(run, seconds)),
     )
 
@@ -329,25 +329,25 @@ def _kept_share(run: Attributed, seconds: CallSeconds) -> float:
     return min(kept / total, 1.0) if total > 0 else 1.0
 
 
-def _own_cost_s(run: Attributed, seconds: CallSeconds) -> float:
+def _own_cost_s(run: Attributed) -> float:
     """The library's own work, a rank, and calls times the cost of one, which each rank measured on some of its own.
 
-    One that was thinned has a cost of its own. A loop that waits by polling ends no later for what its polls cost. A
-    rank's cost is no more than its time outside MPI, since the library works before it notes the entry of a call and
-    after it noted the return, and no more than its run.
+    One that was thinned has a cost of its own. A loop that waits by polling ends no later for what its polls cost: they
+    count by the share of such calls' time in which nobody was waited for. A rank's cost is no more than its run.
     """
-    world = run.world
+    world, polls = run.world, ("MPI_Test", "MPI_Iprobe", "MPI_Improbe")
+    polling = np.array([name.startswith(polls) for name in world.calls], dtype=bool)
     total = 0.0
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
-        calls = float(record.lanes["calls"].sum(dtype=float))
+        mine = run.events.is_timed & (run.events.record == i) & polling[run.events.call]
+        in_polls_s, waited_s = float(run.events.duration_s[mine].sum()), float(run.split.wait_s[mine].sum())
+        free = (world.polls[i] if world.polls else 0.0) * (waited_s / in_polls_s if in_polls_s > 0 else 0.0)
         thinned = float(record.lanes["thinned"].sum(dtype=float))
-        calls = max(calls - thinned - (world.polls[i] if world.polls else 0.0), 0.0)
-        own = clock.duration_s(record.lanes["own_ticks"].sum(dtype=float))
-        cost_ns = calls * int(record.header["call_cost_ns"]) + thinned * int(record.header["thinned_call_cost_ns"])
-        cost_s = cost_ns * 1e-9 + own
-        in_mpi_s = sum(float(seconds[i, lane].sum()) for lane in range(record.lanes.size))
-        span_s = _span_s(record, clock)
-        total += min(cost_s, max(span_s * max(record.lanes.size, 1) - in_mpi_s, 0.0), span_s)
+        full = max(float(record.lanes["calls"].sum(dtype=float)) - thinned - max(free - thinned, 0.0), 0.0)
+        cost_ns = full * int(record.header["call_cost_ns"])
+        cost_ns += max(thinned - free, 0.0) * int(record.header["thinned_call_cost_ns"])
+        own_s = clock.duration_s(record.lanes["own_ticks"].sum(dtype=float))
+        total += min(cost_ns * 1e-9 + own_s, _span_s(record, clock))
     return total / max(len(world.records), 1)
 
 
@@ -363,7 +363,7 @@ def notes_of(run: Attributed) -> list[str]:
         notes.append(f"ranks that did not end with MPI_Finalize: {named}; their records end early")
     if world.level:
         thinned = sum(int(record.lanes["thinned"].sum(dtype=float)) for record in world.records)
-        also = f"; times of {thinned:,} short messages are estimates" if thinned else ""
+        also = f"; times of {thinned:,} calls are estimates" if thinned else ""
         notes.append(f"waiting is estimated from one time window in {2**world.level}, as the record was full{also}")
     notes += _without_place(world)
     if np.isinf(run.clocks.largest_error_s):

@@ -416,7 +416,7 @@ def test_calls_that_were_only_counted_have_a_cost_of_their_own(tmp_path: Path) -
         rank.header["thinned_call_cost_ns"] = 20
     coverage = watch(tmp_path, job).results.coverage
     assert coverage.own_cost_s == pytest.approx(10 * 50e-9 + 30 * 20e-9)
-    assert any("times of 120 short messages are estimates" in note for note in coverage.notes)
+    assert any("times of 120 calls are estimates" in note for note in coverage.notes)
 
 
 def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:
