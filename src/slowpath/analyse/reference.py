@@ -394,11 +394,11 @@ def between(line: Sequence[Judged], item: Item) -> Judged | None:
         near = below or above
         return near and replace(near, item=item, limit=near.limit * max(1.0, item.length / near.item.length))
     a, b, first = below.reference, above.reference, below.item.length
-    share = math.log(item.length / first) / math.log(above.item.length / first) if above.item.length > first else 0.0
+    share = (item.length - first) / (above.item.length - first) if above.item.length > first else 0.0
     beyond = max(1.0, item.length / above.item.length)
 
     def mixed(low: float, high: float) -> float:
-        return beyond * math.exp((1 - share) * math.log(low) + share * math.log(high))
+        return beyond * ((1 - share) * low + share * high)
 
     known = Reference(
         mixed(a.median, b.median), mixed(a.low, b.low), mixed(a.high, b.high), min(a.runs, b.runs), a.source

@@ -212,7 +212,6 @@ def test_a_synchronisation_need_not_show_in_the_time_of_a_put() -> None:
 
 @pytest.mark.parametrize(("fastest_us", "is_law"), [(1.0, False), (3.9, True)])
 def test_a_launch_as_in_healthy_runs_speaks_against_a_cost(fastest_us: float, is_law: bool) -> None:
-    """Where processors hand over late in some launches, few cells are slow in all of theirs."""
     bcast = [_time(n, 1e-6, 3e-6, experiment="coll", collective="bcast") for n in range(24)]
     wide = {"interval": (0.5e-6, 30e-6), "launches_s": (4e-6, 1e-6 * fastest_us, 4e-6)}
     bcast[10:] = [replace(time, item=replace(time.item, **wide)) for time in bcast[10:]]

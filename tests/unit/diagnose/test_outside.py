@@ -131,6 +131,15 @@ def test_lengths_between_bracket_the_limit_and_have_references_of_their_own(ping
     assert any(str(first) in words for words in (finding.text.replace(",", ""), finding.about))
 
 
+def test_a_cost_by_the_byte_has_no_limit_where_lengths_are_far_apart(ping_pong: dict[str, str]) -> None:
+    known, few = healthy(ping_pong), [64, 16384]
+    measured = surveyed(panel(ping_pong, lambda p: 1e-9 * int(p["message_bytes"]), 17, lengths=few))
+    lengths = sorted({int(str(table.get("message_bytes", 8))) for table in proposed(measured, known)})
+    between = panel(ping_pong, lambda p: 1e-9 * int(p["message_bytes"]), 18, lengths=lengths)
+    (finding,) = outside([*measured, again(between)], known)
+    assert re.match(r"MPI_Recv or MPI_Send takes [\d.]+ ns \[.*\] longer for each byte", finding.text)
+
+
 @pytest.mark.parametrize("granule_bytes", [1024, 4096, 16384])
 def test_lengths_that_are_odd_multiples_tell_granules_from_a_limit(
     ping_pong: dict[str, str], granule_bytes: int
