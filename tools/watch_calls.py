@@ -60,6 +60,7 @@ def family_of(name: str) -> str:
 # By kind: of a value that is passed in, of a single one that MPI writes (a pointer), of an array.
 KINDS = {
     "WINDOW": ("window", "new_window", "other"),
+    "FILE": ("window", "new_window", "other"),  # has a communicator and counts what is collective on it, too
     "COMMUNICATOR": ("communicator", "new_communicator", "other"),
     "GROUP": ("group", "new_group", "other"),
     "COLOR": ("color", "other", "other"),

@@ -23,18 +23,6 @@ constinit SpinLock shared_state{};
 
 namespace {
 
-/// Of files and packing how much they move, and whether it has gaps.
-void observe_plain(const Seen& seen) {
-    layout::Event event = event_of(seen);
-    Payload payload;
-    for (const auto [count, datatype] : {std::pair(Role::send_count, Role::send_datatype),
-                                         std::pair(Role::receive_count, Role::receive_datatype)})
-        if (seen.has(count) && seen.call.error == 0)
-            payload = view_type(seen.count(count), seen.word(datatype));
-    event.bytes = payload.bytes;
-    count_event(seen, event, payload, Timed::yes);
-}
-
 void observe(const Seen& seen) {
     switch (seen.plan.action) {
         case Action::send:
@@ -196,6 +184,7 @@ void observe_communicator_named(const Seen& seen) {
 
 namespace {
 
+/// Of a file, too: what is collective on it is numbered as fences are.
 struct Window {
     std::uint64_t key;  ///< 1 + handle
     std::uint32_t epoch;
@@ -251,6 +240,21 @@ void observe_transfer(const Seen& seen) {
 
 void end_epoch(Word window) {
     if (Window* const known = windows.find(library().handle(window) + 1)) ++known->epoch;
+}
+
+void observe_plain(const Seen& seen) {
+    layout::Event event = event_of(seen);
+    Payload payload;
+    for (const auto [count, datatype] : {std::pair(Role::send_count, Role::send_datatype),
+                                         std::pair(Role::receive_count, Role::receive_datatype)})
+        if (seen.has(count) && seen.call.error == 0)
+            payload = view_type(seen.count(count), seen.word(datatype));
+    event.bytes = payload.bytes;
+    if (!seen.plan.ends_epoch) return count_event(seen, event, payload, Timed::yes);
+    const SpinGuard guard(shared_state, is_multiple);
+    place(seen, event, window_of(seen));
+    end_epoch(seen.word(Role::window));
+    keep_event(seen, event, payload);
 }
 
 void observe_epoch(const Seen& seen) {

@@ -116,6 +116,8 @@ void observe_probe(const Seen& seen);
 void observe_collective(const Seen& seen);
 void observe_transfer(const Seen& seen);
 void observe_epoch(const Seen& seen);
+/// Of files and packing how much they move, and whether it has gaps; of collective calls on files which one.
+void observe_plain(const Seen& seen);
 /// The program is done with an epoch of a window.
 void end_epoch(Word window);
 void observe_window_made(const Seen& seen);

@@ -96,6 +96,8 @@ constexpr Named named[] = {
     {"Win_allocate", Action::make_window, one_sided | collective},
     {"Win_allocate_shared", Action::make_window, one_sided | collective},
     {"Win_free", Action::free_window, one_sided | collective},
+    {"File_open", Action::make_window, collective},
+    {"File_close", Action::free_window, collective},
     {"Comm_dup", Action::make_communicator, collective},
     {"Comm_dup_with_info", Action::make_communicator, collective},
     {"Comm_idup", Action::make_communicator, collective | post},
@@ -155,18 +157,11 @@ std::string_view without(std::string_view name, std::string_view prefix, std::st
     return name;
 }
 
-bool same_but_for_case_of_first(std::string_view one, std::string_view other) {
-    if (one.size() != other.size() || (one[0] | 0x20) != (other[0] | 0x20)) return false;
-    one.remove_prefix(1);
-    other.remove_prefix(1);
-    return one == other;
-}
-
 Gives gives_of(std::string_view name) {
     name = without(name, "", "_init");
     const std::string_view after_i = without(name, "I", "");
     for (const Volume& volume : volumes)
-        if (name == volume.name || same_but_for_case_of_first(after_i, volume.name)) return volume.gives;
+        if (after_i.substr(1) == volume.name.substr(1)) return volume.gives;  // Ibarrier has a small letter
     return Gives::count;
 }
 
@@ -186,28 +181,16 @@ void plan_collective(Plan& plan, std::string_view name) {
 }
 
 bool is_end_of_epoch(std::string_view name) {
+    if (name.starts_with("File_") && !name.starts_with("File_i"))
+        for (const std::string_view joint : {"_all", "_ordered", "_view", "set_size", "_sync", "preallocate"})
+            if (name.ends_with(joint) && name != "File_get_view") return true;
     return name == "Win_fence" || name == "Win_complete" || name == "Win_wait" || name == "Win_test" ||
            name.starts_with("Win_unlock");
 }
 
 bool keeps_something(Action action) {
-    switch (action) {
-        case Action::receive:
-        case Action::matched_receive:
-        case Action::exchange:
-        case Action::start:
-        case Action::complete:
-        case Action::cancel:
-        case Action::free_request:
-        case Action::probe:
-        case Action::free_communicator:
-        case Action::free_window:
-        case Action::free_datatype:
-        case Action::end_session:
-            return true;
-        default:
-            return false;
-    }
+    return (action >= Action::receive && action <= Action::probe) || action == Action::free_communicator ||
+           action == Action::free_window || action == Action::free_datatype || action == Action::end_session;
 }
 
 /// Calls that return at once are not shown: a thread that hangs is in none of them. MPI_Abort never returns.

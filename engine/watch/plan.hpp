@@ -12,7 +12,7 @@ namespace slowpath::watch {
 enum class Action : std::uint8_t {
     plain,  // counted, no event
     send,
-    receive,
+    receive,  // from here to probe: something of the arguments is kept before the call
     matched_receive,
     exchange,  // MPI_Sendrecv
     start,

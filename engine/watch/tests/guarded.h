@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that ends the program when more of it is read than MPI may read. */
+ * Memory that ends the program when more of it is read than MPI may read, and a file of what was received. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 enum { guarded_page = 4096 };
@@ -32,4 +33,12 @@ static inline int* distances(int ranks, int step) {
     int* const all = of_each(ranks, 0);
     for (int at = 0; at < ranks; ++at) all[at] = at * step;
     return all;
+}
+
+static FILE* out_file;
+static inline void print(const char* what, const int* values, int count) {
+    fprintf(out_file, "%s:", what);
+    for (int at = 0; at < count; ++at) fprintf(out_file, " %d", values[at]);
+    fputc('\n', out_file);
+    fflush(out_file);
 }

@@ -9,15 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guarded.h"
+
 enum { most_ranks = 16, thread_count = 4, rounds = 50 };
 static int rank, size;
-static FILE* out_file;
-
-static void print(const char* what, const int* values, int count) {
-    fprintf(out_file, "%s:", what);
-    for (int i = 0; i < count; ++i) fprintf(out_file, " %d", values[i]);
-    fputc('\n', out_file);
-}
 
 static void collectives(void) {
     int all[most_ranks], sum = rank + 1, root = rank == 0 ? -7 : rank, counts[most_ranks],

@@ -8,7 +8,6 @@
 #include <mpi.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +15,6 @@
 
 enum { items = 2 };
 static int rank, size;
-static FILE* out_file;
-
-static void print(const char* what, const int* values, int count) {
-    fprintf(out_file, "%s:", what);
-    for (int at = 0; at < count; ++at) fprintf(out_file, " %d", values[at]);
-    fputc('\n', out_file);
-    fflush(out_file);
-}
 
 /* What is sent is insignificant in place: its counts, places and datatypes as well (MPI-4.1, 6.8, 6.9). */
 static void in_place(void) {

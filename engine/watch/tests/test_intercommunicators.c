@@ -15,18 +15,10 @@
 enum { items = 3 };
 static int rank, mine, others; /* my rank in the world; sizes of my group and of the other one */
 static MPI_Comm between;
-static FILE* out_file;
 static const char* wanted;
 
 static int is_wanted(const char* name) {
     return strcmp(wanted, "all") == 0 || strcmp(wanted, name) == 0;
-}
-
-static void print(const char* what, const int* values, int count) {
-    fprintf(out_file, "%s:", what);
-    for (int at = 0; at < count; ++at) fprintf(out_file, " %d", values[at]);
-    fputc('\n', out_file);
-    fflush(out_file);
 }
 
 /* The blocking, the nonblocking and, from MPI 4 on, the persistent form of one collective. */

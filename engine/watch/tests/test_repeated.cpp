@@ -434,6 +434,19 @@ TEST(Repeated, AWindowOfTheSameHandleIsAnotherOne) {
     EXPECT_EQ(puts, (std::map<std::int32_t, std::uint64_t>{{1, 100}, {3, 100}}));
 }
 
+TEST(Repeated, OfAFileCollectiveCallsAloneAreEventsWithNumbers) {
+    const Record record = recorded([] {
+        std::uint32_t made = 0;
+        call(calls::MPI_File_open, {comm_world, 0, 0, 0, word(&made)}, [&](Word*) { made = window; });
+        for (const Call read : {calls::MPI_File_read_all, calls::MPI_File_read, calls::MPI_File_read_all})
+            call(read, {window, word(parts), 8, type_char, 0});
+        call(calls::MPI_File_close, {word(&made)}, [&](Word*) { made = 0; });
+    });
+    std::vector<std::uint32_t> numbers;
+    for (const layout::Event& event : record.events()) numbers.push_back(event.sequence);
+    EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 0, 1, 1}));  // of the file, and of its ranks
+}
+
 TEST(Repeated, WhatGivesWayToAnotherCallIsCountedAsWhatItWas) {
     constexpr int tags = 2000, rounds = 20;
     const Record record = recorded([] {

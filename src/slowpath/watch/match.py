@@ -185,12 +185,12 @@ def parents_of(events: Events) -> Ints:
 
 
 def collectives(events: Events, world: World) -> Collectives:
-    """Calls with the same communicator and number; fences with the same window's communicator, epoch and place.
+    """Calls with the same communicator and number; fences, and calls on files, with the same epoch and place, too.
 
     Groups whose calls are not one operation are left out.
     """
-    is_fence = np.array([name.startswith("MPI_Win_fence") for name in world.calls], dtype=bool)
-    fence = is_fence[events.call] if is_fence.size else np.zeros(0, dtype=bool)
+    is_fence = np.array([name.startswith(("MPI_Win_fence", "MPI_File_")) for name in world.calls], dtype=bool)
+    fence = is_fence[events.call] & ~events.has(EventKind.COLLECTIVE) if is_fence.size else np.zeros(0, dtype=bool)
     chosen = (
         (events.has(EventKind.COLLECTIVE) | fence)
         & ~events.has(EventKind.DONE | EventKind.PART)

@@ -56,21 +56,6 @@ def between(plan: Plan, a: str, b: str) -> Contrast:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [
-        ("pinned_host-nic-within-node", "pinned_host-cma", 3.29),
-        ("host-bound", "pinned_host-cma", 6.49),
-        ("pinned_host-cma", "pinned_host-unbound", 0.51),
-        ("pinned_host-nic-within-node", "pinned_host-nic-across-nodes", 0.97),
-    ],
-)
-def test_ratios_between_files(
-    plan: Plan, samples: dict[tuple[int, str], list[int]], a: str, b: str, expected: float
-) -> None:
-    assert ratio(between(plan, a, b), samples) == pytest.approx(expected, abs=0.005)
-
-
-@pytest.mark.parametrize(
     ("file", "first", "later"),
     [
         ("overalloc-1B", 133.6, 1.199),

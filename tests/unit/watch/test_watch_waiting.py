@@ -148,6 +148,25 @@ def test_ranks_meet_in_what_is_waited_for_at_once(ranks: int, name: str, tmp_pat
     assert told == ["synchronise once after"] * (ranks > 1)
 
 
+@pytest.mark.parametrize("call", ["MPI_File_write_at_all_c", "MPI_File_sync"])
+def test_ranks_meet_in_collective_calls_on_files(call: str, tmp_path: Path) -> None:
+    """Each of which is numbered as a fence is, with another rank late each time; two files take turns."""
+
+    def plant(program: Program) -> None:
+        for number in range(120):
+            program.now[number // 2 % 4] += 100e-6
+            ended_s = max(program.now) + 20e-6
+            for rank, at in zip(program.job.ranks, program.now, strict=True):
+                rank.event(call, at, ended_s, EventKind(0), sequence=number // 2, communicator=0, site=HERE)
+            program.now = [ended_s] * program.ranks
+
+    pattern = seen(calls_of(plant, tmp_path))
+    assert pattern.name == f"another rank is late at each {call}"
+    assert ("call MPI_File_write_at, which waits for nobody" in pattern.change) is ("_all" in call)
+    accounts = {account.name: account.seconds for account in read_watched(tmp_path).results.accounts}
+    assert (accounts["wait at N x N"], accounts["files"]) == pytest.approx((120 * 75e-6, 120 * 20e-6), rel=0.05)
+
+
 @pytest.mark.parametrize(("queued_s", "is_named"), [(1e-3, True), (20e-3, False)])
 def test_of_ranks_that_share_processors_another_is_late_each_time_where_queues_do_not_explain_it(
     queued_s: float, is_named: bool, tmp_path: Path

@@ -8,6 +8,7 @@ that they wait for each other in between: for a collective, a message, its recei
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -214,11 +215,9 @@ def _of_all(calls: ProgramCalls) -> Ints:
 def _late_ranks(calls: ProgramCalls, late: _Late) -> list[int]:
     """Ranks that are waited for and have more to compute than the others in sum, the latest first."""
     weight = calls.seconds_weight
-    late_s = np.zeros(int(calls.rank.max()) + 1)
-    np.add.at(late_s, calls.rank[late.cause], late.seconds * weight[late.wait] / late.others)
-    outside_s = _computed_s(calls)
-    others = max(outside_s.size - 1, 1)
-    more_s = outside_s - (outside_s.sum() - outside_s) / others
+    outside_s, each_s = _computed_s(calls), late.seconds * weight[late.wait] / late.others
+    late_s = np.bincount(calls.rank[late.cause], weights=each_s, minlength=outside_s.size)
+    more_s = outside_s - (outside_s.sum() - outside_s) / max(outside_s.size - 1, 1)
     is_late = (late_s >= OFTEN_LATE * calls.span_s) & (more_s >= OWN * late_s)
     return [int(rank) for rank in np.argsort(-late_s) if is_late[rank]]
 
@@ -456,14 +455,17 @@ def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
     wait_s = calls.waits.until_s[inner] - calls.start_s[inner]
     name = calls.name_of(inner, wait_s)
     total = round(float(calls.per_collective[rows].sum()))
+    later = "wait for it later" if name.startswith("MPI_Wait") else "use the non-blocking form"
+    change = f"split each part among all ranks, or synchronise once after {period} parts or more, or {later}"
+    if of_file := re.match(r"(MPI_File_(write|read)(_at)?)_all", name):
+        change = f"call {of_file[1]}, which waits for nobody, where the part of each rank is one piece"
     yield SeenPattern(
         name=f"another rank is late at each {name}",
         sites=most(calls.site[inner], wait_s),
         count=total,
         text=f"at {total:,} collectives, most of them {name} in {{place}}, another rank is late each time, but the "
         f"ranks compute equally long over {period} of them",
-        change=f"split each part among all ranks, or synchronise once after {period} parts or more, or "
-        + ("wait for it later" if name.startswith("MPI_Wait") else "use the non-blocking form"),
+        change=change,
         freed=np.stack([inner, calls.waits.other[inner]], axis=1),
         least_share=LEAST_EVEN,
         waited_s=float((wait_s * calls.seconds_weight[inner]).sum()) / calls.ranks,
@@ -636,9 +638,7 @@ def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
     for key, parts in beside.items():
         rows = np.concatenate([part for part, _ in parts])
         total = round(float(calls.per_collective[rows].sum()))
-        other = calls.names[
-            int(np.bincount(calls.call[np.concatenate([part + step for part, step in parts])]).argmax())
-        ]
+        other = calls.name_of(np.concatenate([part + step for part, step in parts]))
         words = " and ".join(word for word, side in (("before", 1), ("after", -1)) if side in {s for _, s in parts})
         own_s, place = calls.own_s[rows], calls.site[rows]
         sites = most(place, own_s)
