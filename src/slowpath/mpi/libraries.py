@@ -94,10 +94,10 @@ def version_text(number: Version) -> str:
 Row = TypeVar("Row")
 
 
-def read_rows(file: str, table: str, kind: type[Row]) -> tuple[Row, ...]:
-    """Return the rows of a table of mpi/FILE.toml; `library`, `versions` and `transport` become the field `applies`."""
+def read_rows(file: str, table: str, kind: type[Row], part: str = "mpi") -> tuple[Row, ...]:
+    """Return the rows of a table of PART/FILE.toml; `library`, `versions`, `transport` become the field `applies`."""
     rows = []
-    for row in _content(file)[table]:
+    for row in _content(part, file)[table]:
         if "applies" in kind.__annotations__:
             names = [name for name in ("library", "versions", "transport") if name in row]
             row = {
@@ -109,8 +109,8 @@ def read_rows(file: str, table: str, kind: type[Row]) -> tuple[Row, ...]:
 
 
 @cache
-def _content(file: str) -> dict[str, list[dict[str, Any]]]:
-    return tomllib.loads(files("slowpath.mpi").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
+def _content(part: str, file: str) -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads(files(f"slowpath.{part}").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from slowpath.findings.slow_path import (
     set_to,
 )
 from slowpath.findings.witness import OTHER_PAGES, pages_seen, sides, system_time_words
+from slowpath.slowpaths.program.repeats import page_of
 
 _CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")
@@ -122,13 +123,6 @@ PAGEABLE_HOST_MEMORY = Remedy(
 )
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP007",
-    name="pinned host memory",
-    title="Messages from pinned host memory are slower inside a node",
-    summary="The driver maps pinned memory with small pages, which the kernel copies one by one.",
-    needs="Slowpath sends the same messages from pinned and from pageable memory; small pages and the kernel's "
-    "time explain it.",
-    remedy="Send from pageable memory, or register it (cudaHostRegister).",
     observe=observe,
     witnesses=witnesses,
     needs_law=False,
@@ -144,4 +138,5 @@ SLOW_PATH: SlowPath = SlowPath(
             PAGEABLE_HOST_MEMORY,
         ),
     ),
+    **page_of("SP007"),
 )

@@ -9,6 +9,7 @@ from slowpath.findings.facts import HUGE_PAGE_BYTES, Facts, Slowdown, page_bytes
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import MALLOC, Observation, ProgramPrice, SlowPath, Support, When
 from slowpath.findings.witness import OTHER_PAGES, pages_seen, sides, single_copy_bytes, system_time_words
+from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
     PROGRAM_HUGE_PAGES,
@@ -59,13 +60,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP008",
-    name="small-page host memory",
-    title="Messages from small pages are slower than from huge pages",
-    summary="For a single copy (CMA, XPMEM) the kernel looks up and pins each page, and small pages are many.",
-    needs="Slowpath sends messages of 2 MiB and more from huge and from small pages; page kinds, the kernel's "
-    "time and counted copies explain it.",
-    remedy="Allocate on 2 MiB boundaries and call madvise(MADV_HUGEPAGE), or run with transparent huge pages on.",
     observe=observe,
     witnesses=witnesses,
     needs_law=False,  # what differs is the kind of page; what one costs grows with the length (evidence)
@@ -100,4 +94,5 @@ SLOW_PATH: SlowPath = SlowPath(
             reaches_malloc=False,
         ),
     ),
+    **page_of("SP008"),
 )

@@ -9,6 +9,7 @@ from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides, single_copy_bytes, socket_bytes
+from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
 
 FEWEST_LENGTHS = 2  # at which the default has to be the slower way, where it is not clearly so at one
@@ -76,15 +77,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP009",
-    name="path in a node",
-    title="Messages inside a node take the slower of two ways",
-    summary="Long messages inside a node are copied once from process to process, twice through shared memory, "
-    "or go through the network's module.",
-    needs="Slowpath sends the same messages each way; counted calls of process_vm_readv, or bytes through "
-    "sockets, explain it.",
-    remedy="Allow single copy where it is faster (ptrace_scope 0, the container's seccomp profile), else turn it "
-    "off (slowpath prove --remedy two-copies).",
     observe=observe,
     witnesses=witnesses,
     needs_law=False,
@@ -96,4 +88,5 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_RESERVED_HUGE_PAGES,
         PROGRAM_TWO_COPIES,
     ),
+    **page_of("SP009"),
 )

@@ -10,6 +10,7 @@ from slowpath.findings.observed import Wording, grouped, place_key, slowdown_obs
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides, total
 from slowpath.mpi.launchers import INHERITED
+from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
@@ -54,14 +55,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP011",
-    name="binding",
-    title="Message speed depends on where ranks are placed",
-    summary="Ranks that share a processor take turns, and ranks that are not bound lose their caches when they "
-    "migrate.",
-    needs="Slowpath sends the same messages under two placements; allowed processors and involuntary switches "
-    "explain it.",
-    remedy="Bind each rank to its own core (mpiexec -bind-to core, srun --cpu-bind=cores).",
     observe=observe,
     witnesses=witnesses,
     needs_law=False,
@@ -73,4 +66,5 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_BIND_CORES,
         PROGRAM_BIND_NONE,
     ),
+    **page_of("SP011"),
 )

@@ -14,6 +14,7 @@ from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, memory, para
 from slowpath.findings.laws import Line, lines_along
 from slowpath.findings.slow_path import Observation, SlowPath, Support, observed
 from slowpath.findings.witness import protocol_limits
+from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
 from slowpath.stats.laws.known import BY_BYTE, CONSTANT, SEGMENTS
 from slowpath.stats.laws.law import Bracket, Coefficient, FittedLaw
@@ -161,12 +162,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP013",
-    name="protocol switch",
-    title="A protocol switch slows messages near its threshold",
-    summary="The library changes its protocol at this length, from eager to rendezvous.",
-    needs="Slowpath fits a law with a switch to 8 lengths or more, and proves it by moving the library's variable.",
-    remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
     observe=observe,
     witnesses=witnesses,
     kind="property",
@@ -176,4 +171,5 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_LONGER_EAGER,
         PROGRAM_TWO_COPIES,
     ),
+    **page_of("SP013"),
 )

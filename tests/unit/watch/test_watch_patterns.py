@@ -75,19 +75,6 @@ def test_a_row_of_exchanges_is_no_longer_than_its_elements_are(tmp_path: Path) -
     assert "50 in a row" in finding.text
 
 
-@pytest.mark.parametrize(("fields", "answers", "is_named"), [(3, False, True), (2, False, False), (3, True, False)])
-def test_fields_of_an_element_are_one_message(fields: int, answers: bool, is_named: bool, tmp_path: Path) -> None:
-    """Each field has a place of its own, and so few are in a row that one alone would be no row. answers: to each."""
-    program = Program(2)
-    for _ in range(150):
-        program.compute(20e-6)
-        for number in range(fields):
-            program.receive(1, 0, program.send(0, 1, site=1 + number, offset=64 * number), site=1 + number)
-            if answers:
-                program.message(1, 0)
-    assert ("many small messages" in [finding.name for finding in program.watched(tmp_path).findings]) is is_named
-
-
 @pytest.mark.parametrize(("late_s", "is_named"), [(5e-6, True), (1e-6, False)])
 def test_probes_that_ask_for_others_first_are_named(late_s: float, is_named: bool) -> None:
     """Rank 0 sends 200 messages; rank 1 finds each so late, though it probes all the time."""

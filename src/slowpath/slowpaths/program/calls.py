@@ -111,8 +111,9 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
     short = np.flatnonzero((messages.sent != NONE) & (messages.bytes <= SHORT_BYTES) & (messages.destination >= 0))
     short = short[np.argsort(messages.sent[short], kind="stable")]
     sent, to = messages.sent[short], messages.destination[short]
-    learnt = calls.brings & ~_exchanges(calls)
-    every = alike(calls, sent, learnt, calls.site, calls.communicator, to=to)
+    exchanges = _exchanges(calls)
+    learnt = calls.brings & (exchanges == NONE)
+    every = alike(calls, sent, learnt, np.where(exchanges == NONE, calls.site, exchanges), calls.communicator, to=to)
     different = buffers_of(calls, every, np.ones(len(calls), dtype=bool))  # of all that it repeats in turn
     every = dataclasses.replace(every, length=np.where(different < LEAST_RUN, every.length, different))
     turns = alike(calls, sent, learnt, calls.communicator, to=to)
@@ -128,7 +129,8 @@ def _messages(calls: ProgramCalls, walked: Bools) -> Iterator[SeenPattern]:
         inner = np.setdiff1d(np.arange(message.size), np.unique(every.run[inside], return_index=True)[1])
         more_s = _waited_within(calls, message[inner], rows, share, saved_s[:, 0])
         saved_s += np.stack([more_s, 0.4 * more_s, np.maximum(saved_s[:, 0] + more_s - saved_s[:, 2], 0.0)], axis=1)
-        yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])))
+        answered = bool((calls.brings & (exchanges != NONE))[rows].any())
+        yield _to_one(calls, place, mine, rows, saved_s, float(np.mean(messages.bytes[message])), answered=answered)
 
 
 LEAST_FIELDS, LEAST_TIMES, ALWAYS = 3, 100, 0.8  # messages of one element, elements, and share of a place's messages
@@ -171,11 +173,13 @@ def _puts(calls: ProgramCalls) -> Iterator[SeenPattern]:
     for place, mine in dense(calls, runs).by_place(calls):
         size = calls.bytes[mine.rows].astype(float)
         saved_s = merged(calls, mine.rows, calls.own_s[mine.rows], mine.gone, size)
-        yield _to_one(calls, place, mine, mine.rows, saved_s, float(size.mean()))
+        yield _to_one(calls, place, mine, mine.rows, saved_s, float(size.mean()), answered=False)
 
 
-def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float) -> SeenPattern:
-    """What a row of transfers to one rank would save as one.  Args: size: of each, bytes."""
+def _to_one(
+    calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Floats, size: float, *, answered: bool
+) -> SeenPattern:
+    """What a row of transfers to one rank would save as one.  Args: size: of each, bytes.  answered: in exchanges."""
     total, kind = calls.stood_for(mine.rows), "put" if calls.is_one_sided[mine.rows[0]] else "message"
     others = most(calls.site[rows], calls.weight[rows] * calls.own_s[rows])
     whole = calls.weight[mine.rows].max() < 1.5  # of a thinned record rows are cut
@@ -185,24 +189,37 @@ def _to_one(calls: ProgramCalls, place: int, mine: Runs, rows: Ints, saved_s: Fl
         sites=(place, *(other for other in others if other != place)) if place >= 0 else (),
         count=total,
         text=f"{total:,} {kind}s of {format_bytes(round(size))} by {calls.name_of(mine.rows)} in {{place}}, "
-        f"{mine.in_a_row(calls)} to one rank without an answer in between",
-        change=f"send one {kind}{of}: collect them in one buffer, or describe their places by a datatype",
+        f"{mine.in_a_row(calls)} {'in exchanges with' if answered else 'to'} one rank without "
+        f"{'computing' if answered else 'an answer'} in between",
+        change=f"send one {kind}{of}: collect them in one buffer, or describe their places by a datatype"
+        + ", if none needs what another brought (lengths first, in a message of their own)" * answered,
         rows=rows,
         saved_s=saved_s,
         more_s=between_s(calls, mine),
     )
 
 
-def _exchanges(calls: ProgramCalls) -> Bools:
-    """Calls of blocks that send several elements in turn, with no computing between: what they bring stays here."""
+VARIES = 0.05  # of the messages of a row, that are not as long as the one before: more than a loop over lengths does
+
+
+def _exchanges(calls: ProgramCalls) -> Ints:
+    """Of each call the place of its block, NONE: it is of none that sends several elements in turn, with no computing
+    between: what these bring stays here. The elements are of several buffers, or of lengths that vary, as counts and
+    numbers are.
+    """
     every = blocks(calls)
     sends = np.zeros(len(calls), dtype=bool)
     sends[calls.messages.sent[calls.messages.sent != NONE]] = True
-    many = np.bincount(every.run[sends[every.rows]], minlength=every.length.size)
-    own_s = np.bincount(every.run, weights=calls.own_s[every.rows], minlength=every.length.size)
-    fits = (many > 0) & (buffers_of(calls, every, sends) >= np.minimum(0.9 * many, LEAST_RUN))
-    fits &= times(calls, every)[1] <= own_s
-    return np.isin(np.arange(len(calls)), every.only(fits).rows)
+    before = np.maximum(every.rows - every.period[every.run], 0)  # of the first block it may be anything
+    differs = sends[every.rows] & (calls.bytes[every.rows] != calls.bytes[before])
+    many, other, own_s = (np.bincount(every.run, weights=of, minlength=every.length.size) for of in
+                          (sends[every.rows], differs, calls.own_s[every.rows]))  # fmt: skip
+    are_several = buffers_of(calls, every, sends) >= np.minimum(0.9 * many, LEAST_RUN)
+    are_several |= other >= every.period + VARIES * many
+    place = np.full(len(calls), NONE, dtype=np.int64)
+    for site, mine in every.only((many > 0) & are_several & (times(calls, every)[1] <= own_s)).by_place(calls):
+        place[mine.rows] = site
+    return place
 
 
 def _joined(calls: ProgramCalls, mine: Ints, gone: Floats, walked: Bools) -> tuple[Ints, Floats, Floats, Floats]:

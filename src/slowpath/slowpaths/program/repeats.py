@@ -121,8 +121,8 @@ _PAGE = msgspec.defstruct("_PAGE", [(name, str) for name in ("code", "name", "ti
 
 
 def page_of(code: str) -> dict[str, Any]:
-    """Code, name, title and so on of a slow path, of mpi/pages.toml."""
-    pages = map(msgspec.structs.asdict, read_rows("pages", "pages", _PAGE))
+    """Code, name, title and so on of a slow path, of slowpaths/pages.toml."""
+    pages = map(msgspec.structs.asdict, read_rows("pages", "pages", _PAGE, "slowpaths"))
     return next(page for page in pages if page["code"] == code)
 
 

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of messages and exchanges that could be one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.watched_program import HERE, ITERATIONS, THERE, Program
+
+
+@pytest.mark.parametrize(("lengths", "is_named"), [(3, True), (1, False)])
+def test_exchanges_by_one_buffer_are_of_several_elements_where_their_lengths_vary(
+    lengths: int, is_named: bool, tmp_path: Path
+) -> None:
+    """A count and as many numbers, 40 times in turn; of one length it may be a loop whose steps need each other."""
+    program = Program(2)
+    for _ in range(ITERATIONS):
+        program.compute(20e-6)
+        for number in range(40):
+            for site, size in ((HERE, 4), (THERE, 8 * (number % lengths))):
+                sent = [program.send(rank, 1 - rank, size, site=site) for rank in (0, 1)]
+                for rank in (0, 1):
+                    program.receive(rank, 1 - rank, sent[1 - rank], size, site=site)
+    found = [each for each in program.watched(tmp_path).findings if each.name == "many small messages"]
+    assert len(found) == is_named, "both places are one change"
+    assert all("80 in a row in exchanges with one rank" in each.text for each in found)
+    assert all("if none needs what another brought" in (each.change or "") for each in found)
+
+
+@pytest.mark.parametrize(("fields", "answers", "is_named"), [(3, False, True), (2, False, False), (3, True, False)])
+def test_fields_of_an_element_are_one_message(fields: int, answers: bool, is_named: bool, tmp_path: Path) -> None:
+    """Each field has a place of its own, and so few are in a row that one alone would be no row. answers: to each."""
+    program = Program(2)
+    for _ in range(150):
+        program.compute(20e-6)
+        for number in range(fields):
+            program.receive(1, 0, program.send(0, 1, site=1 + number, offset=64 * number), site=1 + number)
+            if answers:
+                program.message(1, 0)
+    assert ("many small messages" in [finding.name for finding in program.watched(tmp_path).findings]) is is_named
