@@ -378,9 +378,9 @@ def atomic_reads(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE)
 
 
-def created_window(program: Program, twin: bool) -> None:
-    """Gets from memory that MPI_Win_create made a window of, 5 us each, or from that of MPI_Win_allocate, 0.7 us."""
-    program.all("MPI_Win_allocate" if twin else "MPI_Win_create", size=0, site=THERE, took_s=30e-6)
+def created_window(program: Program, twin: bool, call: str = "MPI_Win_create") -> None:
+    """Gets from a window of the program's memory, 5 us each, or from one of MPI_Win_allocate, 0.7 us."""
+    program.all("MPI_Win_allocate" if twin else call, size=0, site=THERE, took_s=30e-6)
     for _ in range(40):
         program.compute()
         for number in range(20):
@@ -427,6 +427,7 @@ PLANTS: dict[str, Plant] = {
     "SP079 by hand": broadcast,
     "SP080 searches": received_late,
     "SP080 window": created_window,
+    "SP080 dynamic window": partial(created_window, call="MPI_Win_create_dynamic"),
     "SP082 buffers": new_buffers,
     "SP082 vectors": vectors,
     "SP082 writes": small_writes,

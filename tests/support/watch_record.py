@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthetic NAME.watch files: what a rank of a watched program leaves, written from Python (schema/watch.json).
 
-    job = Job(ranks=2)
-    a, b = job.ranks
-    a.send(1, tag=7, start_s=0.010, end_s=0.011, message_bytes=1024)
-    b.receive(0, tag=7, start_s=0.005, end_s=0.0112, message_bytes=1024)
-    job.write(tmp_path / "ranks")
-
 Times are seconds since MPI_Init of rank 0; ticks are ns. Sequences are counted by the order of calls of these methods,
 unless they are given. Profile rows are built from the events; `profile_row` adds further ones.
 """

@@ -4,31 +4,21 @@
 from __future__ import annotations
 
 import re
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
 import docs_pages
 import pytest
 
+from support.programs_as_modules import module_of
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-def tool(name: str) -> ModuleType:
-    """A program of tools/ as a module."""
-    loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "tools" / name))
-    spec = spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def check() -> ModuleType:
-    return tool("check-docs")
+    return module_of(ROOT / "tools" / "check-docs")
 
 
 def test_each_mark_has_its_table_and_each_table_its_mark() -> None:

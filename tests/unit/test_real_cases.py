@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
@@ -14,19 +11,14 @@ import msgspec
 import pytest
 
 from slowpath.slowpaths.registry import known
+from support.programs_as_modules import module_of
 
 HERE = Path(__file__).parents[2] / "benchmarks" / "real-cases"
 
 
 @pytest.fixture(scope="module")
 def suite() -> ModuleType:
-    loader = SourceFileLoader("real_cases_run", str(HERE / "run"))
-    spec = spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    sys.modules[loader.name] = module  # dataclasses look their module up
-    loader.exec_module(module)
-    return module
+    return module_of(HERE / "run")
 
 
 def test_every_case_is_whole(suite: ModuleType) -> None:

@@ -217,8 +217,8 @@ def unfinished(calls: ProgramCalls) -> Iterator[tuple[int, int, Ints]]:
             yield place, number, surely
 
 
-OTHER_WINDOWS = ("MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic")
-LEAST_CALLS = 100  # one-sided ones, on windows that MPI_Win_create made
+OF_PROGRAM, OF_MPI = ("MPI_Win_create", "MPI_Win_create_dynamic"), ("MPI_Win_allocate", "MPI_Win_allocate_shared")
+LEAST_CALLS = 100  # one-sided ones, on windows of the program's memory
 MORE_THAN_DIRECT = 1.5  # times what they would take on memory that the processor reaches itself
 DIRECT_S = 0.05e-6  # of a call that a processor does itself
 DIRECT_S_PER_BYTE = 0.1e-9
@@ -229,7 +229,7 @@ SLIGHT = 0.5  # of what can be saved, where a library does little else for memor
 def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """One-sided calls between ranks of a host on memory that MPI did not allocate, so that it may be out of reach."""
     called = {calls.names[call].removesuffix("_c") for call, *_ in calls.counted.tolist()}
-    if "MPI_Win_create" not in called or not called.isdisjoint(OTHER_WINDOWS):
+    if called.isdisjoint(OF_PROGRAM) or not called.isdisjoint(OF_MPI):
         return
     hosts = {share.rank: share.host for share in calls.shares}
     host = np.array([hash(hosts.get(rank, "")) for rank in range(calls.ranks)])
@@ -247,7 +247,8 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     # An unlock completes transfers, as a flush does, and gives the lock back, which it does in any window.
     own_s = np.where(is_unlock, np.minimum(own_s * (1.0 if flush_s.size else UNLOCKS), completes_s), own_s)
     value = np.maximum(own_s - direct_s, 0.0)
-    made = calls.counted[calls.name_is("MPI_Win_create")[calls.counted[:, 0]]]
+    made = calls.counted[calls.name_is(*OF_PROGRAM)[calls.counted[:, 0]]]
+    name = calls.names[int(np.bincount(made[:, 0], weights=made[:, 3]).argmax())]
     total = calls.stood_for(rows)
     sites = most(made[:, 1], made[:, 3].astype(float), 1) + most(calls.site[rows], own_s, 3)
     yield SeenPattern(
@@ -255,8 +256,9 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
         sites=tuple(dict.fromkeys(sites)),
         count=total,
         text=f"{total:,} one-sided calls, most of the time in {calls.name_of(rows, own_s)}, on windows that "
-        "MPI_Win_create made in {place}: ranks of one host may not reach that memory themselves",
-        change="make the window by MPI_Win_allocate, and use the memory that it returns",
+        f"{name} made in {{place}}: ranks of one host may not reach that memory themselves",
+        change="make the window by MPI_Win_allocate, and use the memory that it returns"
+        + ", if its size is known then" * ("dynamic" in name),
         rows=rows,
         saved_s=np.stack([value, SLIGHT * value, MORE_THAN_DIRECT * value], axis=1),
     )
