@@ -230,26 +230,16 @@ def _occurrence(events: Events, rows: Ints, fence: Bools) -> Ints:
     """Of fences on several windows of one communicator the how-manieth with this epoch on its rank; of others 0."""
     counts = np.zeros(rows.size, dtype=np.int64)
     at = np.flatnonzero(fence)
-    order = at[
-        np.lexsort(
-            (events.start_s[rows[at]], events.sequence[rows[at]], events.communicator[rows[at]], events.rank[rows[at]])
-        )
-    ]
-    if not order.size:
-        return counts
-    new = np.ones(order.size, dtype=bool)
-    new[1:] = False
-    for column in (events.sequence, events.communicator, events.rank):
-        new[1:] |= column[rows[order]][1:] != column[rows[order]][:-1]
-    first = np.flatnonzero(new)
-    counts[order] = np.arange(order.size) - first[np.cumsum(new) - 1]
+    at = at[np.argsort(events.start_s[rows[at]], kind="stable")]
+    key = hashed(tuple(column[rows[at]] for column in (events.sequence, events.communicator, events.rank)))
+    at, key = at[np.argsort(key, kind="stable")], np.sort(key)
+    counts[at] = np.arange(at.size) - np.searchsorted(key, key)
     return counts
 
 
 def _operations(world: World) -> Ints:
     """Number of each call's operation: its large-count form is the same one."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(name.removesuffix("_c"), len(numbers)) for name in world.calls], dtype=np.int64)
+    return np.unique([name.removesuffix("_c") for name in world.calls], return_inverse=True)[1].astype(np.int64)
 
 
 def hashed(columns: tuple[NDArray[Any], ...]) -> NDArray[np.uint64]:
@@ -263,11 +253,8 @@ def hashed(columns: tuple[NDArray[Any], ...]) -> NDArray[np.uint64]:
 
 
 def _once(keys: NDArray[np.uint64]) -> Bools:
-    order = np.argsort(keys, kind="stable")
-    same = keys[order][1:] == keys[order][:-1]
-    alone = np.ones(keys.size, dtype=bool)
-    alone[order[1:][same]] = False
-    alone[order[:-1][same]] = False
+    _, number, count = np.unique(keys, return_inverse=True, return_counts=True)
+    alone: Bools = count[number.reshape(-1)] == 1
     return alone
 
 

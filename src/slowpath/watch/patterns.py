@@ -324,11 +324,11 @@ LEAST_OUTSIDE, LEAST_IN_CODE, FEWEST_SAMPLES = 0.3, 0.08, 20  # of the run, from
 
 
 def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) -> str | None:
-    """`81 % of the time passes outside MPI: 61 % in f (x.c:3) between MPI_Recv (x.c:70) and MPI_Send (x.c:44)`.
+    """`81 % of the time passes outside MPI, ...: 61 % in f (x.c:3); f between MPI_Recv (x.c:70) and MPI_Send (x.c:44)`.
 
     Args: share: of the ranks' time, outside MPI.  None: it is little, or not known in which code.
     """
-    sampled, parts = calls.sampled, list[str]()
+    sampled, parts, where = calls.sampled, list[str](), ""
     if share < LEAST_OUTSIDE or sampled.row.size < FEWEST_SAMPLES:
         return None
     for code, seconds in sampled.longest(np.ones(sampled.row.size, dtype=bool))[:2]:
@@ -338,8 +338,18 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
         mine = np.array([replace(code, line=other.line) == other for other in sampled.codes], dtype=bool)[sampled.code]
         pair, first = grouped(calls.site[sampled.row[mine] - 1], calls.site[sampled.row[mine]])
         after = sampled.row[mine][first[[np.bincount(pair, weights=sampled.seconds[mine]).argmax()]]]
-        parts.append(f"{100 * part:.0f} % in {code.words} {_stretch_words(calls, sites, after)}")
-    return f"{100 * share:.0f} % of the time passes outside MPI: {'; '.join(parts)}" if parts else None
+        why = next((words for name, words in _BY_NAME if name.match(f"{code.called} {code.function}")), "")
+        parts.append(f"{100 * part:.0f} % in {code.words}{why}")
+        where = where or f"{code.function or code.object} {_stretch_words(calls, sites, after)}"
+    head = f"{100 * share:.0f} % of the time passes outside MPI, where less work may shorten the run"
+    return f"{head}: {', '.join(parts)}; {where}" if parts else None
+
+
+# What functions may be for, by their names.
+_BY_NAME: Final = (
+    (re.compile(r"(?i).*(crc|checksum|adler|md5|sha\d)"), " (a check of messages? MPI delivers what was sent)"),
+    (re.compile(r"(?i).*(pack|wire|marshal|serial|encode)"), " (for messages? once, or only what is sent)"),
+)
 
 
 def _stretch_words(calls: ProgramCalls, sites: Sequence[CallSite], rows: Ints) -> str:

@@ -30,6 +30,7 @@ MOST_CHANGES: Final = 3
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 OVERLAP: Final = 1.1  # times what all changes save together, from which their sum misleads
 MOST_UNSEEN: Final = 4
+LITTLE_MPI: Final = 0.25  # of the run: with less, what passes outside comes first where all changes save less
 LEAST_COLLECTIVES: Final = 0.1  # of the run
 LEAST_UNMEASURED: Final = 0.1  # of the run, in messages of which it is not known what they take on this machine
 LEAST_CALLS: Final = 20  # of a kind of collective: of fewer, a rank without a core decides what they took
@@ -65,13 +66,17 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
     heads = (" ".join(fault.sentence for fault in wrong), f"{answer}.") if wrong else (answer,)
     actions = [*(fault.action for fault in wrong), *(change.text for change in changes)]
     undecided = _undecided(results, watch)
+    outside = [f"{results.outside}."] if results.outside else []
+    mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
+    is_most = mean_s - mpi_s > (results.saved_s or 0.0) and mpi_s < LITTLE_MPI * mean_s
     return (
         *heads,
+        *(outside * is_most),
         *_most_called(results),  # where it is told, more passes there than any change saves
         *(f"{number}. {action}" for number, action in enumerate(actions[:MOST_CHANGES], 1)),
         *_together(results, changes),
         *accounts,
-        *((f"{results.outside}.",) if results.outside else ()),
+        *(outside * (not is_most)),
         *((undecided,) if undecided else ()),
         *(f"Tried {proof_lines(proof)[0]}." for proof in proofs),
         *_apart(results),
@@ -398,5 +403,4 @@ def run_seconds(results: WatchResults) -> float:
 
 def _two_digits(part: float, whole: float) -> str:
     """Two digits: 0.37, 4.2, 61."""
-    share = 100 * min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
-    return f"{share:.0f}" if share >= 10 else f"{share:.2g}"
+    return _digits(100 * min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0)
