@@ -40,6 +40,7 @@ from slowpath.findings.slow_path import (
     observed,
 )
 from slowpath.findings.witness import _pages, faults_words, sides, system_time_words
+from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import (
     KEEP_BUFFERS,
     LIBSLOWPATH_PAD_SO,
@@ -226,13 +227,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP001",
-    name="first use by pages",
-    title="The first message from a buffer pays for every page of its allocation",
-    summary="The library maps or pins the whole allocation page by page at its first use.",
-    needs="Slowpath sweeps the allocation's length at one message length; page faults or system time that grow "
-    "with the law explain it.",
-    remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so, and reuse buffers.",
     observe=observe,
     witnesses=witnesses,
     kind="opportunity",
@@ -269,4 +263,5 @@ SLOW_PATH: SlowPath = SlowPath(
             both_sides=True,
         ),
     ),
+    **page_of("SP001"),
 )

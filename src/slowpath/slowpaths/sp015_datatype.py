@@ -18,6 +18,7 @@ from slowpath.findings.slow_path import (
     on_gpu,
     set_to,
 )
+from slowpath.slowpaths.program.repeats import page_of
 
 _READ_BY_PROCESSORS = HOST | {"shared mapping", "pinned host memory", "MPI's"}
 
@@ -61,12 +62,6 @@ CONTIGUOUS_DATA = Remedy(
 )
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP015",
-    name="datatype, block by block",
-    title="A derived datatype costs extra for each of its blocks",
-    summary="The library copies the message block by block.",
-    needs="A watched program sends blocks shorter than 512 B, and slowpath replay measures the same message packed.",
-    remedy="Pack with MPI_Pack or a loop and send the contiguous copy, or make blocks longer.",
     observe=nothing,
     kind="property",
     probes=("blocks",),
@@ -85,4 +80,5 @@ SLOW_PATH: SlowPath = SlowPath(
             CONTIGUOUS_DATA,
         ),
     ),
+    **page_of("SP015"),
 )

@@ -10,6 +10,7 @@ from slowpath.core.results import ContrastResult
 from slowpath.findings.facts import WITHOUT_USER, Facts, Slowdown, slowdown_words
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath
+from slowpath.slowpaths.program.repeats import page_of
 
 ABOUT = "your settings"  # in sentences, until those that are responsible stand in their place
 
@@ -101,15 +102,10 @@ def _without_times(facts: Facts, contrast: ContrastResult) -> Observation | None
 
 
 SLOW_PATH: SlowPath = SlowPath(
-    code="SP035",
-    name="own settings",
-    title="Your own settings make messages slower",
-    summary="A variable or parameter file was set for another machine or version, and was never removed.",
-    needs="Slowpath measures with and without your settings, and looks for the smallest set that makes the difference.",
-    remedy="Unset the variable, or delete the line of the file, that the finding names.",
     observe=observe,
     needs_law=False,
     kind="fault",
     refinements=("settings", "state"),
     probes=("short messages",),
+    **page_of("SP035"),
 )

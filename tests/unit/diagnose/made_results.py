@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult, RoleWitness
+from slowpath.core.cell_results import CellResult, MetricEstimate, RoleWitness
 from slowpath.core.results import (
     ContrastResult,
     EnvironmentResult,
@@ -29,7 +29,7 @@ from slowpath.core.results import (
 )
 from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.stats.contrast import judge, paired
-from support.results import a_contrast, a_side
+from support.results import a_cell, a_contrast, a_metric, a_side, an_estimate
 
 METRIC = "half_round_trip_latency_s"
 MPICH = MpiResult(mpi="mpich", unavailable=None, name="mpich", version="5.0.2")
@@ -46,48 +46,20 @@ def cell(
 ) -> CellResult:
     """times_s: of METRIC, one for each launch."""
     times = {"steady": estimate(times_s)} if len(times_s) else {}
-    return CellResult(
-        cell=number,
-        key=f"key{number}",
-        label=f"cell {number}",
-        group="lengths",
-        experiment=experiment,
-        parameters=dict(parameters),
-        mpi="mpich",
-        environment=environment,
-        placement=placement,
-        status="ok",
-        metrics={METRIC: MetricResult(unit="s", better="lower", phases=times, by_repetition=None)},
-        absent={},
+    return a_cell(
+        number, group="lengths", experiment=experiment, parameters=dict(parameters), environment=environment,
+        placement=placement, metrics={METRIC: a_metric(phases=times)},
         witness={phase: dict(roles) for phase, roles in witness.items()} if witness else None,
-    )
+    )  # fmt: skip
 
 
 def estimate(times_s: Sequence[float]) -> MetricEstimate:
     """Of launches that took so long."""
-    return MetricEstimate(
-        value=float(np.median(times_s)),
-        interval=None,
-        interval_kind="none",
-        level=None,
-        launches=len(times_s),
-        location=0.5,
-        launch_values=[float(value) for value in times_s],
-        samples=10 * len(times_s),
-        cut_samples=0,
-        p50=float(np.median(times_s)),
-        p90=None,
-        p99=None,
-        p999=None,
-        p999_reason="too few samples",
-        min=float(min(times_s)),
-        max=float(max(times_s)),
-        steady_class=None,
-        within_ratio=None,
-        between_ratio=None,
-        batch=1,
-        quantum_ratio=None,
-    )
+    return an_estimate(
+        float(np.median(times_s)), interval=None, interval_kind="none", level=None, samples=10 * len(times_s),
+        launch_values=[float(value) for value in times_s], p90=None, p99=None, min=float(min(times_s)),
+        max=float(max(times_s)), steady_class=None, within_ratio=None, between_ratio=None, quantum_ratio=None,
+    )  # fmt: skip
 
 
 def contrast(

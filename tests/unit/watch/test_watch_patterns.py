@@ -736,6 +736,20 @@ def test_page_faults_in_calls_on_old_buffers_are_memory_of_the_librarys_own(tmp_
     assert [finding for finding in program.watched(tmp_path).findings if finding.rule == "SP082"] == []
 
 
+@pytest.mark.parametrize(("call", "size", "is_named"), [("MPI_Allreduce", 2**20, False), ("MPI_Bcast", 2**20, True),
+                                                        ("MPI_Allreduce", 2**13, True)])  # fmt: skip
+def test_page_faults_next_to_long_reductions_may_be_the_librarys(call: str, size: int, is_named: bool) -> None:
+    """256 pages a round, and a sample for each round: nothing tells whether they are mapped within the call."""
+    rank, turn, at_s = np.repeat([0, 1], 40), np.tile(np.arange(40), 2), np.arange(41) * 5e-3
+    shares = [RankShare(i, "a", frozenset({1}), 2, 0.2, 0.1, 0.0, 1, 0.0, faults=40 * 256, fault_s=(1e-6,),
+                        grown_bytes=0) for i in (0, 1)]  # fmt: skip
+    calls = made_calls(
+        rank, turn * 5e-3, 2e-3, call=0 * rank, site=0 * rank, names=(call,), bytes=0 * rank + size,
+        resources=ProgramResources(tuple(shares), 0.2), faults=lambda _: (at_s, np.arange(41) * 256),
+    )  # fmt: skip
+    assert bool(outside.see(calls)) is is_named
+
+
 @pytest.mark.parametrize("eager_bytes", [2**16, 2**20])
 def test_a_long_send_lasts_as_long_as_its_receive_maps_new_memory(eager_bytes: int) -> None:
     rank, turn, none = np.repeat([0, 1], 40), np.tile(np.arange(40), 2), np.full(40, -1)

@@ -460,3 +460,4 @@ def test_operations_of_the_programs_own_are_named(name: str, of_run: float, at: 
     seen = [each for each in excess.see(dataclasses.replace(calls, called_back=back)) if "operations" in each.name]
     assert [each.at for each in seen] == [at] * (at is not None)
     assert ["numpy" in each.change for each in seen] == [at == ""] * len(seen)
+    assert ["if it is commutative" in each.change for each in seen] == [bool(at)] * len(seen)

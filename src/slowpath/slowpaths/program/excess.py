@@ -264,6 +264,7 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     )
 
 
+REDUCES = r"(?i:.*(reduce|scan).*)"
 IN_BLOCKS = "a datatype of short blocks"
 MOST_BLOCK_BYTES = 256  # of a datatype's stretches: longer ones are copied as fast as one
 LEAST_BLOCKS, LEAST_IN_BLOCKS = 128, 16  # of a call, and calls of a place
@@ -281,7 +282,7 @@ def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     packed_s = CALL_S + S_PER_BLOCK * blocks + S_PER_PACKED_BYTE * moved_bytes
     # A rank without a processor does not pack: what it stood in the queue is no excess of its datatype.
     every_s = calls.own_s / calls.elapsed_ratio[calls.rank]
-    reduces = named_like(calls, r"(?i:.*(reduce|scan).*)")[calls.call]  # by an operation of its own: MPI-4.1, 6.9.2
+    reduces = named_like(calls, REDUCES)[calls.call]  # by an operation of its own: MPI-4.1, 6.9.2
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES) & ~reduces)
     for place, rows in calls.by_site(chosen):
         own_s, call = every_s[rows], calls.call[rows]
@@ -316,7 +317,6 @@ def _moved_bytes(calls: ProgramCalls) -> Floats:
 
 LEAST_CALLED_BACK = 0.1  # of the run
 OF_OPERATION = np.array([0.8, 0.5, 1.0])  # that goes: some of the work is needed, and handing it over takes time
-REDUCES = r"(?i:.*(reduce|scan).*)"
 
 
 def _own_operations(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -345,7 +345,7 @@ def _own_operations(calls: ProgramCalls) -> Iterator[SeenPattern]:
         count=calls.stood_for(rows) + int(count[local].sum()),
         text=f"{format_time(whole_s / calls.ranks)} a rank pass in {code.words if code else 'Python'}, which MPI calls "
         "for the reductions in {place}",
-        change="make the operation cheaper, or use one of MPI's"
+        change="make the operation cheaper, or use one of MPI's, and tell MPI_Op_create if it is commutative"
         if code
         else "let the operation work on whole arrays (numpy), or use one of MPI's, such as MPI_MINLOC",
         at=code.at if code else "",

@@ -27,6 +27,7 @@ from slowpath.findings.program_pattern import (
     most,
 )
 from slowpath.mpi.libraries import read_rows
+from slowpath.slowpaths.program.excess import REDUCES
 from slowpath.slowpaths.program.managed import MANAGING, PAGE_BYTES
 from slowpath.slowpaths.program.repeats import (
     OF_BINDING,
@@ -81,12 +82,18 @@ class _Again:
 
 
 def mapped_again(calls: ProgramCalls) -> dict[int, _Again]:
-    """Of each rank whose faults go beyond what its memory grew by, in the end or in between."""
-    by_rank = {}
+    """Of each rank whose faults go beyond what its memory grew by, in the end or in between, and beyond those of memory
+    in which a library may reduce long messages of buffers that are not new, as MPICH does.
+    """
+    reduces = named_like(calls, REDUCES)[calls.call] & (calls.bytes >= LEAST_BYTES)
+    rows, by_rank = np.flatnonzero(reduces & ~np.isin(calls.site, _fresh(calls))), dict[int, _Again]()
+    pages = np.bincount(calls.rank[rows], calls.weight[rows] * calls.bytes[rows] / PAGE_BYTES, calls.ranks)
     for share in calls.shares:
         if share.faults is None or not share.fault_s or share.grown_bytes is None:
             continue
-        faults = share.faults - max(share.grown_bytes, share.touched_bytes or 0, 0) // PAGE_BYTES
+        faults = (
+            share.faults - max(share.grown_bytes, share.touched_bytes or 0, 0) // PAGE_BYTES - int(pages[share.rank])
+        )
         each_s = np.array([np.median(share.fault_s), min(share.fault_s), max(share.fault_s)])
         ends = np.array([USUAL_RATIO * each_s[0], LEAST_RATIO * each_s[1], MOST_RATIO * each_s[2]])
         ends = np.maximum(ends, _kernel_s(calls, share.rank) * KERNEL_RATIO)
@@ -164,6 +171,11 @@ def _repeated(rows: Ints) -> Ints:
     key, place = np.unique(rows[:, :2], axis=0, return_inverse=True)
     count = np.bincount(place.reshape(-1), weights=rows[:, 2], minlength=len(key))
     return rows[count[place.reshape(-1)] >= LEAST]
+
+
+def _fresh(calls: ProgramCalls) -> Ints:
+    """Places of calls that bring long new buffers again and again."""
+    return _repeated(calls.first_uses[calls.first_uses[:, 3] >= LEAST_BYTES])[:, 0]
 
 
 def _buffers(new: Ints, faults: int) -> tuple[tuple[int, ...], str, bool]:
@@ -249,7 +261,7 @@ def _places(calls: ProgramCalls, again: _Again) -> list[_Place] | None:
         lasted = np.cumsum(np.stack([np.zeros(here.size), ends[here] - starts[here]], axis=1).ravel())
         time_s[:, column] = np.diff(np.interp(at_s, edges, lasted, left=0.0))
     keys = list(numbers)
-    fresh = _repeated(calls.first_uses[calls.first_uses[:, 3] >= LEAST_BYTES])[:, 0]
+    fresh = _fresh(calls)
     waits = [keys[kind][2] and keys[kind][1] not in fresh for kind in largest.tolist()]
     shares = _shares(time_s, np.diff(counted).astype(float), np.where(waits, IN_CALL, 1.0))
     places = []
