@@ -488,15 +488,15 @@ def usual(own_s: Floats, call: Ints, times: float = 3.0) -> Floats:
     call's own.
     """
     levelled_s = own_s.copy()
-    for kind in np.unique(call).tolist():
-        here = call == kind
+    order = np.argsort(call, kind="stable")
+    for here in np.split(order, np.flatnonzero(np.diff(call[order])) + 1) if order.size else ():
         levelled_s[here] = np.minimum(own_s[here], times * float(np.median(own_s[here])))
     return levelled_s
 
 
 def unhindered(calls: ProgramCalls, rows: Ints, own_s: Floats) -> Floats:
-    """As `usual`, but no more is taken off in all than ranks stood in the queue: a lock is the call's own."""
-    capped_s = usual(own_s, calls.call[rows])
+    """As `usual` by rank, but no more is taken off in all than ranks stood in the queue: a lock is the call's own."""
+    capped_s = usual(own_s, grouped(calls.call[rows], calls.rank[rows])[0])  # those of a root take longer than others
     queued_s = [share.waited_s for share in calls.shares if share.waited_s is not None]
     taken_s = float(((own_s - capped_s) * calls.seconds_weight[rows]).sum())
     if len(queued_s) < calls.ranks or taken_s <= 0:
@@ -510,7 +510,7 @@ def merged(calls: ProgramCalls, rows: Ints, own_s: Floats, share: Floats, bytes_
     Args: own_s: what each takes.  share: of each that goes.  bytes_each: that its part of the longer message has.
     The value takes off what the bytes cost in the longer message; the low end four times that, the high end nothing.
     """
-    call = calls.call[rows]
+    call, _ = grouped(calls.call[rows], calls.rank[rows])
     value = np.maximum(unhindered(calls, rows, own_s) * share - bytes_each * S_PER_BYTE, 0.0)
     low = np.maximum(usual(own_s, call, 1.0) * share - 4 * bytes_each * S_PER_BYTE, 0.0)
     return np.stack([value, np.minimum(low, value), np.maximum(usual(own_s, call, 9.0) * share, value)], axis=1)

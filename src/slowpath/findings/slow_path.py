@@ -290,7 +290,6 @@ def _lua(text: str) -> str:
 
 
 TUNABLES = "GLIBC_TUNABLES"  # values of several remedies are joined, and the user's own stand in front
-PAD_LIBRARY = "libslowpath-pad.so"
 # What has to hold on the machine (diagnose.prove.machine looks).
 Need = Literal["glibc 2.35", "huge pages by madvise", "reserved huge pages", "GPU"]
 # What else than time shows that it was taken: MPI_T reads the value back; page faults become fewer; affinity of the

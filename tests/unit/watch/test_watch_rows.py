@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.program_plants import small_collectives
 from support.watched_program import HERE, ITERATIONS, THERE, Program
 
 
@@ -40,3 +41,10 @@ def test_fields_of_an_element_are_one_message(fields: int, answers: bool, is_nam
             if answers:
                 program.message(1, 0)
     assert ("many small messages" in [finding.name for finding in program.watched(tmp_path).findings]) is is_named
+
+
+@pytest.mark.parametrize(("call", "is_named"), [("MPI_Exscan", True), ("MPI_Neighbor_alltoallv", False)])
+def test_what_neighbours_bring_into_one_buffer_is_a_step_of_a_loop(call: str, is_named: bool, tmp_path: Path) -> None:
+    program = Program(4)
+    small_collectives(program, False, call, step=0)
+    assert bool(program.watched(tmp_path).findings) is is_named

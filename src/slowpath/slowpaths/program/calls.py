@@ -290,7 +290,8 @@ def _of_different_things(calls: ProgramCalls, runs: Runs) -> Runs:
     """Runs whose calls are about different things; their length is how many of them could be one.
 
     They use several places or buffers; or bring what differs by rank, and so ends no loop, with next to no computing
-    within; or have none within, and one length in several runs: a loop until something converges has other lengths.
+    within, but not from neighbours alone, which is a step of a loop; or have none within, and one length in several
+    runs: a loop until something converges has other lengths.
     """
     if not runs.rows.size:
         return runs
@@ -302,7 +303,8 @@ def _of_different_things(calls: ProgramCalls, runs: Runs) -> Runs:
     own_s, between_s = times(calls, runs)
     repeats = (often >= LEAST_RUNS) & (often >= 0.9 * np.bincount(thread)[thread])
     repeats &= between_s <= (runs.length - 1) * NO_COMPUTING_S
-    ends_none[runs.run[~calls.named("MPI_Start", *TO_ALL)[runs.rows]]] = True
+    steps = calls.named("MPI_Start", *TO_ALL) | named_like(calls, r"(?i:i?neighbor_.*)")[calls.call]
+    ends_none[runs.run[~steps[runs.rows]]] = True
     repeats |= ends_none & (between_s <= NEXT_TO_NONE * own_s)
     are_several = different >= LEAST_DIFFERENT
     return dataclasses.replace(runs, length=np.where(are_several, different, runs.length)).only(are_several | repeats)
