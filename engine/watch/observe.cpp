@@ -280,7 +280,7 @@ void observe_window_made(const Seen& seen) {
     if (seen.made(Role::new_window)) {
         const Word handle = library().handle_at(seen.pointer(Role::new_window), 0);
         if (Window* const window = windows.put(handle + 1)) {
-            window->epoch = 0;
+            window->epoch = event.sequence << 16;  // no two of a communicator have one number soon
             window->communicator = event.communicator;
         }
     }
