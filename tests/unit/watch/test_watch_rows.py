@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of messages and exchanges that could be one."""
+"""Rows of messages and exchanges that could be one, and exchanges in one buffer."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from slowpath.slowpaths.program import calls as cost_of_calls
 from support.program_plants import small_collectives
-from support.watched_program import HERE, ITERATIONS, THERE, Program
+from support.watched_program import HERE, ITERATIONS, THERE, Program, made_calls
 
 
 @pytest.mark.parametrize(("lengths", "is_named"), [(3, True), (1, False)])
@@ -48,3 +50,11 @@ def test_what_neighbours_bring_into_one_buffer_is_a_step_of_a_loop(call: str, is
     program = Program(4)
     small_collectives(program, False, call, step=0)
     assert bool(program.watched(tmp_path).findings) is is_named
+
+
+@pytest.mark.parametrize(("size", "is_named"), [(2**20, True), (8, False)])
+def test_long_exchanges_in_one_buffer_are_copied(size: int, is_named: bool) -> None:
+    rank = np.repeat([0, 1], 10)
+    exchange = {"bytes": size + 0 * rank, "call": 0 * rank, "site": 0 * rank, "names": ("MPI_Sendrecv_replace",)}
+    seen = cost_of_calls.see(made_calls(rank, np.tile(np.arange(10) * 1e-2, 2), 1e-3, **exchange))
+    assert [pattern.saved_s[0, 0] for pattern in seen] == [pytest.approx(0.1e-9 * size)] * is_named

@@ -305,8 +305,9 @@ _PICKLED: Final = tuple(dict.fromkeys((*_GIVE, *_TAKE, *_ROOT_GIVES)))
 def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Messages of mpi4py's calls in lower case, short ones where pickling takes a tenth of the run: both sides copy."""
     method = np.array([name.rpartition(".")[2] for name in (*calls.within, "")])
-    pickling_s = float(calls.sampled.seconds[samples_in(calls, OF_BINDING)].sum())
     every = np.flatnonzero(np.isin(method, _PICKLED)[calls.site] & (calls.bytes > 0))
+    around = np.isin(calls.sampled.row, np.append(every, every + 1))  # elsewhere the binding does something else
+    pickling_s = float(calls.sampled.seconds[samples_in(calls, OF_BINDING) & around].sum())
     rows = every[calls.bytes[every] >= LEAST_PICKLED_BYTES]
     if rows.size < LEAST and pickling_s >= LEAST_PICKLING * calls.span_s * calls.ranks:
         rows = every
