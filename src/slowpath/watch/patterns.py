@@ -421,7 +421,7 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, s
     if each < LONG_BYTES:
         queue, carried = ", with the queue for a processor" * is_queued, f", with {size} each" * (each > SHORT_BYTES)
         what = f"is what the calls take themselves{carried}{queue}"
-    return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {fewer_words(calls.name_of(rows))}"
+    return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {fewer_words(calls.name_of(rows), calls)}"
 
 
 MOST_REPLAYED: Final = 200_000  # calls; more are sampled, so that the verdict does not have to wait

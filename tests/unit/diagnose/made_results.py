@@ -29,7 +29,7 @@ from slowpath.core.results import (
 )
 from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.stats.contrast import judge, paired
-from support.results import a_cell, a_contrast, a_metric, a_side, an_estimate
+from support.results import a_cell, a_contrast, a_law, a_metric, a_side, an_estimate
 
 METRIC = "half_round_trip_latency_s"
 MPICH = MpiResult(mpi="mpich", unavailable=None, name="mpich", version="5.0.2")
@@ -201,18 +201,11 @@ def finding(rule: str = "SP013", excess_s: float = 2e-5, number: int = 0, **chan
 
 def law(*limits: tuple[float, float]) -> LawResult:
     """Segments with these limits of message_bytes."""
-    return LawResult(
-        name="segments",
-        formula="t = a_i + n / b_i",
-        coefficients=[],
-        brackets=[LimitBracket(covariate="message_bytes", above=low, up_to=high) for low, high in limits],
-        residual_ratio=None,
-        runner_up=None,
-        refused=None,
-        points=20,
-        launches=5,
+    brackets = [LimitBracket(covariate="message_bytes", above=low, up_to=high) for low, high in limits]
+    return a_law(
+        name="segments", formula="t = a_i + n / b_i", brackets=brackets, refused=None, points=20, launches=5,
         text="segments",
-    )
+    )  # fmt: skip
 
 
 def remedy(

@@ -25,6 +25,7 @@ from slowpath.findings.program_pattern import (
     grouped,
 )
 from slowpath.slowpaths.program import excess, outside, waiting
+from slowpath.slowpaths.program.repeats import fewer_words
 from slowpath.watch.analysis import read_watched
 from slowpath.watch.patterns import patterns_of, why_words
 from slowpath.watch.record.layout import EventKind
@@ -314,6 +315,8 @@ def test_work_of_some_late_ranks_is_shared_more_evenly_and_that_of_all_is_not(tm
         said = why_words(whole.calls, whole.results.sites, kinds) or ""
         assert said.endswith("share what ranks compute there more evenly") is (late == 2)
     assert re.search(r"waits for 4 ranks, .*; \d+ % of that is what .*, if the result is not needed each time", said)
+    own = dataclasses.replace(whole.calls, names=("MPI_Op_create",), counted=np.zeros((1, 4), np.int64))
+    assert ["commutative" in fewer_words(name, own) for name in ("MPI_Reduce", "MPI_Bcast")] == [True, False]
 
 
 def test_ranks_that_wait_for_one_by_messages_of_their_own_count_once(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
-from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, named_like, page_of, samples_in
+from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, REDUCES, named_like, page_of, samples_in
 
 LEAST = 100  # receives of a place
 FASTEST = 5.0  # percentile that stands for a short search
@@ -264,7 +264,6 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
     )
 
 
-REDUCES = r"(?i:.*(reduce|scan).*)"
 IN_BLOCKS = "a datatype of short blocks"
 MOST_BLOCK_BYTES = 256  # of a datatype's stretches: longer ones are copied as fast as one
 LEAST_BLOCKS, LEAST_IN_BLOCKS = 128, 16  # of a call, and calls of a place

@@ -27,11 +27,11 @@ from slowpath.findings.program_pattern import (
     most,
 )
 from slowpath.mpi.libraries import read_rows
-from slowpath.slowpaths.program.excess import REDUCES
 from slowpath.slowpaths.program.managed import MANAGING, PAGE_BYTES
 from slowpath.slowpaths.program.repeats import (
     OF_BINDING,
     PYTHON,
+    REDUCES,
     around_s,
     gaps,
     in_counted_s,

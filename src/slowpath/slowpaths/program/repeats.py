@@ -74,12 +74,16 @@ class _Fewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 FEWER = read_rows("calls", "fewer", _Fewer)
+REDUCES = r"(?i:.*(reduce|scan).*)"
+OF_OWN = "an operation of the program's own may be faster if MPI_Op_create is told that it is commutative, where it is"
 
 
-def fewer_words(name: str) -> str:
-    """How calls of this name become fewer, whatever they are for."""
+def fewer_words(name: str, calls: ProgramCalls | None = None) -> str:
+    """How calls of this name become fewer, whatever they are for, or faster.  Args: calls: of the program."""
+    is_own = calls is not None and "MPI_Op_create" in [calls.names[call] for call in np.unique(calls.counted[:, 0])]
     fitting = (row.change for row in FEWER if re.fullmatch(f"MPI_(?i:{row.calls})(_c)?", name))
-    return ", ".join(["fewer would shorten it", *list(fitting)[:1]])
+    own = [OF_OWN] * (is_own and re.fullmatch(REDUCES, name) is not None)
+    return "; ".join([", ".join(["fewer would shorten it", *list(fitting)[:1]]), *own])
 
 
 def in_counted_s(calls: ProgramCalls) -> Floats:
