@@ -126,6 +126,7 @@ transparency: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)
+	$(BIN)/python benchmarks/watch_calls.py
 
 clean:
 	rm -rf build $(VENV)

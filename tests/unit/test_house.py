@@ -15,6 +15,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "house"
 FILES = {
     "src/slowpath/slowpaths/sp001_a.py": 90_000,
     "src/slowpath/core/b.py": 100,
+    "src/slowpath/core/b.toml": 100,
     "engine/core/c.cpp": 60_000,
     "engine/core/tests/d.cpp": 10,
     "tests/e.c": 60_000,
@@ -46,6 +47,7 @@ def house(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     [
         ("src/slowpath/core/new.py", "src/slowpath/core"),
         ("src/slowpath/new/new.py", "src/slowpath/new"),
+        ("src/slowpath/core/new.toml", "src (tables)"),
         ("engine/core/new.hpp", "engine"),
         ("engine/core/tests/new.cpp", "tests"),
         ("tools/new", "tests"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from slowpath.analyse.reference import HealthyRuns, items, judged
 from slowpath.analyse.references import load_references
 from slowpath.analyse.samples import first_allocation_lines, without_first_allocation
 from slowpath.analyse.source import Recorded, read_recorded
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.guard import clean_text, clean_words
@@ -374,12 +375,12 @@ def run_facts(results: Results) -> RunFacts:
         measured=sum(cell.is_measured for cell in results.cells),
         nothing=nothing_measured(results),
         is_check=run.campaign in CHECKS,
-        wrong_place=tuple(wrong_place(run)),
+        wrong_place=tuple(wrong_place(run, cells=results.cells)),
     )
 
 
-def wrong_place(run: RunResult, ranks: int | None = None) -> list[PlaceFault]:
-    """What is wrong with the place where it was measured; nothing where that was not recorded.
+def wrong_place(run: RunResult, ranks: int | None = None, cells: Sequence[CellResult] = ()) -> list[PlaceFault]:
+    """What is wrong with the place where it was measured, first of all with bytes; nothing where that was not recorded.
 
     Args: ranks: of the jobs that it is about, on all nodes; None: of its largest.
     """
@@ -390,7 +391,18 @@ def wrong_place(run: RunResult, ranks: int | None = None) -> list[PlaceFault]:
     on_one = -(-count // (nodes if isinstance(nodes, int) and nodes > 0 else 1))
     place_faults = faults(place, PlaceJob(on_one, run.mpi.name, run.machine.get("variables") or {}))
     shared = [] if any(fault.check == "allowed processors" for fault in place_faults) else crowded(run.placements)[:1]
-    return [*place_faults, *(_shared_core(placement) for placement in shared)]
+    wrong = [cell for cell in cells if cell.wrong_bytes]
+    return [*_wrong_bytes(wrong), *place_faults, *(_shared_core(placement) for placement in shared)]
+
+
+def _wrong_bytes(cells: Sequence[CellResult]) -> Iterator[PlaceFault]:
+    if cells:
+        yield PlaceFault(
+            check="payload",
+            text=f"messages arrived with wrong bytes in {len(cells)} cell{'s' * (len(cells) > 1)}: "
+            f"{', '.join(cell.label for cell in cells[:MOST_NAMED])}",
+            do=f"do not trust these calls of this MPI, and report it with: {cells[0].reproduce or cells[0].label}",
+        )
 
 
 def _shared_core(placement: PlacementResult) -> PlaceFault:
@@ -595,7 +607,9 @@ def build_results(run: Path, healthy: HealthyRuns | None = None) -> Results:
     counted_elsewhere = measurements.twins.witnessed - measurements.twins.stand_alone
     declined = declined_cells(launches)
     cells = [
-        cell_entry(cell, plan, measurements, declined) for cell in plan.cells if cell.cell not in counted_elsewhere
+        cell_entry(cell, plan, measurements, declined, launches)
+        for cell in plan.cells
+        if cell.cell not in counted_elsewhere
     ]
     commands = {cell.cell: cell.reproduce for cell in cells}
     contrasts = build_contrasts(plan, measurements.by_series, recorded.interleaved, suspects, commands)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -45,6 +45,7 @@ from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import WITNESSED
 from slowpath.record.events import (
     Allocation,
+    CellEnd,
     Instructions,
     ProcessorTime,
     WitnessedCallCount,
@@ -138,12 +139,17 @@ def allocations(launches: Iterable[LaunchRecord], cell: int) -> Allocations | No
     )
 
 
-def validated(launches: Iterable[LaunchRecord], cell: int) -> tuple[int | None, int | None]:
-    """Bytes compared and bytes found wrong in a cell over all launches; None when the engine did not say."""
-    ends = [end for launch in launches if (end := launch.events.cell_ends.get(cell))]
-    checked = [end.validated_bytes for end in ends if end.validated_bytes is not None]
-    wrong = [end.wrong_bytes for end in ends if end.wrong_bytes is not None]
+def validated(
+    launches: Iterable[LaunchRecord], every: Iterable[LaunchRecord], cell: int
+) -> tuple[int | None, int | None]:
+    """Bytes compared in a cell's launches, and bytes found wrong in any of the run; None: the engine did not say."""
+    checked = [end.validated_bytes for end in _ends(launches, cell) if end.validated_bytes is not None]
+    wrong = [end.wrong_bytes for end in _ends(every, cell) if end.wrong_bytes is not None]
     return (sum(checked) if checked else None), (sum(wrong) if wrong else None)
+
+
+def _ends(launches: Iterable[LaunchRecord], cell: int) -> Iterator[CellEnd]:
+    return (end for launch in launches if (end := launch.events.cell_ends.get(cell)))
 
 
 REGIONS = ("put", "synchronisation")
@@ -573,14 +579,17 @@ def command_line(
 Status = Literal["ok", "partial", "skipped", "failed"]
 
 
-def cell_entry(cell: Cell, plan: Plan, measurements: Measurements, declined: Mapping[int, str]) -> CellResult:
+def cell_entry(
+    cell: Cell, plan: Plan, measurements: Measurements, declined: Mapping[int, str], every: Sequence[LaunchRecord]
+) -> CellResult:
     """One cell over its launches.
 
-    Args: declined: cell -> why the engine skipped it in every launch that came to it (`analyse/run_facts.py`).
+    Args: declined: cell -> why the engine skipped it in every launch that came to it.  every: launch of the run, also
+          one that failed: bytes that it found wrong are wrong.
     """
     experiment = experiment_named(cell.experiment)
     launches = measurements.launches_of.get(cell.cell, [])
-    checked, wrong = validated(launches, cell.cell)
+    checked, wrong = validated(launches, every, cell.cell)
     witnessed = cell.cell in measurements.twins.witnessed
     rounds = min(plan.rounds, WITNESSED_ROUNDS) if witnessed else plan.rounds
     status, reason = _status(cell, rounds, launches, declined.get(cell.cell))

@@ -124,6 +124,7 @@ CheckName = Literal[
     "NUMA balancing",
     "virtual machine",
     "GPU driver",
+    "payload",
 ]
 
 

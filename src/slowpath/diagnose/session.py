@@ -92,7 +92,7 @@ def verdict_of(
     facts = run_facts(survey)
     # Cells whose calls are counted have more ranks than there may be processors: that is our doing, and costs no time.
     ranks = task.ranks if isinstance(task, SurveyTask) else None
-    wrong = tuple(with_program(program, wrong_place_of(survey.run, ranks)))
+    wrong = tuple(with_program(program, wrong_place_of(survey.run, ranks, survey.cells)))
     left_out = survey_of(measured).step.launches_left_out
     run = dataclasses.replace(
         facts, rounds=0, round_s=None, is_check=not only, wrong_place=wrong, pace=pace, left_out=left_out

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies that several slow paths share, by family. Pure."""
+"""Remedies that several slow paths share, by family, and the pages of all. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+import msgspec
 
 from slowpath.core.units import side_values
 from slowpath.findings.facts import HUGE_PAGE_BYTES
@@ -171,3 +174,12 @@ BIND_TO_CORES = Remedy(
     phrase="a core of its own for each rank",
     cores_per_rank=1,
 )
+
+
+_Page = msgspec.defstruct("_Page", [(name, str) for name in ("code", "name", "title", "summary", "needs", "remedy")])
+
+
+def page_of(code: str) -> dict[str, Any]:
+    """Code, name, title and so on of a slow path, of slowpaths/pages.toml."""
+    pages = map(msgspec.structs.asdict, read_rows("pages", "pages", _Page, "slowpaths"))
+    return next(page for page in pages if page["code"] == code)

@@ -40,7 +40,6 @@ from slowpath.findings.slow_path import (
     observed,
 )
 from slowpath.findings.witness import _pages, faults_words, sides, system_time_words
-from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import (
     KEEP_BUFFERS,
     LIBSLOWPATH_PAD_SO,
@@ -49,6 +48,7 @@ from slowpath.slowpaths.remedies import (
     PROGRAM_KEEP_FREED_MEMORY,
     PROGRAM_KEEP_HUGE_PAGES,
     PROGRAM_PAD,
+    page_of,
 )
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.law import FittedLaw, cost_words

@@ -20,7 +20,7 @@ from slowpath.findings.slow_path import (
     set_to,
 )
 from slowpath.findings.witness import OTHER_PAGES, pages_seen, sides, system_time_words
-from slowpath.slowpaths.program.repeats import page_of
+from slowpath.slowpaths.remedies import page_of
 
 _CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")

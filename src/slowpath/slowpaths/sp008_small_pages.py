@@ -9,7 +9,6 @@ from slowpath.findings.facts import HUGE_PAGE_BYTES, Facts, Slowdown, page_bytes
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import MALLOC, Observation, ProgramPrice, SlowPath, Support, When
 from slowpath.findings.witness import OTHER_PAGES, pages_seen, sides, single_copy_bytes, system_time_words
-from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
     PROGRAM_HUGE_PAGES,
@@ -17,6 +16,7 @@ from slowpath.slowpaths.remedies import (
     PROGRAM_PAD_HOST,
     PROGRAM_RESERVED_HUGE_PAGES,
     PROGRAM_TWO_COPIES,
+    page_of,
 )
 
 _WORDING = Wording("{size}messages from host memory on small pages", "from huge pages", "small pages")

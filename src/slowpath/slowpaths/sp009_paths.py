@@ -9,8 +9,13 @@ from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides, single_copy_bytes, socket_bytes
-from slowpath.slowpaths.program.repeats import page_of
-from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
+from slowpath.slowpaths.remedies import (
+    HUGE_PAGES,
+    PROGRAM_HUGE_PAGES,
+    PROGRAM_RESERVED_HUGE_PAGES,
+    PROGRAM_TWO_COPIES,
+    page_of,
+)
 
 FEWEST_LENGTHS = 2  # at which the default has to be the slower way, where it is not clearly so at one
 OFF, ON = "single copy off", "single copy on"

@@ -10,12 +10,12 @@ from slowpath.findings.observed import Wording, grouped, place_key, slowdown_obs
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides, total
 from slowpath.mpi.launchers import INHERITED
-from slowpath.slowpaths.program.repeats import page_of
 from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
     PROGRAM_BIND_NONE,
     PROGRAM_YIELD_WHEN_IDLE,
+    page_of,
 )
 
 _SWITCHES = "involuntary_switches"

@@ -14,8 +14,7 @@ from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, memory, para
 from slowpath.findings.laws import Line, lines_along
 from slowpath.findings.slow_path import Observation, SlowPath, Support, observed
 from slowpath.findings.witness import protocol_limits
-from slowpath.slowpaths.program.repeats import page_of
-from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
+from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES, page_of
 from slowpath.stats.laws.known import BY_BYTE, CONSTANT, SEGMENTS
 from slowpath.stats.laws.law import Bracket, Coefficient, FittedLaw
 

@@ -18,7 +18,7 @@ from slowpath.findings.slow_path import (
     on_gpu,
     set_to,
 )
-from slowpath.slowpaths.program.repeats import page_of
+from slowpath.slowpaths.remedies import page_of
 
 _READ_BY_PROCESSORS = HOST | {"shared mapping", "pinned host memory", "MPI's"}
 

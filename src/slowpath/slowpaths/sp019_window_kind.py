@@ -22,8 +22,7 @@ from slowpath.findings.slow_path import (
 )
 from slowpath.findings.witness import sides, spent
 from slowpath.mpi.libraries import AppliesTo
-from slowpath.slowpaths.program.repeats import page_of
-from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
+from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE, page_of
 
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
 _SUBJECTS = {"window": "into a window of kind", "window_info": "into a window with info", "synchronise": "ended by"}

@@ -10,7 +10,7 @@ from slowpath.core.results import ContrastResult
 from slowpath.findings.facts import WITHOUT_USER, Facts, Slowdown, slowdown_words
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import Observation, SlowPath
-from slowpath.slowpaths.program.repeats import page_of
+from slowpath.slowpaths.remedies import page_of
 
 ABOUT = "your settings"  # in sentences, until those that are responsible stand in their place
 

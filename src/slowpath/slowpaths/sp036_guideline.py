@@ -23,7 +23,7 @@ from slowpath.findings.slow_path import (
     observed,
 )
 from slowpath.mpi.guidelines import MADE_BY_OTHERS
-from slowpath.slowpaths.program.repeats import page_of
+from slowpath.slowpaths.remedies import page_of
 
 WAY, LENGTH, LIBRARY = "way", "message_bytes", "library"
 LEAST = 1.05  # less is not worth another way

@@ -9,7 +9,7 @@ from slowpath.core.machine import Others
 from slowpath.findings.facts import WITHOUT_USER, Facts
 from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import total
-from slowpath.slowpaths.program.repeats import page_of
+from slowpath.slowpaths.remedies import page_of
 
 FEWEST_SWITCHES = 5  # by which ranks lose their processor in cells of milliseconds: a quiet machine has none or two
 SWITCHES = "involuntary_switches"

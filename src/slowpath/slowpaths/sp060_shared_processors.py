@@ -16,8 +16,7 @@ from slowpath.findings.program_pattern import (
     SeenPattern,
     crowds,
 )
-from slowpath.slowpaths.program.repeats import page_of
-from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
+from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE, page_of
 
 SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are busy with that, and ranks start
 LEAST_WAITED = 0.2  # of the run. Two that take turns wait for half of it; what a system does beside takes little
@@ -179,8 +178,8 @@ def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> See
         bound = f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}"
         who = f"{bound}, which other processes use, too: it"
         change = (
-            f"Rank {worst.rank} shares its processors with other processes: give each job its own, or do not bind "
-            "(--bind-to none)"
+            f"Rank {worst.rank} shares its processors with other processes: give each job its own, or bind it to "
+            "some that stand idle"
         )
     return SeenPattern(
         sites=(),

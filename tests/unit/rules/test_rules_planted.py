@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted, placement
 from plants import COSTS, HALF, PLANTS, device_allocation, environments, windows
 
@@ -94,6 +95,15 @@ def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> N
     assert "Other processes keep 1.0 of 2 cores busy (stress (process 4711) 1.0)" in only.text
     run.cells[0]["witness"]["steady"]["receive"]["involuntary_switches"] = 2
     assert findings(run.results(), ROLES) == []
+
+
+def test_wrong_bytes_are_the_first_that_is_said() -> None:
+    run = Planted(1)
+    run.cell({HALF: {"steady": 5e-6}}, message_bytes=8)
+    results = run.results()
+    cells = [replace(cell, wrong_bytes=64) for cell in results.cells]
+    (fault, *_) = wrong_place(results.run, cells=cells)
+    assert fault.sentence.startswith(f"Messages arrived with wrong bytes in 1 cell: {cells[0].label}")
 
 
 def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:

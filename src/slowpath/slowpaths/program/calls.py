@@ -48,10 +48,10 @@ from slowpath.slowpaths.program.repeats import (
     less,
     little_s,
     named_like,
-    page_of,
     samples_in,
     times,
 )
+from slowpath.slowpaths.remedies import page_of
 
 # Nonblocking, too. What they bring is the same on all ranks, so that it may end a loop.
 TO_ALL = tuple(f"MPI_{form}" for name in ("allreduce", "bcast", "allgather", "allgatherv")

@@ -23,7 +23,8 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
-from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, REDUCES, named_like, page_of, samples_in
+from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, REDUCES, named_like, samples_in
+from slowpath.slowpaths.remedies import page_of
 
 LEAST = 100  # receives of a place
 FASTEST = 5.0  # percentile that stands for a short search

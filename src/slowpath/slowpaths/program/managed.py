@@ -21,7 +21,8 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.excess import RECEIVES, saved_by, searching, unfinished
-from slowpath.slowpaths.program.repeats import around_s, named_like, page_of
+from slowpath.slowpaths.program.repeats import around_s, named_like
+from slowpath.slowpaths.remedies import page_of
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -36,9 +36,9 @@ from slowpath.slowpaths.program.repeats import (
     gaps,
     in_counted_s,
     named_like,
-    page_of,
     samples_in,
 )
+from slowpath.slowpaths.remedies import page_of
 
 MAPPED_AGAIN = "memory mapped again and again"
 # What a Fortran program is told in place of other languages' examples.

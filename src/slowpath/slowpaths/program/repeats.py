@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -119,15 +118,6 @@ def around_s(calls: ProgramCalls) -> Floats:
     took_s *= of_rank > BY_ITSELF * np.bincount(calls.rank, calls.weight, calls.ranks)
     around: Floats = alone * np.minimum(took_s / np.maximum(of_rank, 1.0), PYTHON_STEP_S)[rank]
     return around
-
-
-_PAGE = msgspec.defstruct("_PAGE", [(name, str) for name in ("code", "name", "title", "summary", "needs", "remedy")])
-
-
-def page_of(code: str) -> dict[str, Any]:
-    """Code, name, title and so on of a slow path, of slowpaths/pages.toml."""
-    pages = map(msgspec.structs.asdict, read_rows("pages", "pages", _PAGE, "slowpaths"))
-    return next(page for page in pages if page["code"] == code)
 
 
 def gaps(calls: ProgramCalls) -> Floats:

@@ -34,8 +34,8 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.outside import LARGE_BYTES, LEAST_CALLS, between_words
-from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s, page_of
-from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
+from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s
+from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS, page_of
 
 LEAST = 10  # waits of one pair of places
 LATE, OFTEN_LATE = 0.05, 0.03  # of the run, by which a rank is late now and then, or usually
