@@ -126,7 +126,7 @@ def test_numbers_that_become_text_for_a_message_are_named_and_numbers_are_not(
     ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path
 ) -> None:
     for twin in ("faulty", "clean"):
-        words = (str(program), "text", twin, "100", str(COMPUTE_US))
+        words = (str(program), "text", twin, "400", str(COMPUTE_US))
         watch = watched_run(ranks, watch_library, words, tmp_path / twin, 2)
         if any(record.header["address_errno"] for record in watch.attributed.world.records):
             pytest.skip("the kernel gives no addresses here")

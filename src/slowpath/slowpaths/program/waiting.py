@@ -747,7 +747,7 @@ def _too_often(calls: ProgramCalls, here: Ints, call: int, site: int) -> Iterato
         return
     is_waste = (calls.site == site) & (calls.call == call)
     is_waste[here] = False
-    hits = calls.stood_for(np.flatnonzero(is_waste))
+    hits = round(float(np.maximum(calls.weight[is_waste], 1.0).sum()))  # each is a poll, whatever its share of an event
     count = int(calls.counted[(calls.counted[:, 1] == site) & (calls.counted[:, 0] == call), 3].sum()) - hits
     if not hits or count < VAIN * hits:  # polls that never find anything are there to let the library make progress
         return
