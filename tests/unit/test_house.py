@@ -15,7 +15,6 @@ TOOL = Path(__file__).parents[2] / "tools" / "house"
 FILES = {
     "src/slowpath/slowpaths/sp001_a.py": 90_000,
     "src/slowpath/core/b.py": 100,
-    "src/slowpath/core/b.toml": 100,
     "engine/core/c.cpp": 60_000,
     "engine/core/tests/d.cpp": 10,
     "tests/e.c": 60_000,

@@ -584,8 +584,8 @@ def cell_entry(
 ) -> CellResult:
     """One cell over its launches.
 
-    Args: declined: cell -> why the engine skipped it in every launch that came to it.  every: launch of the run, also
-          one that failed: bytes that it found wrong are wrong.
+    Args: declined: cell -> why the engine skipped it in every launch that came to it (`build.declined_cells`).
+          every: launches of the run, with those that failed: bytes that these found wrong count.
     """
     experiment = experiment_named(cell.experiment)
     launches = measurements.launches_of.get(cell.cell, [])

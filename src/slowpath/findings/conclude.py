@@ -290,16 +290,16 @@ class Tally:
         if self.state in ("not measured", "nothing asked"):
             return f"{self.run.place}: {self.headline.rstrip('.')}." if self.run.place else self.headline
         if self.run.is_check:
-            asked = _questions(len(self.questions))
+            asked, other = _questions(len(self.questions)), "other " * bool(self.run.wrong_place)
+            none = f"No {other}fault found{place}"
             left = sum(question.state in ("undecided", "not measured") for question in self.questions)
             if left and left == len(self.questions):
-                none = f"Undecided{place}: none of {asked} could be decided"
-                return f"{'; '.join(filter(None, (none, faster)))}."
+                return f"{'; '.join(filter(None, (f'Undecided{place}: none of {asked} could be decided', faster)))}."
             if left:
                 answered = f"{len(self.questions) - left} of {asked} answered"
-                return f"{'; '.join(filter(None, (f'No fault found{place}', faster, answered)))}."
-            if self.suspicions or self._slow_launches:
-                return f"No fault found{place}; {faster or f'{asked} answered'}."
+                return f"{'; '.join(filter(None, (none, faster, answered)))}."
+            if self.suspicions or self._slow_launches or self.run.wrong_place:
+                return f"{none}; {faster or f'{asked} answered'}."
             return f"Nothing is wrong{place}: {faster or f'no fault in {asked}'}."
         return f"Measured{place}: {self._paths}."
 

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted, placement
 from plants import COSTS, HALF, PLANTS, device_allocation, environments, windows
 
-from slowpath.analyse.build import wrong_place
+from slowpath.analyse.build import run_facts, wrong_place
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.conclude import conclude
 from slowpath.findings.slow_path import nothing
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
@@ -100,10 +101,10 @@ def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> N
 def test_wrong_bytes_are_the_first_that_is_said() -> None:
     run = Planted(1)
     run.cell({HALF: {"steady": 5e-6}}, message_bytes=8)
-    results = run.results()
-    cells = [replace(cell, wrong_bytes=64) for cell in results.cells]
-    (fault, *_) = wrong_place(results.run, cells=cells)
-    assert fault.sentence.startswith(f"Messages arrived with wrong bytes in 1 cell: {cells[0].label}")
+    made = run.results()
+    results = replace(made, run=replace(made.run, campaign="checkup"), cells=[replace(made.cells[0], wrong_bytes=64)])
+    answer = conclude(results.contrasts, [], run_facts(results)).verdict.answer
+    assert answer.startswith("Messages arrived with wrong bytes in 1 cell: message_bytes=8, default. No other fault")
 
 
 def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:

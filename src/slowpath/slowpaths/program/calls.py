@@ -33,7 +33,7 @@ from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
 from slowpath.slowpaths.program.excess import CALL_S, IN_BLOCKS, in_blocks, searching
 from slowpath.slowpaths.program.objects import collectives_of_objects
-from slowpath.slowpaths.program.outside import TEXT, mapped_again, texts_in
+from slowpath.slowpaths.program.outside import LEAST_SAMPLES, TEXT, mapped_again, texts_in
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
     PYTHON_STEP_S,
@@ -487,7 +487,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
     settings = calls.is_collective & (
         (calls.bytes > MOST_FLAG_BYTES) | named_like(calls, f"(?i:{OF_EACH})")[calls.call]
     )
-    texts = () if samples_in(calls, TEXT.fits).any() else texts_in(calls)
+    texts = () if samples_in(calls, TEXT.fits).sum() >= LEAST_SAMPLES else texts_in(calls)  # else by these
     for place in np.unique(calls.contents[:, 1]).tolist():
         looked, zero, same, text = calls.contents[calls.contents[:, 1] == place, 2:].sum(axis=0).tolist()
         looked = max(looked, text / 2)  # of texts, whose lengths differ, few are compared
@@ -655,7 +655,7 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
     table, every_took_s = calls.counted, calls.counted_s + around_s(calls)
     known = set[str]()
     for row in IN_LOOPS:
-        places = [found for found in _at_places(calls, "|".join(row.calls)) if found[1] not in known]
+        places = [place for place in _at_places(calls, "|".join(row.calls)) if place[1] not in known]
         known |= {name for _, name, _ in places}
         for place, name, here in places:
             total, took_s = int(table[here, 3].sum()), every_took_s[here]
