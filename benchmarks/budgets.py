@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The budgets of docs/internals/record.md, measured: start-up, 10^8 samples, report size, the engine's share.
+"""The budgets of docs/internals/record.md, measured: start-up, report size, the engine's share.
 
     python benchmarks/budgets.py [RUN]        RUN: a run folder, for the last two lines
 
@@ -47,15 +47,6 @@ def start_up() -> Line:
     return Line("CPU time of slowpath --help", f"{best * 1e3:.0f} ms", budget, best <= HELP_BUDGET_S)
 
 
-def samples() -> Line:
-    """10^8 samples checked and summarised, in a process of its own."""
-    script = Path(__file__).with_name("summarise_1e8.py")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    lines = done.stdout.strip().splitlines()
-    measured = "; ".join(line for line in lines if line.startswith("wall")) or "; ".join(lines)
-    return Line("10^8 samples checked and summarised", measured, "3 s, 300 MB", done.returncode == 0)
-
-
 def of_run(run: Path) -> Iterator[Line]:
     """Report size, and the largest share that reading the clock has in a steady ping-pong sample."""
     size = (run / "report.html").stat().st_size
@@ -74,7 +65,7 @@ def of_run(run: Path) -> Iterator[Line]:
 
 
 def main() -> int:
-    lines = [start_up(), samples()]
+    lines = [start_up()]
     if len(sys.argv) > 1:
         lines += of_run(Path(sys.argv[1]))
     print("| what | measured | budget | kept |\n|---|---|---|---|")

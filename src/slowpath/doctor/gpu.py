@@ -16,7 +16,7 @@ from slowpath.core.errors import SlowpathError
 from slowpath.doctor.check import Check
 from slowpath.mpi import message_path
 from slowpath.mpi.find import find_all
-from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.launchers import ANYWHERE, RankPlacement, command, launcher_named
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.message_path import LOG_FILE, VARIABLES, Protocol, moving, protocols
 from slowpath.mpi.mpi import Mpi
@@ -55,34 +55,43 @@ def transfer(
     environ: the caller's environment, without what `mpi` needs.  variables: on top of all others, for the ranks.
     Raises: nothing for what the job does.
     """
-    launcher = launcher_named(mpi.launcher)
     sizes = f"{SMALL_BYTES},{LARGE_BYTES}"
-    cell = ["p2p", "--pattern", "one_way", "--memory", memory, "--message-bytes", sizes, "--allocations", "1"]
+    cell = ("p2p", "--pattern", "one_way", "--memory", memory, "--message-bytes", sizes, "--allocations", "1")
     with tempfile.TemporaryDirectory(prefix="slowpath-gpu-") as folder:
         steered = {**VARIABLES, LOG_FILE: f"{folder}/ucx-%p.log", **(variables or {})}
-        made = command(
-            launcher,
-            str(mpi.mpiexec),
-            mpi.name,
-            2,
-            "core" if "core" in launcher.bind else "none",
-            steered,
-            [str(engine.program), *cell, "--messages", "12", "--validate", "on"],
-            allowed_cores() * allocated_nodes(environ),
-            environ,
+        outcome, table = two_ranks(
+            mpi, engine, (*cell, "--messages", "12", "--validate", "on"), environ, steered, limit_s
         )
-        out, err = Path(folder, "stdout"), Path(folder, "stderr")
-        outcome = run_job(
-            made.argv, {**mpi.environ(environ), **made.variables}, out, err, [], JobLimits(total_s=limit_s)
-        )
-        table = out.read_text(errors="replace")
         logs = sorted(Path(folder).glob("ucx-*.log"))
         # Another UCX may not know the file and print on its output instead.
-        printed = "\n".join([path.read_text(errors="replace") for path in (*logs, out)])
+        printed = "\n".join([*(path.read_text(errors="replace") for path in logs), table])
     reported = tuple(moving(protocols(printed), LARGE_BYTES))
     if outcome.ended != "ok":
         return Transfer(None, how_it_ended(outcome), reported)
     return Transfer(*later_bandwidth(table), reported)
+
+
+def two_ranks(
+    mpi: Mpi,
+    engine: UsableEngine,
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    variables: Mapping[str, str],
+    limit_s: float,
+    place: RankPlacement = ANYWHERE,
+) -> tuple[Outcome, str]:
+    """Run the engine with these words on two ranks: how the job ended, and what it printed, errors last."""
+    launcher = launcher_named(mpi.launcher)
+    bind = "core" if "core" in launcher.bind else "none"
+    room = allowed_cores() * (allocated_nodes(environ) if place == ANYWHERE else 1)
+    argv = [str(engine.program), *words]
+    made = command(launcher, str(mpi.mpiexec), mpi.name, 2, bind, variables, argv, room, environ, place)
+    with tempfile.TemporaryDirectory(prefix="slowpath-ranks-") as folder:
+        out, err = Path(folder, "stdout"), Path(folder, "stderr")
+        outcome = run_job(
+            made.argv, {**mpi.environ(environ), **made.variables}, out, err, [], JobLimits(total_s=limit_s)
+        )
+        return outcome, "\n".join(path.read_text(errors="replace") for path in (out, err))
 
 
 def how_it_ended(outcome: Outcome) -> str:
@@ -372,7 +381,7 @@ def mpi_and_gpu_memory(proof: Proof, tell: Tell = lambda _: None) -> Check:
     proved: list[Proved] = []
     for mpi in mpis:
         try:
-            engine = _engine(mpi, proof, tell)
+            engine = engine_for(mpi, tell=tell) if proof == "all" else kept_engine(mpi)
         except SlowpathError as error:
             proved.append((mpi, DevicePath(False, None, None, None, f"no engine: {error}")))
             continue
@@ -411,12 +420,6 @@ def in_words(path: DevicePath | None) -> str:
     reported = f"; UCX reports: {path.reported}{agrees}" if path.reported else ""
     because = f"; {path.reason}" if path.reason else ""
     return f"yes, {PATHS[path.path]}{judged}, {numbers}{reported}{because}"
-
-
-def _engine(mpi: Mpi, proof: Proof, tell: Tell) -> Engine | None:
-    if proof == "all":
-        return engine_for(mpi, tell=tell)
-    return kept_engine(mpi)
 
 
 def _more(untried: bool) -> str | None:

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import re
 import resource
 import shutil
 import sys
-import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -19,7 +21,7 @@ from slowpath.core.machine import PlaceFacts, format_cpu_list
 from slowpath.core.run_results import MessagePath
 from slowpath.core.units import format_bytes, format_ratio
 from slowpath.doctor.check import Ability, Check
-from slowpath.doctor.gpu import Proof, Tell, gpus, how_it_ended, mpi_and_gpu_memory
+from slowpath.doctor.gpu import Proof, Tell, gpus, how_it_ended, mpi_and_gpu_memory, two_ranks
 from slowpath.mpi import place as judges
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.find import find_all, find_mpi
@@ -28,7 +30,6 @@ from slowpath.mpi.launchers import (
     BATCH_NAMES,
     Launcher,
     RankPlacement,
-    command,
     launcher_named,
     unavailable_place,
 )
@@ -51,7 +52,6 @@ from slowpath.run.engine.build import (
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.machine import bracketed, first_value, place_here, read_line
 from slowpath.run.prepare import allocated_nodes, allowed_cores
-from slowpath.run.process import JobLimits, run_job
 
 SLOW_CLOCKS = ("hpet", "acpi_pm", "jiffies")
 
@@ -70,15 +70,26 @@ THP = Path("/sys/kernel/mm/transparent_hugepage")
 
 
 def transparent_huge_pages() -> Check:
-    """When the kernel backs ordinary memory by huge pages (Documentation/admin-guide/mm/transhuge.rst)."""
-    mode = bracketed(THP / "enabled")
-    if mode is None:
-        return Check("transparent huge pages", "not in this kernel", "missing", "there are no huge pages")
-    if mode == "never":
-        return Check(
-            "transparent huge pages", mode, "warn", "there are no huge pages", f"echo madvise > {THP}/enabled, as root"
-        )
-    return Check("transparent huge pages", mode, "ok")
+    """Whether memory gets transparent huge pages by madvise, as in cells of `pages=huge`.
+
+    Tried, since a container may hide /sys, sizes have switches of their own, and prctl takes them from a process
+    (Documentation/admin-guide/mm/transhuge.rst). Reserved ones (hugetlbfs) have no part in it.
+    """
+    name, mode = "transparent huge pages", bracketed(THP / "enabled")
+    if gets_huge_pages():
+        return Check(name, mode or "by madvise", "ok")
+    means = "memory that asks for huge pages by madvise gets small ones"
+    switch = f"echo madvise > {THP}/enabled, as root" if mode == "never" else None
+    return Check(name, mode, "missing" if mode in (None, "never") else "warn", means, switch)
+
+
+def gets_huge_pages() -> bool:
+    """Whether a part of 8 MiB that are written after madvise(MADV_HUGEPAGE) is on huge pages."""
+    with suppress(OSError), mmap.mmap(-1, 2**23, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        memory.write(bytes(2**23))
+        return re.search(r"AnonHugePages: +[1-9]", Path("/proc/self/smaps").read_text(encoding="utf-8")) is not None
+    return False
 
 
 def locked_memory() -> Check:
@@ -432,26 +443,8 @@ def _of_own_mpi(tell: Tell) -> Check:
 
 def asked(mpi: Mpi, engine: UsableEngine, environ: Mapping[str, str]) -> Sequence[MessagePath] | str:
     """Return the library's answer, or why there is none."""
-    launcher = launcher_named(mpi.launcher)
-    place = _one_node(launcher, environ)
-    nodes = allocated_nodes(environ) if place == ANYWHERE else 1
-    with tempfile.TemporaryDirectory(prefix="slowpath-path-") as folder:
-        made = command(
-            launcher,
-            str(mpi.mpiexec),
-            mpi.name,
-            2,
-            "core" if "core" in launcher.bind else "none",
-            QUESTIONS.get(mpi.name, {}),
-            [str(engine.program), *_CELL],
-            allowed_cores() * nodes,
-            environ,
-            place,
-        )
-        out, err = Path(folder, "stdout"), Path(folder, "stderr")
-        variables = {**mpi.environ(environ), **made.variables}
-        outcome = run_job(made.argv, variables, out, err, [], JobLimits(total_s=LIMIT_S))
-        text = "\n".join(path.read_text(errors="replace") for path in (out, err))
+    place = _one_node(launcher_named(mpi.launcher), environ)
+    outcome, text = two_ranks(mpi, engine, _CELL, environ, QUESTIONS.get(mpi.name, {}), LIMIT_S, place)
     if outcome.ended != "ok":
         return f"a job of two ranks {how_it_ended(outcome)}"
     return paths_of(mpi.name, text, _splits(mpi, environ), _NOWHERE)

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slowpath.core.run_results import MessagePath
-from slowpath.doctor import registry
+from slowpath.doctor import gpu, registry
+from slowpath.doctor.check import abilities
 from slowpath.doctor.registry import allocation, asked, blas_check, conclusion, own_settings_check, unbuilt
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import OwnSetting, own_settings
@@ -57,6 +59,7 @@ def test_each_with_its_place_and_those_of_another_library() -> None:
 
 
 OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
+PR_SET_THP_DISABLE = 41  # prctl(2)
 FAULTY = Path(__file__).parents[3] / "engine" / "studies" / "cannon" / "tests" / "faulty_blas.c"
 
 
@@ -94,6 +97,37 @@ def test_the_engines_own_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert registry.blas().value == "loops, faulty_blas.c"
     plugin.write_text("no library")
     assert registry.blas().status == "missing"
+
+
+# Huge pages: what memory gets, whatever /sys shows.
+
+
+@pytest.mark.parametrize(
+    ("gets", "mode", "possible"),
+    [
+        (True, None, True),
+        (True, "never", True),
+        (False, "madvise", True),
+        (False, "never", False),
+        (False, None, False),
+    ],
+)
+def test_huge_pages_are_there_where_memory_gets_them(
+    monkeypatch: pytest.MonkeyPatch, gets: bool, mode: str | None, possible: bool
+) -> None:
+    monkeypatch.setattr(registry, "gets_huge_pages", lambda: gets)
+    monkeypatch.setattr(registry, "bracketed", lambda path: mode)
+    check = registry.transparent_huge_pages()
+    assert (check.status == "ok") == gets
+    assert {each.task: each.possible for each in abilities([check])}["huge pages by madvise"] == possible
+
+
+def test_a_process_that_may_have_no_huge_pages_gets_none() -> None:
+    code = (
+        "import ctypes; from slowpath.doctor.registry import gets_huge_pages; "
+        f"ctypes.CDLL(None).prctl({PR_SET_THP_DISABLE}, 1, 0, 0, 0); print(gets_huge_pages())"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 # The doctor's line on what carries messages inside this node.
@@ -145,7 +179,7 @@ def test_the_library_is_asked_by_its_own_questions(monkeypatch: pytest.MonkeyPat
         err.write_text('MPI startup(): libfabric provider: tcp\nLoad tuning file: "/a/tuning_spr_shm-ofi.dat"\n')
         return Outcome("ok", 0, None, None, 0.1)
 
-    monkeypatch.setattr(registry, "run_job", run)
+    monkeypatch.setattr(gpu, "run_job", run)
     mpi = Mpi("intelmpi", "2021.18", "option", tmp_path, tmp_path / "mpiexec", None, "mpich", False, "hydra", "")
     engine = type("Kept", (), {"program": tmp_path / "slowpath-engine"})()
     answer = asked(mpi, engine, {})
