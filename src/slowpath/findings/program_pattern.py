@@ -264,13 +264,13 @@ class ProgramCalls:
     rank, and how many requests that were started there were completed or freed; site NONE: it is not known where. None:
     not recorded. in_vain: polls that found nothing, shape (n,); without a time of their own where a loop waits by them.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
-    (`object_call` in slowpath.watch.analysis), empty: none. activity: what a rank did between begins and ends of
-    stretches, seconds; None: there are too few samples. faults: when a rank was looked at, and its page faults without
-    a disk by then. contents: shape (c, 6): call, site, pieces of messages that were compared with the message before
-    them, and of these the ones that are zero, those as before, and digits, signs and blanks alone. sampled: where ranks
-    computed; called_back: where they did within these calls (row), outside of MPI. moved_bytes: of each rank, by all of
-    its calls. waits: what they waited for. meets: shape (n,), number of the collective that waits for all of its ranks,
-    NONE: it is none.
+    (`object_call` in slowpath.watch.analysis), empty: none. at: `x.c:12` of each site, empty: not known. activity: what
+    a rank did between begins and ends of stretches, seconds; None: there are too few samples. faults: when a rank was
+    looked at, and its page faults without a disk by then. contents: shape (c, 6): call, site, pieces of messages that
+    were compared with the message before them, and of these the ones that are zero, those as before, and digits, signs
+    and blanks alone. sampled: where ranks computed; called_back: where they did within these calls (row), outside of
+    MPI. moved_bytes: of each rank, by all of its calls. waits: what they waited for. meets: shape (n,), number of the
+    collective that waits for all of its ranks, NONE: it is none.
     """
 
     rank: Ints
@@ -313,6 +313,7 @@ class ProgramCalls:
     contents: Ints = field(default_factory=lambda: np.zeros((0, 6), dtype=np.int64))
     resources: ProgramResources | None = None
     within: tuple[str, ...] = ()
+    at: tuple[str, ...] = ()
     eager_bytes: int = 0
     completions: Ints | None = None
     activity: Callable[[int, Floats, Floats], Activity | None] = lambda rank, start_s, end_s: None
@@ -425,10 +426,7 @@ SeePatterns = Callable[[ProgramCalls], Sequence[SeenPattern]]
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramSlowPath(SlowPath):
-    """A slow path that is seen in a program's own calls alone; it observes nothing in cells.
-
-    pattern: from the program's own calls to what it could do without.
-    """
+    """A slow path that is seen in a program's own calls alone.  pattern: from these to what it could do without."""
 
     pattern: SeePatterns
     observe: Observe = nothing

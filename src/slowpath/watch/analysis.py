@@ -311,10 +311,10 @@ def read_watched(folder: Path) -> Watched:
 def calls_of_program(watch: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
     """The kept calls, as slow paths look at them; sites are indices of the results'."""
     site_of = one_place(watch.site_of, watch.results.sites)
-    span_s = watch.results.program.span_s or 0.0
-    calls = program_calls(watch.attributed, kept.order, site_of, span_s)
+    calls = program_calls(watch.attributed, kept.order, site_of, watch.results.program.span_s or 0.0)
     within = tuple(object_call([site.function or "", *site.callers]) or "" for site in watch.results.sites)
-    return dataclasses.replace(calls, resources=program_resources(watch.results), within=within)
+    at = tuple(f"{Path(site.file or '').name}:{site.line}" if site.line else "" for site in watch.results.sites)
+    return dataclasses.replace(calls, resources=program_resources(watch.results), within=within, at=at)
 
 
 def concluded_watch(folder: Path) -> WatchResults:

@@ -31,9 +31,9 @@ from slowpath.findings.program_pattern import (
     grouped,
 )
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, between_words
+from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, activity_before, between_words
 from slowpath.slowpaths.program.repeats import fewer_words
-from slowpath.slowpaths.program.waiting import GIVEN, NO_CORE, activity_before, doing_of
+from slowpath.slowpaths.program.waiting import GIVEN, NO_CORE, doing_of
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.classes import FIRST_USE, HAS_GAPS

@@ -779,7 +779,8 @@ def with_samples(calls: ProgramCalls, *codes: Code, every: int = 1) -> ProgramCa
 PACK = Code("memcpy", "pack", "app", "src/pack.c", 12)
 PRINT, PARSE = Code("snprintf", "save", "app", "io.c", 3), Code("strtod", "load", "app", "io.c", 9)
 WRITE, READ = (Code(name, "", "app", "a.f90", 5) for name in ("_gfortran_st_write", "std::istream::_M_extract"))
-OWN = Code("", "sweep", "app", "sweep.c", 40)
+OWN, AT_CALL = Code("", "sweep", "app", "sweep.c", 40), Code("", "sweep", "app", "src/sweep.f90", 41)
+CLEAR, ALLOCATED = Code("memset", "stage", "app", "s.c", 7), "memory allocated and freed by operator new(unsigned long)"
 PYTHON, CLOCK = Code("", "", "python3.12", None, None), Code("MPI_Wtime", "settle", "x", "settle.c", 9)
 
 
@@ -805,17 +806,12 @@ def computing(tmp_path: Path) -> ProgramCalls:
         ((PYTHON,), 1e6, "Python's interpreter between calls"),
         ((PYTHON, *[OWN] * 9), 1e6, None),
         ((CLOCK, PYTHON), 1e6, "a loop reads the clock"),
-    ],
-    ids=[
-        "more than is sent",
-        "what is sent",
-        "little",
-        "own work",
-        "text",
-        "other languages",
-        "Python",
-        "numpy",
-        "clock",
+        ((AT_CALL,), 1e6, "arguments copied for MPI_Allreduce"),
+        ((dataclasses.replace(AT_CALL, called="memcpy"),), 1e6, "arguments copied for MPI_Allreduce"),
+        ((CLEAR,), 1e6, "memory cleared by memset"),
+        ((CLEAR, *[OWN] * 24), 1e6, None),
+        ((dataclasses.replace(CLEAR, called="operator new(unsigned long)"),), 4e9, ALLOCATED),
+        ((dataclasses.replace(CLEAR, called="crc32_z"),), 4e9, "checks by crc32_z"),
     ],
 )
 def test_library_work_that_serves_messages_is_named(
@@ -824,6 +820,7 @@ def test_library_work_that_serves_messages_is_named(
     calls = with_samples(computing(tmp_path), *codes)
     contents = np.array([[calls.call[0], calls.site[0], 320, 0, 0, 640 * (name or "").startswith("numbers")]])
     calls = dataclasses.replace(calls, contents=contents, moved_bytes=dict.fromkeys(range(4), moved_bytes))
+    calls = dataclasses.replace(calls, at=("sweep.f90:41",) * (int(calls.site.max()) + 1))
     seen = outside.see(calls)
     assert [pattern.name for pattern in seen] == ([] if name is None else [name])
     for pattern in seen:
@@ -864,7 +861,8 @@ def test_what_runs_below_mpi4py_is_pickling(size: int, others: int, part: int, i
     """Args: part: one of so many messages is of an object; what runs below the binding elsewhere is no pickling."""
     below = Code("", "cdumps", "MPI.mpich.cpython-311.so", None, None)
     calls = dataclasses.replace(with_samples(sent_by("send", size), below, *[OWN] * others), span_s=0.5)
-    calls = dataclasses.replace(calls, site=np.where(np.arange(len(calls)) % (2 * part) < 2, calls.site, 2))
+    site = np.where(np.arange(len(calls)) % (2 * part) < 2, calls.site, 2)
+    calls = dataclasses.replace(calls, site=site, at=("",) * 3)
     patterns = outside.see(calls)
     assert [pattern.name for pattern in patterns] == ["comm.send and comm.recv of objects"] * is_named
     for pattern in patterns:

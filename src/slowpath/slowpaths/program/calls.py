@@ -629,12 +629,12 @@ class InLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time that goes with the change.  why, change: ends of sentences; a change may use groups of the first of `calls`.
     """
 
-    name: str
     calls: tuple[str, ...]
-    goes_ratio: float
-    why: str
     change: str
-    least: int
+    name: str = "a local call in a loop"
+    goes_ratio: float = 0.7
+    why: str = "and sends nothing"
+    least: int = 100
     least_share: float = 0.0
     most_s: float = np.inf
     most_bytes: float = 0.0

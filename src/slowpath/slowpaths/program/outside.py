@@ -16,6 +16,7 @@ from slowpath.findings.program_pattern import (
     NONE,
     PAUSES,
     SHORT_BYTES,
+    Activity,
     Bools,
     Floats,
     Ints,
@@ -104,12 +105,16 @@ def mapped_again(calls: ProgramCalls) -> dict[int, _Again]:
 
 def _kernel_s(calls: ProgramCalls, rank: int) -> float:
     """What each page fault outside MPI took, where the rank was in the kernel for nothing else; 0: not known."""
-    rows = np.flatnonzero((calls.rank == rank) & np.isfinite(calls.gap_s))
-    rows = rows[np.argsort(calls.start_s[rows], kind="stable")]
-    seen = calls.activity(rank, calls.end_s[rows - 1], calls.start_s[rows])
+    seen = activity_before(calls, rank, np.flatnonzero(calls.rank == rank))
     if seen is None or seen.reads + seen.writes >= LEAST_CALLS * seen.length_s:
         return 0.0
     return seen.least_system_s / max(seen.minor_faults, 1.0)
+
+
+def activity_before(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
+    rows = rows[np.isfinite(calls.gap_s[rows])]
+    rows = rows[np.argsort(calls.start_s[rows], kind="stable")]
+    return calls.activity(rank, calls.end_s[rows - 1], calls.start_s[rows])
 
 
 def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
@@ -395,8 +400,7 @@ def _asked(calls: ProgramCalls, rank: int, rows: Ints) -> tuple[Ints, Floats, st
     writes, and their bytes.
     """
     mine = rows[calls.rank[rows] == rank]
-    mine = mine[np.argsort(calls.start_s[mine], kind="stable")]
-    seen = calls.activity(rank, calls.end_s[mine - 1], calls.start_s[mine])
+    seen = activity_before(calls, rank, mine)
     if seen is None:
         return None
     asleep = {name: value_s for name, value_s in seen.sleeping_s.items() if name not in {*PAUSES, "a page"}}
@@ -421,31 +425,33 @@ class Work(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Work outside MPI, by samples.
 
     fits: what functions of libraries, objects, or functions of mpi4py are called.  name, change: of the finding.
-    least_share: of the run.  s_per_byte: that it may take of each byte which MPI moves.  surely: share of it that goes.
+    least_share: of the run, by the rank that does most.  s_per_byte: that it may take of each byte which MPI moves.
+    surely: share of it that goes.
     """
 
     name: str
-    fits: str
     change: str
+    fits: str = "(?!)"
     least_share: float = 0.03
     s_per_byte: float = 0.0
     surely: float = 0.5
 
 
-_CLOCK, _PYTHON, TEXT, _COPIES = read_rows("calls", "work", Work)
+WORKS: Final = read_rows("calls", "work", Work)
+_CLOCK, _PYTHON, _ARGUMENT, TEXT = WORKS[:4]
 
 
 def _works(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Text is converted for MPI where messages are text, and bytes are copied for it as far as it moves them."""
+    """The line of a call computes its arguments: Fortran's sections with gaps are copied (Fortran 2018, 15.5.2.4)."""
     kind, (row, seconds) = _stretch(calls), (calls.sampled.row, calls.sampled.seconds)
     clock, python = samples_in(calls, _CLOCK.fits), samples_in(calls, PYTHON)
     of_clock_s, of_all_s = (np.bincount(kind[row], seconds * which, kind.max(initial=0) + 1) for which in (clock, 1.0))
     spins = clock | ((python | samples_in(calls, OF_BINDING)) & (of_clock_s >= SPINS * of_all_s)[kind[row]])
-    yield from _library_work(calls, _CLOCK, spins)
-    yield from _library_work(calls, _PYTHON, python & ~spins)
-    if texts := texts_in(calls):
-        yield from _library_work(calls, TEXT, samples_in(calls, TEXT.fits), texts)
-    yield from _library_work(calls, _COPIES, samples_in(calls, _COPIES.fits))
+    line, of_code = np.array([*calls.at, ""]), np.array([code.at for code in calls.sampled.codes])[calls.sampled.code]
+    argument = (of_code == line[calls.site[row]]) | (of_code == line[calls.site[row - 1]])
+    chosen = {_CLOCK: spins, _PYTHON: python & ~spins, _ARGUMENT: argument}
+    for work in WORKS:
+        yield from _library_work(calls, work, chosen.get(work, samples_in(calls, work.fits) & ~argument))
 
 
 def _stretch(calls: ProgramCalls) -> Ints:
@@ -453,15 +459,17 @@ def _stretch(calls: ProgramCalls) -> Ints:
     return grouped(calls.rank, calls.site, np.append(NONE, calls.site[:-1])[: len(calls)])[0]
 
 
-def _library_work(calls: ProgramCalls, work: Work, chosen: Bools, texts: tuple[int, ...] = ()) -> Iterator[SeenPattern]:
-    """Args: chosen: its samples.  texts: places of the messages that it is for."""
-    sampled, moved_bytes = calls.sampled, sum(calls.moved_bytes.values())
+def _library_work(calls: ProgramCalls, work: Work, chosen: Bools) -> Iterator[SeenPattern]:
+    """Args: chosen: its samples.  Text is converted for MPI where messages are text, bytes are copied to be sent."""
+    sampled, texts, moved_bytes = calls.sampled, texts_in(calls) * (work is TEXT), sum(calls.moved_bytes.values())
     longest = sampled.longest(chosen)[:2]
     took_s = np.bincount(calls.rank[sampled.row[chosen]], weights=sampled.seconds[chosen], minlength=calls.ranks)
     needed_s = work.s_per_byte * np.array([calls.moved_bytes.get(rank, 0.0) for rank in range(calls.ranks)])
     needed_s += (work is _PYTHON) * np.bincount(calls.counted[:, 2], around_s(calls), calls.ranks)
     spare_s = np.maximum(took_s - needed_s, 0.0)
-    if chosen.sum() < LEAST_SAMPLES or spare_s.sum() < work.least_share * calls.span_s * calls.ranks:
+    of_run_s = spare_s.mean() if work is _PYTHON else spare_s.max()  # one rank may be what all others wait for
+    is_without = work is TEXT and not texts
+    if chosen.sum() < LEAST_SAMPLES or of_run_s < work.least_share * calls.span_s or is_without:
         return
     kind = _stretch(calls)
     in_kind_s: Floats = np.bincount(kind[sampled.row[chosen]], sampled.seconds[chosen], kind.max() + 1).astype(float)
@@ -480,14 +488,13 @@ def _library_work(calls: ProgramCalls, work: Work, chosen: Bools, texts: tuple[i
     called = " and ".join(dict.fromkeys(code.called or code.object for code, _ in longest))
     places = ", ".join(f"{format_time(seconds / calls.ranks)} in {code.words}" for code, seconds in longest)
     yield SeenPattern(
-        name=work.name.format(called=called),
+        name=work.name.format(called=called, call=(call := calls.name_of(here))),
         sites=tuple(dict.fromkeys(site for site in (*sites, *texts) if site != NONE)),
         count=calls.stood_for(rows),
         text=f"{format_time(took_s.sum() / calls.ranks)} a rank in {called} ({places}), most of it "
         f"{between_words(calls, here, len(sites) == 1)}; MPI moves {moved_bytes / calls.ranks / 1e6:.3g} MB a rank"
-        + ", numbers as text"
-        * bool(texts),
-        change=work.change,
+        f"{', numbers as text' * bool(texts)}",
+        change=work.change.format(call=call),
         at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,
         sooner=rows,

@@ -18,7 +18,6 @@ import numpy as np
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.program_pattern import (
     NONE,
-    Activity,
     Bools,
     Code,
     Floats,
@@ -33,7 +32,7 @@ from slowpath.findings.program_pattern import (
     usual,
 )
 from slowpath.mpi.libraries import read_rows
-from slowpath.slowpaths.program.outside import LARGE_BYTES, LEAST_CALLS, between_words
+from slowpath.slowpaths.program.outside import LARGE_BYTES, LEAST_CALLS, activity_before, between_words
 from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS, page_of
 
@@ -348,12 +347,6 @@ def _function(calls: ProgramCalls, rows: Ints) -> Code | None:
     longest = calls.sampled.longest(chosen)
     is_clear = chosen.sum() >= LEAST and longest[0][1] >= OWN * calls.sampled.seconds[chosen].sum()
     return longest[0][0] if is_clear else None
-
-
-def activity_before(calls: ProgramCalls, rank: int, rows: Ints) -> Activity | None:
-    rows = rows[np.isfinite(calls.gap_s[rows])]
-    rows = rows[np.argsort(calls.start_s[rows], kind="stable")]
-    return calls.activity(rank, calls.end_s[rows - 1], calls.start_s[rows])
 
 
 def _share(calls: ProgramCalls, rank: int) -> RankShare | None:
