@@ -21,6 +21,7 @@
 #include "watch/library.hpp"
 #include "watch/loader.hpp"
 #include "watch/originals.hpp"
+#include "watch/sites.hpp"
 
 namespace slowpath::watch {
 namespace {
@@ -71,14 +72,6 @@ Dynamic dynamic_of(const dl_phdr_info* object) {
 constexpr const char* harmless_ends[] = {"_c2f",      "_f2c",     "_c2f08",   "_f082c", "_toint",
                                          "_fromint",  "_fn",      "wtime",    "wtick",  "aint_add",
                                          "aint_diff", "pcontrol", "_fn_null", "sizeof", "f_sync_reg"};
-
-bool is_own(const char* path) {
-    const char* const slash = std::strrchr(path, '/');
-    const char* const file = slash == nullptr ? path : slash + 1;
-    for (const char* const beginning : {"libmpi", "libompi", "libopen-", "libmca_", "mca_", "libslowpath-"})
-        if (std::strncmp(file, beginning, std::strlen(beginning)) == 0) return true;
-    return std::strcmp(path, library().path) == 0;
-}
 
 /// The name after MPI_, in any case and with or without a profiling prefix; nullptr: it is not MPI's.
 const char* after_prefix(const char* name) {
@@ -148,7 +141,7 @@ void note_symbol(Seen& seen, const char* symbol, const char* path) {
 int note_object(dl_phdr_info* object, std::size_t, void* data) {
     auto& seen = *static_cast<Seen*>(data);
     const char* const path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
-    if (is_own(path)) return 0;
+    if (is_mpi_path(path)) return 0;
     const Dynamic dynamic = dynamic_of(object);
     std::memset(seen.is_in_object, 0, sizeof seen.is_in_object);
     for (std::size_t i = 1; i < dynamic.count; ++i)

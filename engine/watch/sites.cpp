@@ -181,22 +181,17 @@ namespace {
 
 struct Module {
     std::uintptr_t begin, end;
-    bool is_mpi;
+    bool is_mpi, is_own;
 };
 
 constinit Module modules[4096]{};
-constinit std::uint32_t module_count = 0;
-constinit Module own[64]{};
-constinit std::uint32_t own_count = 0;
+constinit std::atomic<std::uint32_t> module_count = 0;
+/// Parts of the address space that own modules are in, modulo their number: most words of a stack are in
+/// none.
+constexpr std::uintptr_t part_bytes = 65536, part_count = 65536;
+constinit std::atomic<bool> own_parts[part_count]{};
 constinit std::atomic<std::uintptr_t> binding_begin{0}, binding_end{0};  ///< of mpi4py
 constinit SpinLock module_lock{};
-
-bool is_mpi_path(const char* path) {
-    const char* slash = std::strrchr(path, '/');
-    const char* name = slash == nullptr ? path : slash + 1;
-    return std::strncmp(name, "libmpi", 6) == 0 || std::strncmp(name, "libslowpath-watch", 17) == 0 ||
-           (library().path[0] != '\0' && std::strcmp(path, library().path) == 0);
-}
 
 /// Libraries of C, C++ and Fortran.
 bool is_of_language(const char* path) {
@@ -220,18 +215,17 @@ void note_line(const char* line) {
         if (modules[at].begin == begin && modules[at].end == end) return;
     const char* path = std::strchr(rest, '/');
     const bool is_of_mpi = path != nullptr && is_mpi_path(path);
-    modules[module_count++] = {begin, end, is_of_mpi};
-    if (!is_of_mpi && path != nullptr && !is_of_language(path) && own_count < sizeof own / sizeof own[0]) {
-        own[own_count] = {begin, end, false};
-        std::atomic_ref(own_count).store(own_count + 1, std::memory_order_release);
-    }
+    const bool is_of_program = !is_of_mpi && path != nullptr && !is_of_language(path);
+    modules[module_count] = {begin, end, is_of_mpi, is_of_program};
+    ++module_count;
+    for (std::uintptr_t part = begin / part_bytes; is_of_program && part * part_bytes < end; ++part)
+        own_parts[part % part_count] = true;
     if (path != nullptr && std::strstr(path, "/mpi4py/") != nullptr) binding_begin = begin, binding_end = end;
     write_text("map", line);
 }
 
-const Module* find(std::uintptr_t address, const Module* module = modules,
-                   std::uint32_t count = module_count) {
-    for (; count > 0; --count, ++module)
+const Module* find(std::uintptr_t address) {
+    for (const Module *module = modules, *end = modules + module_count; module < end; ++module)
         if (address >= module->begin && address < module->end) return module;
     return nullptr;
 }
@@ -259,6 +253,14 @@ void note_modules() {
     close(file);
 }
 
+bool is_mpi_path(const char* path) {
+    const char* const slash = std::strrchr(path, '/');
+    const char* const file = slash == nullptr ? path : slash + 1;
+    for (const char* const beginning : {"libmpi", "libompi", "libopen-", "libmca_", "mca_", "libslowpath-"})
+        if (std::strncmp(file, beginning, std::strlen(beginning)) == 0) return true;
+    return library().path[0] != '\0' && std::strcmp(path, library().path) == 0;
+}
+
 bool is_noted(std::uintptr_t address) {
     return find(address) != nullptr;
 }
@@ -269,7 +271,9 @@ bool is_mpi(std::uintptr_t address) {
 }
 
 bool is_own(std::uintptr_t address) {
-    return find(address, own, std::atomic_ref(own_count).load(std::memory_order_acquire)) != nullptr;
+    if (!own_parts[address / part_bytes % part_count]) return false;
+    const Module* module = find(address);
+    return module != nullptr && module->is_own;
 }
 
 bool is_binding(std::uintptr_t address) {
@@ -277,7 +281,7 @@ bool is_binding(std::uintptr_t address) {
 }
 
 void begin_modules() {
-    module_count = own_count = 0;
+    module_count = 0;
     note_modules();
 }
 

@@ -31,6 +31,9 @@ void begin_sites();
 /// Write a line `map` for each executable mapping that has none yet.
 void note_modules();
 
+/// Of a library of MPI or this one.
+bool is_mpi_path(const char* path);
+
 /// Whether an address is in a mapping that was noted.
 bool is_noted(std::uintptr_t address);
 

@@ -2,6 +2,7 @@
 /// What a rank does where it makes no call is seen, and the program sees nothing of who looks.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "watch/observer.hpp"
 #include "watch/sampler.hpp"
+#include "watch/sites.hpp"
 #include "watch/tests/record_file.hpp"
 #include "watch/ticks.hpp"
 
@@ -29,7 +31,7 @@ void compute(std::uint64_t for_ns) {
 }
 
 /// For so long on a processor.
-void work(std::uint64_t for_ns) {
+[[gnu::noinline]] void work(std::uint64_t for_ns) {
     timespec now{}, begin{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
     for (std::uint64_t took_ns = 0; took_ns < for_ns;) {
@@ -93,6 +95,26 @@ TEST(Sampler, SeesWhereAThreadComputes) {
         return one.address >= from && one.address < from + 1024;
     });
     EXPECT_GT(2 * seen, static_cast<std::ptrdiff_t>(addresses.size()));
+}
+
+TEST(Sampler, TheLastOfManyLibrariesIsTheProgramsOwn) {
+    const std::string folder = record_file::make_folder();
+    const int status = in_process([] {
+        begin_record();
+        const int self = open("/proc/self/exe", O_RDONLY);
+        const auto page_bytes = static_cast<std::size_t>(getpagesize());
+        std::vector<std::uintptr_t> libraries;
+        for (int count = 0; count < 300; ++count)  // each first page alone: neighbours don't merge
+            libraries.push_back(reinterpret_cast<std::uintptr_t>(
+                mmap(nullptr, page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, self, 0)));
+        note_modules();
+        if (!std::all_of(libraries.begin(), libraries.end(), is_own)) std::_Exit(1);
+        if (is_own(reinterpret_cast<std::uintptr_t>(&libraries)) ||
+            is_own(reinterpret_cast<std::uintptr_t>(open)))
+            std::_Exit(2);
+    });
+    record_file::read_folder(folder);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(Sampler, TheProgramsThreadsAndFilesAreItsOwn) {

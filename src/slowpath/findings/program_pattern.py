@@ -208,7 +208,7 @@ class Code:
     @property
     def words(self) -> str:
         """`memcpy, called in pack (x.c:12)`."""
-        own = f"{self.function} ({self.at})" if self.function else self.at
+        own = f"{self.function} ({self.at})" if self.function else f"{self.at} (no symbol: debug symbols may name it)"
         return f"{self.called}, called in {own}" if self.called else own
 
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import slowpath
 from slowpath.core.errors import RecordError
 from slowpath.core.files import data_folder
+from slowpath.findings.program_pattern import Code
 from slowpath.watch.events import MOST_GATHERED, events_of
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, is_watch, read_watch, record_files, write_watch
 from slowpath.watch.proof import write_proof
@@ -294,6 +295,24 @@ def test_debug_files_are_found_by_build_id(compiled: Path, tmp_path: Path, monke
     assert [place.line for place in places(program)] == [None, None]
     monkeypatch.setattr(symbols, "DEBUG_FOLDERS", (folder,))
     assert places(program) == [FORWARD, MAIN]
+
+
+def test_what_is_exported_names_no_code_behind_its_end(tmp_path: Path) -> None:
+    source, library = tmp_path / "two.c", tmp_path / "libtwo.so"
+    source.write_text(
+        'asm(".globl bare\\n.type bare, @function\\nbare: nop\\n");\n'
+        "static __attribute__((noinline)) void hidden(volatile int* at) { while (*at) ++*at; }\n"
+        "void shown(volatile int* at) { hidden(at); hidden(at + 1); }\n"
+    )
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", source, "-o", library], check=True)
+    names = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
+    subprocess.run(["strip", library], check=True)
+    begins = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines() if len(line.split()) == 3}
+    held = Object(library)
+    offsets = [begins[name] + 1 for name in ("shown", "hidden", "bare")]  # the text is at its own offset in the file
+    assert [place.function for place in held.places(offsets, time.monotonic() + 60)] == ["shown", "", ""]
+    held.close()
+    assert Code("", "", "libtwo.so", None, None).words == "libtwo.so (no symbol: debug symbols may name it)"
 
 
 def test_sites_of_a_record_are_named(compiled: Path, tmp_path: Path) -> None:

@@ -254,7 +254,6 @@ class Object:
     """One ELF file. Raises: RecordError: it is none, or can't be read."""
 
     def __init__(self, path: Path) -> None:
-        from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
 
         self.path = path
@@ -266,7 +265,7 @@ class Object:
                 for segment in self._elf.iter_segments()
                 if segment["p_type"] == "PT_LOAD"
             ]
-        except (ELFError, *_DAMAGE) as error:
+        except Exception as error:  # what pyelftools raises for a damaged file
             self._file.close()
             raise RecordError(f"{path}: is neither a program nor a library: {error}") from error
         if not self._loads:
@@ -288,12 +287,12 @@ class Object:
         """
         addresses = [self._address(offset - 1) for offset in offsets]
         lines: list[Line | None] = [None] * len(addresses)
-        with suppress(*_DAMAGE):
+        with suppress(Exception):
             lines = self._lines(addresses, until)
         places = []
         for address, line in zip(addresses, lines, strict=True):
             name = ""
-            with suppress(*_DAMAGE):
+            with suppress(Exception):
                 name = demangled(self._function(address)) if address is not None else ""
             places.append(SourcePlace(name, *line) if line else SourcePlace(name, None, None))
         return places
@@ -311,7 +310,7 @@ class Object:
         address = self._address(at)
         if address is None or len(slot) < 4:
             return ""
-        with suppress(*_DAMAGE):
+        with suppress(Exception):
             return self._imports.get(address + int.from_bytes(slot, "little", signed=True), "")
         return ""
 
@@ -382,7 +381,7 @@ class Object:
 
     def _separate_debug(self) -> Object | None:
         """By build id, below /usr/lib/debug (GDB's manual, "Separate Debug Files")."""
-        with suppress(*_DAMAGE):
+        with suppress(Exception):
             section = self._elf.get_section_by_name(".note.gnu.build-id")
             notes = list(section.iter_notes()) if section is not None else []
             ids = [str(note["n_desc"]) for note in notes if note["n_type"] == "NT_GNU_BUILD_ID"]
@@ -400,12 +399,9 @@ def _symbols(elf: Any, table: str, strings: str) -> tuple[NDArray[Any], bytes] |
         return None
     raw = section.data()
     symbols = np.frombuffer(raw, _SYMBOL, count=len(raw) // _SYMBOL.itemsize)
-    functions = symbols[np.isin(symbols["info"] & 15, _FUNCTIONS) & (symbols["section"] != 0)]
+    has_end = (symbols["size"] > 0) | (table == ".symtab")  # among exported ones, others may begin before the next
+    functions = symbols[np.isin(symbols["info"] & 15, _FUNCTIONS) & (symbols["section"] != 0) & has_end]
     return functions[np.argsort(functions["value"], kind="stable")], names.data()
-
-
-# What pyelftools raises for a damaged file, in addition to its own errors, which derive from Exception alone.
-_DAMAGE = (Exception,)
 
 
 _LINE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16})\s+\S+\s+([0-9a-f]{1,16})\s+\S+\s+\d+\s*(.*)")
