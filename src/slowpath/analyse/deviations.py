@@ -462,7 +462,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
     high = statistics.median(time.item.interval[1] / time.reference.low for time in group.slow)
     seen = Leg(state="shown", text="outside of healthy runs", evidence=[group.text])
     missing = Leg(state="missing", text="cause not known", evidence=[])
-    untried = Leg(state="missing", text="no remedy known", evidence=[], untried=True)
+    untried = Leg(state="missing", text="no trial can remove it", evidence=[], untried=True)
     return Finding(
         id=f"{DEVIATIONS.code}:{hashlib.sha256(f'{mpi} {about}'.encode()).hexdigest()[:8]}",
         rule=DEVIATIONS.code,

@@ -78,7 +78,7 @@ def leg_words(leg: Leg, status: str) -> str:
     """A leg's text, in a diagnosis of this status: one without a trial gives the reason."""
     if not leg.untried:
         return leg.text
-    return "no remedy known" if status == "settled" else "not tried; continue with slowpath diagnose --resume"
+    return "no trial can remove it" if status == "settled" else "not tried; continue with slowpath diagnose --resume"
 
 
 def _findings(diagnosis: Diagnosis) -> list[Finding]:

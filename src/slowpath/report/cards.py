@@ -105,13 +105,13 @@ def _card(finding: Finding, sources: Sources, contrasts: set[str]) -> Card:
     figures = pictures(finding, sources)
     name = finding.id.replace(":", "-")
     first = copied(lead)[:1] if lead else []
-    nothing = f"{finding.title}; no remedy is {'proven' if finding.remedies else 'known'}"
+    todo = "no remedy is proven" if finding.remedies else f"what to do: slowpath explain {finding.rule}"
     legs = [Leg(word, leg.state, _STATE[leg.state], leg.text) for word, leg in finding.legs.named()]
     return Card(
         f"finding-{name}",
         finding.rule,
         finding.title,
-        nothing if lead is None else advice(lead, lead.verdict == "proven"),
+        f"{finding.title}; {todo}" if lead is None else advice(lead, lead.verdict == "proven"),
         finding.where,
         ratio.text if finding.ratio is not None else "",
         ratio.ends or "",

@@ -143,6 +143,8 @@ def test_a_card_says_use_only_of_what_was_proven(results: Results, verdict: str,
     assert [card.do for card in cards(results, seen(results, remedies=[remedy]))] == [words]
     plain = seen(results, remedies=[replace(remedy, phrase=None)])
     assert [card.do for card in cards(results, plain)] == ["Allocate on huge pages."]
+    (without,) = cards(results, seen(results, remedies=[]))
+    assert (without.do or "").endswith("; what to do: slowpath explain SP008")
 
 
 def test_a_law_leads_and_the_sides_are_behind_the_fold(results: Results) -> None:
