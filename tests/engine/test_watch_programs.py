@@ -194,7 +194,7 @@ def times_of_rank_1(run: Attributed) -> tuple[RankTime, dict[str, float]]:
     weight = time_weights(run.events, run.world, np.flatnonzero(run.events.is_timed))
     seconds = call_seconds(run.world)
     ranks = rank_times(run, seconds)
-    return ranks[1], {account.name: account.by_rank[1] for account in accounts_of(run, weight, seconds, ranks, {})}
+    return ranks[1], {account.name: account.by_rank[1] for account in accounts_of(run, weight, seconds, ranks, {}, ())}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -13,19 +13,12 @@ LINES = 24  # of a screen
 _LABEL = 15
 
 
-def _parts(path: SlowPath) -> list[tuple[str, str]]:
-    return [
-        ("What it is", path.summary),
-        ("How to fix", path.remedy),
-        ("How it is found", path.needs),
-    ]
-
-
 def text_page(path: SlowPath) -> str:
     """At most 24 lines of 100 columns, without a newline at the end."""
     lines = [f"{path.code}  {path.title}", ""]
-    parts = [*_parts(path), ("Remedies", "; ".join(remedy.name for remedy in path.remedies))]
-    for heading, text in parts:
+    parts = {"What it is": path.summary, "How to fix": path.remedy, "How it is found": path.needs}
+    remedies = "; ".join(remedy.name for remedy in path.remedies)
+    for heading, text in {**parts, "Remedies": remedies}.items():
         if text:
             lines += textwrap.wrap(
                 text,

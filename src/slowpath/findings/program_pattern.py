@@ -98,6 +98,12 @@ def crowds(ranks: Sequence[RankShare], need: Callable[[RankShare], int] = lambda
     return crowded
 
 
+def crowded_ranks(ranks: Sequence[RankShare]) -> set[tuple[str, int]]:
+    """Host and number of ranks that share processors with other ranks, or with threads of their own."""
+    crowded = crowds(ranks) + crowds(ranks, lambda rank: rank.busy or 1)
+    return {(crowd.host, rank.rank) for crowd in crowded for rank in crowd.ranks}
+
+
 # What a slow path sees in a program's own calls, and what it would save: columns in, patterns out. It needs no
 # measurement but the watch itself, and its price is an estimate from the program's own times.
 

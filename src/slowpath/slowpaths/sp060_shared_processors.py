@@ -14,6 +14,7 @@ from slowpath.findings.program_pattern import (
     ProgramSlowPath,
     RankShare,
     SeenPattern,
+    crowded_ranks,
     crowds,
 )
 from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE, page_of
@@ -135,8 +136,7 @@ OF_LAUNCHER = 0.5  # of what ranks wait: from here on the launcher is what they 
 
 def _others_share(every: Sequence[RankShare], launcher_s: float | None) -> Sequence[SeenPattern]:
     """Ranks that wait for a processor which neither other ranks nor threads of their own keep."""
-    own = crowds(every) + crowds(every, lambda rank: rank.busy or 1)
-    crowded = {(crowd.host, rank.rank) for crowd in own for rank in crowd.ranks}
+    crowded = crowded_ranks(every)
     taken = [rank for rank in every if (rank.host, rank.rank) not in crowded and _is_taken(rank)]
     if taken and launcher_s is not None and launcher_s >= OF_LAUNCHER * sum(map(_taken_s, taken)):
         return [_others_pattern(taken, launcher_s)]

@@ -3,8 +3,10 @@
 
 `RankTime` says how much of it is MPI; this says of what. Waits have the names that tools for wait states have
 established. What a call takes beyond waiting is the cost of the call, or the bytes; a replay finds its excess.
-Where the other side of a call is not known, as where events were thinned, waiting and work can't be distinguished. Of
-these, a rank had no processor for what it stood in the kernel's queue in MPI longer than it waited for others.
+Where the other side of a call is not known, as where events were thinned, waiting and work can't be distinguished.
+
+What a rank stood in the kernel's queue in MPI, it had no processor. Where ranks share processors only what is longer
+than it waited: one that waits has no use for a processor. Elsewhere those that it waits for are in the queue, too.
 
 Outside MPI the kernel says how long the thread ran, slept and stood in the queue, and how many pages it mapped: by
 samples of these stretches, else by what it counted in the whole run. A library polls while it waits, so that a thread
@@ -15,7 +17,7 @@ The start of MPI in a watch: how long it takes. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, get_args
 
 import numpy as np
@@ -54,11 +56,13 @@ def accounts_of(
     seconds_in: CallSeconds,
     ranks: Sequence[RankTime],
     resources: Mapping[int, RankResources],
+    crowded: Collection[tuple[str, int]],
 ) -> tuple[Account, ...]:
     """Longest first; names without any time are left out.
 
     Args: weight: how many calls each kept one stands for.  seconds_in: each call of each thread.  ranks: in the order
           of the records; the accounts of a rank add up to its time.  resources: what each rank had, by rank.
+          crowded: host and number of ranks that share processors.
     """
     if not ranks:
         return ()
@@ -69,7 +73,8 @@ def accounts_of(
         had = resources.get(rank.rank)
         parts = outside_parts(rank, had, float(seconds[i, _NUMBER["files"]]), _seen_outside(run, i))
         if had is not None and had.waited_s is not None:
-            _take_out_queue(seconds[i], had.waited_s - parts.get("no processor", 0.0))
+            queued_s = had.waited_s - parts.get("no processor", 0.0)
+            _take_out_queue(seconds[i], queued_s, WAITS if (rank.host, rank.rank) in crowded else ())
         for name, value_s in parts.items():
             seconds[i, _NUMBER[name]] += value_s
     total = float(sum(rank.span_s for rank in ranks))
@@ -143,13 +148,14 @@ def outside_parts(
     return {**parts, "computing": left_s}
 
 
-def _take_out_queue(seconds: Floats, queued_s: float) -> None:
+def _take_out_queue(seconds: Floats, queued_s: float, kept: Sequence[AccountName]) -> None:
     """Name what of a rank's time that may be waiting was without a processor.
 
-    Args: queued_s: that the rank stood in the queue in MPI.
+    Args: queued_s: that the rank stood in the queue in MPI.  kept: waits in which it needed no processor.
     """
-    waiting_s = float(seconds[[_NUMBER[name] for name in WAITS]].sum())
-    within = [_NUMBER[name] for name in ("wait or slow transfer", "moving bytes", "call overhead")]
+    waiting_s = float(seconds[[_NUMBER[name] for name in kept]].sum())
+    names = {*WAITS, "wait or slow transfer", "moving bytes", "call overhead"}.difference(kept)
+    within = [_NUMBER[name] for name in NAMES if name in names]
     within_s = float(seconds[within].sum())
     without_s = min(max(queued_s - waiting_s, 0.0), within_s)
     if without_s > 0:

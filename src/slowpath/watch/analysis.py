@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.version import __version__
-from slowpath.findings.program_pattern import ProgramCalls, grouped
+from slowpath.findings.program_pattern import ProgramCalls, crowded_ranks, grouped
 from slowpath.mpi.libraries import named_in
 from slowpath.watch.accounts import accounts_of, start_seconds
 from slowpath.watch.attributed import Attributed, attributed, completed_in
@@ -133,13 +133,16 @@ def watched(folder: Path) -> AttributedWatch:
         slices=slices,
         collectives=collectives_of(run, weight, site_of),
         shown_ranks=shown,
-        accounts=accounts_of(run, weight, seconds, ranks, {rank.rank: rank for rank in resources}),
         standstill=_standstill(run, info),
     )
     own, known = program_resources(results), named_in(results.program.library)
+    shares = own.ranks if own else ()
     results = replace(
         results,
-        place=wrong_place(info, known[0].name if known else None, resources, own.ranks if own else ()),
+        accounts=accounts_of(
+            run, weight, seconds, ranks, {rank.rank: rank for rank in resources}, crowded_ranks(shares)
+        ),
+        place=wrong_place(info, known[0].name if known else None, resources, shares),
         start_s=start_seconds(results),
     )
     return AttributedWatch(results, run, weight, keys, site_of)

@@ -32,7 +32,6 @@ from slowpath.core.result import (
     means,
     optional,
 )
-from slowpath.core.results_schema import Schema, schema_of
 
 WATCH_SCHEMA: Final = 1
 
@@ -309,13 +308,6 @@ def _known(known: range, asked: Iterable[int], who: str, kind: str) -> None:
     unknown = next((number for number in asked if number not in known), None)
     if unknown is not None:
         raise ValueError(f"{who} is about {kind} {unknown}, which is not there")
-
-
-def watch_results_schema() -> Schema:
-    """Return the JSON Schema of a watched program's results.json; tools/generate-docs writes it into schema/."""
-    about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing."
-    title = "results.json: what a watched program does in MPI, and what it loses"
-    return schema_of(WatchResults, title, about, {})
 
 
 class Slice(Result, frozen=True, kw_only=True):

@@ -188,6 +188,27 @@ def test_who_takes_the_processors_is_another_job_or_the_own_launcher(
     assert ("file" in (finding.change or "")) == (name == "the launcher")
 
 
+@pytest.mark.parametrize(("masks", "is_lost"), [(("0", "1"), True), (("0", "0"), False)])
+def test_the_queue_beside_other_processes_is_lost_also_while_a_rank_waits(
+    tmp_path: Path, masks: tuple[str, str], is_lost: bool
+) -> None:
+    """The finding and the accounts name one time; to a rank that waits for the other on its processor none is lost."""
+    job = Job(2)
+    job.ranks[1].send(0, start_s=3.0, end_s=3.001)
+    job.ranks[0].receive(1, start_s=0.0, end_s=3.001)
+    for rank, mask in zip(job.ranks, masks, strict=True):
+        rank.say("at", f"begin ns={BASE_NS} processors={mask} online=16 waited_ns=0")
+        rank.say("at", f"end ns={BASE_NS + 4 * 10**9} processors={mask} waited_ns=2000000000")
+    job.write(tmp_path / "ranks", SPAN_S)
+    results = concluded_watch(described(tmp_path, wall_s=SPAN_S))
+    by_name = {account.name: account.by_rank[0] for account in results.accounts}
+    assert by_name["late sender"] == pytest.approx(1.0 if is_lost else 3.0, rel=0.02)
+    if is_lost:
+        assert by_name["no processor"] == pytest.approx(2.0, rel=0.02)
+        (finding,) = results.findings
+        assert finding.saved_s == pytest.approx(2.0, rel=0.02)
+
+
 def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:
     return RankShare(rank, host, frozenset(processors), 16, 1.0, 0.5, 0.1, 1, 0.1)
 
