@@ -16,14 +16,7 @@ EXIT_NOTHING = 4  # no rank left a record
 
 @click.command("report", epilog="Example: slowpath report slowpath-runs/checkup-20260131-120000 --format csv")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "format",
-    type=click.Choice(["text", "html", "json", "csv"]),
-    default="text",
-    show_default=True,
-    help="What to print.",
-)
+@format_option("text", "html", "json", "csv")
 @click.option("--panel", is_flag=True, help="Compare each kind of call with healthy runs.")
 def report_command(run: Path, format: str, panel: bool) -> int:
     """Rebuild the report of a run, a diagnosis or a watch."""

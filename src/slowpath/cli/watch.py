@@ -154,12 +154,14 @@ def _conclude(folder: Path, verdict: Path | None, full: bool, measure: bool, qui
         raise EnvironmentFailure(lines[0])
     every = verdict_lines(folder, full)
     if measure and (read_watch_results(folder).not_measured or 0.0) >= WORTH:
-        from slowpath.watch.replay import measured_briefly
+        from slowpath.watch.replay import measured_briefly, outcome
 
         gc.enable()
-
-        why = measured_briefly(folder, os.environ, teller(quiet), quiet)
-        every = verdict_lines(folder, full) if why is None else [*every, *([f"not measured: {why}"] if why else [])]
+        answer = measured_briefly(folder, os.environ, teller(quiet), quiet)
+        if isinstance(answer, str):
+            every.append(f"not measured: {answer}")
+        else:
+            every = [*verdict_lines(folder, full), outcome(answer, read_watch_results(folder))]
     text = "\n".join([*every, *lines])
     if verdict is None:
         click.echo(text, err=True)

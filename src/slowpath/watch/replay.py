@@ -159,9 +159,12 @@ def _contrast(name: str, question: PriceQuestion, row: ProgramPrice) -> Contrast
 def priced(watch: Path) -> tuple[Watched, Prices]:
     """Return a watch, what of it was measured and what is to be.  Raises: RecordError: no watch."""
     watched = read_watched(watch)
+    return watched, _prices(watch, watched)
+
+
+def _prices(watch: Path, watched: Watched) -> Prices:
     asked = asking(watched.results, watched.kept, watched.variables)
-    sources, _ = read_sources(watch, watched.results.program)
-    return watched, prices_of(asked.questions, sources)
+    return prices_of(asked.questions, read_sources(watch, watched.results.program)[0])
 
 
 def prepared_for(
@@ -230,9 +233,8 @@ def measured(
 MEASURE_S: Final = 20.0  # that a watch measures by itself
 
 
-def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet: bool) -> str | None:
-    """Measure what is missing for `MEASURE_S` at most; nothing is compiled.  Returns: why nothing was measured; empty:
-    the engine is not compiled.
+def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet: bool) -> Prices | str:
+    """Measure what is missing for `MEASURE_S` at most; nothing is compiled.  Returns: or why nothing was measured.
 
     Raises: Interrupted.
     """
@@ -242,7 +244,7 @@ def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet:
     try:
         prepared, _ = prepared_for(unpriced, prices.missing, environ, _silent, None, None, MEASURE_S, True)
         if not all(library.is_built for library in prepared.libraries):
-            return ""  # the verdict names the command that compiles the engine
+            return f"no engine is compiled; slowpath replay {watch} compiles it and measures"
         kinds = len({question.number for question in prices.missing})
         tell(f"measuring {kinds} kinds of messages for at most {MEASURE_S:g} s (--no-measure leaves it out)")
         measured(watch, prepared, ["slowpath", "replay", str(watch)], MEASURE_S, MEASURE_S, quiet)
@@ -250,7 +252,7 @@ def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet:
         raise
     except SlowpathError as error:
         return str(error)
-    return None
+    return _prices(watch, unpriced)
 
 
 def _nodes(results: WatchResults) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema of results.json is valid, refuses what it must, and every field has its meaning."""
+"""The schemas of results.json are valid and refuse what they must, and every field has its meaning."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ from slowpath.core.cell_results import (
     PerCall,
 )
 from slowpath.core.files import data_folder
+from support import watch_results
 from support.results import a_cell, a_contrast, a_finding, a_law, a_remedy, a_skipped_row, as_json, results
 
-SCHEMA = json.loads((data_folder("schema") / "results.schema.json").read_text(encoding="utf-8"))
+SCHEMA, OF_WATCH = (
+    json.loads((data_folder("schema") / f"{name}.schema.json").read_text(encoding="utf-8"))
+    for name in ("results", "watch-results")
+)
 COUNTS = Distribution(median=251.0, min=251, max=251, mean=251.0, counts={"251": 16})
 REGION: dict[str, Any] = as_json(
     InstructionRegion(
@@ -43,8 +47,8 @@ CONTRAST: dict[str, Any] = as_json(a_contrast(reason=None))
 CELL: dict[str, Any] = as_json(a_cell(experiment="put", who_pays_reason="why", instructions_reason="why"))
 
 
-def errors(value: dict[str, Any], name: str = "ContrastResult") -> list[str]:
-    wrapped = {"$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{name}"}
+def errors(value: dict[str, Any], name: str = "ContrastResult", schema: dict[str, Any] = SCHEMA) -> list[str]:
+    wrapped = {"$defs": schema["$defs"], "$ref": f"#/$defs/{name}"}
     return [error.message for error in jsonschema.Draft202012Validator(wrapped).iter_errors(value)]
 
 
@@ -53,6 +57,15 @@ def test_a_whole_document_passes() -> None:
     finding = a_finding(law=a_law(), remedies=[a_remedy()])
     whole = results([a_cell(), a_cell(1)], [a_contrast()], findings=[finding], skipped=[a_skipped_row()])
     jsonschema.validate(as_json(whole), SCHEMA)
+    jsonschema.Draft202012Validator.check_schema(OF_WATCH)
+    jsonschema.validate(as_json(watch_results.results()), OF_WATCH)
+
+
+@pytest.mark.parametrize("change", [{"status": "explained"}, {"interval": [1.0]}, {"share": 1.5}, {"surprise": 1}])
+def test_what_a_finding_of_a_watch_cannot_be(change: dict[str, Any]) -> None:
+    document = as_json(watch_results.a_finding())
+    assert errors(document, "WatchFinding", OF_WATCH) == []
+    assert errors({**document, **change}, "WatchFinding", OF_WATCH)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +117,8 @@ def test_what_a_cell_cannot_be(change: dict[str, Any]) -> None:
     assert errors({**CELL, **change}, "CellResult")
 
 
-@pytest.mark.parametrize("name", ["results", "watch-results"])
-def test_every_field_has_its_meaning(name: str) -> None:
-    schema = json.loads((data_folder("schema") / f"{name}.schema.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("schema", [SCHEMA, OF_WATCH], ids=["run", "watch"])
+def test_every_field_has_its_meaning(schema: dict[str, Any]) -> None:
     mute = [
         f"{struct}.{field}"
         for struct, definition in schema["$defs"].items()

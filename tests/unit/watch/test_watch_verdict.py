@@ -21,6 +21,7 @@ from slowpath.watch.analysis import watched
 from slowpath.watch.attributed import attributed
 from slowpath.watch.live import live_lines
 from slowpath.watch.messages import collective_uses, program_use
+from slowpath.watch.prices import Prices
 from slowpath.watch.proof import write_proof
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import NONE_16, Doing, EventKind, RecordState
@@ -243,6 +244,9 @@ def test_a_watch_measures_messages_that_take_a_fifth_of_the_run(
     assert exit_code(["watch", "--from", str(watch)]) == 0
     assert asked == [watch]
     assert capsys.readouterr().err.splitlines()[-1] == "not measured: no core for each rank"
+    monkeypatch.setattr("slowpath.watch.replay.measured_briefly", lambda *_: Prices((), ()))
+    assert exit_code(["watch", "--from", str(watch)]) == 0
+    assert capsys.readouterr().err.splitlines()[-1].startswith("Measured: 0 kinds of messages, 0 % of the run")
 
 
 def test_messages_are_spent_by_class_without_the_waiting() -> None:
