@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -41,10 +40,11 @@ from slowpath.stats.distribution import TURNS
 
 Interval = tuple[float, float]
 Mask = NDArray[np.bool_]
-Form = Literal["constant", "per byte", "per block", "per request", "in proportion"]
-_EACH: tuple[Form, ...] = ("per byte", "per block", "per request")
+_EACH = ("per byte", "per block", "per request")
+# Pieces in which libraries and systems move bytes: a begun one costs as much as a whole one.
+_PIECES = {f"per {format_bytes(piece)} begun": piece for piece in (4096, 8192, 16384, 32768, 65536)}
 # Each with what it has to be ahead of the others by, as a spread of logarithms: what agrees as well is said simply.
-FORMS: dict[Form, float] = {"constant": 0.0, **dict.fromkeys(_EACH, 0.05), "in proportion": 0.15}
+FORMS = {"constant": 0.0, **dict.fromkeys(_EACH, 0.05), **dict.fromkeys(_PIECES, 0.1), "in proportion": 0.15}
 
 MOST_GROUPS = 10
 _BEAM = 12
@@ -227,7 +227,7 @@ class Cost:
     they take in healthy runs.
     """
 
-    form: Form
+    form: str
     coefficient_s: float
     interval: Interval
 
@@ -395,12 +395,14 @@ def _subject(slow: Sequence[Judged]) -> str:
     return words.get(next(iter(experiments)), "Calls") if len(experiments) == 1 else "Calls"
 
 
-def _units(judged: Judged, form: Form) -> float:
+def _units(judged: Judged, form: str) -> float:
     item = judged.item
     if form == "in proportion":
         return judged.reference.median
     if form == "per byte":
         return float(whole_number(item.traits.get("message_bytes", "")) or 0)
+    if form in _PIECES:
+        return float(-(-(whole_number(item.traits.get("message_bytes", "")) or 0) // _PIECES[form]))
     if form == "per request":
         return _REQUESTS if item.traits.get("call") in _OF_MANY else 1.0
     if form == "per block":
@@ -409,7 +411,7 @@ def _units(judged: Judged, form: Form) -> float:
     return 1.0
 
 
-def _cost(slow: Sequence[Judged], form: Form) -> Cost:
+def _cost(slow: Sequence[Judged], form: str) -> Cost:
     """Median over cells, of the ends as well: many cells do not make the healthy runs agree better."""
     units = [_units(time, form) for time in slow]
     each = [time.extra_s / count for time, count in zip(slow, units, strict=True)]
@@ -525,39 +527,41 @@ class _Table:
         any_of: Mask = np.logical_or.reduce([self.holds[replace(condition, value=value)] for value in condition.any_of])
         return any_of
 
-    def costs(self, hits: Mask) -> list[tuple[Form, float]]:
+    def costs(self, hits: Mask) -> list[tuple[str, float]]:
         """The forms whose coefficients agree best over some deviating times, and the coefficients, seconds per unit.
 
-        The best one first, and others that agree about as well. Times of one length are no law by the byte, times of
-        one count of blocks none by the block: any cost fits them.
+        The best one first, and others that agree about as well. Times of one length are no law by the byte or piece,
+        times of one count of blocks none by the block: any cost fits them.
         """
         lengths = self.length[hits]
-        known: list[tuple[float, Form, float]] = []
+        known: list[tuple[float, str, float]] = []
         for form, ahead in FORMS.items():
             units = self.units[form][hits]
-            if units.min() <= 0 or (form in _EACH and units.max() < 2 * units.min()):
+            if units.min() <= 0 or (form.startswith("per") and units.max() < 2 * units.min()):
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.
             by_length = np.array([statistics.median(each[lengths == length].tolist()) for length in np.unique(lengths)])
             centre = statistics.median(by_length.tolist())
             spread = float(np.mean(np.abs(np.log(np.maximum(by_length, 1e-15) / centre))))
+            if form in _PIECES and spread > _AS_WELL:
+                continue  # steps are claimed only where lengths on both sides of them agree
             known.append((spread + ahead, form, statistics.median(each.tolist())))
         known.sort()
         return [(form, coefficient_s) for spread, form, coefficient_s in known if spread <= known[0][0] + _AS_WELL]
 
-    def against(self, where: Mask, form: Form, coefficient_s: float) -> Mask:
+    def against(self, where: Mask, form: str, coefficient_s: float) -> Mask:
         """Times that fulfil a condition and would show a cost, but do not. First uses speak against their own alone."""
         cost_s = coefficient_s * self.units[form]
         unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * cost_s) & (cost_s > LEAST_FIRST_S * self.is_first)
         return where & (unlike & ~self.is_first if (where & ~self.is_first).any() else unlike)
 
-    def alike(self, form: Form, coefficient_s: float) -> Mask:
+    def alike(self, form: str, coefficient_s: float) -> Mask:
         """Times that are longer by about a cost."""
         cost_s = coefficient_s * self.units[form]
         return np.logical_and(self.extra_s < _APART * cost_s, _APART * self.extra_s > cost_s)
 
-    def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask, tuple[Form, float]]:
+    def loss(self, where: Mask, left: Mask) -> tuple[float, Mask, Mask, tuple[str, float]]:
         """Deviating times that a condition leaves out, plus times that fulfil it and would show the cost but do not.
 
         Returns: it, the latter times, those that cost about as much, and the cost: of forms that agree about as well
@@ -635,7 +639,7 @@ class _Candidate:
     where: Mask
     against: Mask
     explained: Mask
-    cost: tuple[Form, float]
+    cost: tuple[str, float]
     clearness: float
 
 

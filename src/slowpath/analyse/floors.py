@@ -138,12 +138,7 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
     if not measured:
         return CellFloors(reason=NOT_MEASURED)
     of_ways = [floor for way in message.ways() if (floor := _floor(way, message, measured)) is not None]
-    over = _over(cell.cell, message, measured, measurements)
-    return CellFloors(
-        of_ways,
-        over if isinstance(over, OverFloor) else None,
-        over if isinstance(over, str) else None,
-    )
+    return CellFloors(of_ways, *_over(cell.cell, message, measured, measurements))
 
 
 def _time_s(launch: LaunchRecord, way: ByteWay, message: TimedMessage) -> float | None:
@@ -210,10 +205,11 @@ def _is_calm(launch: LaunchRecord) -> bool:
 
 def _over(
     cell: int, message: TimedMessage, launches: Sequence[LaunchRecord], measurements: Measurements
-) -> OverFloor | str:
+) -> tuple[OverFloor | None, str | None]:
+    """And why there is none."""
     series = measurements.by_series.get((cell, message.metric, "steady"), {})
     if not series:
-        return f"{message.metric} was not measured"
+        return None, f"{message.metric} was not measured"
     taken = dict(series.values())
     pairs = [
         (taken[launch.info.launch], *best, _is_calm(launch))
@@ -222,11 +218,11 @@ def _over(
     ]
     if not pairs:
         flags = (why for launch in launches for way in message.ways() if (why := _reason(launch, way)))
-        return next(flags, NOT_MEASURED)
+        return None, next(flags, NOT_MEASURED)
     ratio = estimate_over_launches([taken_s.centre_s / floor_s for taken_s, floor_s, *_ in pairs])
     undisturbed = [taken_s.tails.min / floor_s for taken_s, floor_s, _, calm in pairs if calm]
     fastest = estimate_over_launches(undisturbed) if undisturbed else None
-    return OverFloor(
+    over = OverFloor(
         floor=Counter(name for _, _, name, _ in pairs).most_common(1)[0][0],
         floor_s=median([floor_s for _, floor_s, *_ in pairs]),
         metric=message.metric,
@@ -238,6 +234,7 @@ def _over(
         level=ratio.level,
         launches=len(pairs),
     )
+    return over, None
 
 
 def floor_lines(cells: Sequence[CellResult]) -> list[Line]:

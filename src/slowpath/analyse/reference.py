@@ -216,11 +216,10 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                 key = (name, metric, str(phase))
                 # Collectives of healthy libraries go round their buffers, and every fourth is slow.
                 numbers = estimate.numbers if cell.experiment != "coll" else None
-                least_s = math.inf if estimate.min is None else estimate.min
                 series = estimate.samples // estimate.launches if estimate.numbers else 0
                 item = Item(
                     key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
-                    series=series, by_rank_s=tuple(estimate.by_rank or ()), least_s=least_s,
+                    series=series, by_rank_s=tuple(estimate.by_rank or ()), least_s=estimate.min,
                     period=numbers.period if numbers else None, launches_s=tuple(estimate.launch_values),
                 )  # fmt: skip
                 yield item

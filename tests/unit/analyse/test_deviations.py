@@ -94,6 +94,17 @@ def test_a_cost_planted_at_random_is_named_with_its_call_and_number(seed: int, m
     assert len(groups) == 1
 
 
+@pytest.mark.parametrize(("piece", "more_s"), [(8192, 0.0), (65536, 0.0), (2**40, 0.7e-9)])
+def test_a_cost_of_each_begun_piece_is_said_by_the_piece_and_one_that_only_grows_is_not(piece, more_s) -> None:
+    def extra_s(traits: dict[str, str]) -> float:
+        length = int(traits.get("message_bytes", "0"))
+        return 20e-6 * -(-length // piece) + more_s * length if traits.get("collective") == "scan" else 0.0
+
+    text = shared(_judged(random.Random(5), extra_s))[0].text
+    said = re.match(r"MPI_Scan takes (.*) us \[.*\] longer for each (.*) begun", text)
+    assert (said and (round(float(said[1]), -1), said[2])) == (None if more_s else (20.0, f"{piece // 1024} KiB"))
+
+
 def test_a_limit_is_named_only_where_shorter_messages_would_show_the_cost() -> None:
     draw = random.Random(1)
     groups = shared(_judged(draw, lambda t: 30e-6 if int(t.get("message_bytes", "0")) >= 16384 else 0.0))

@@ -121,9 +121,7 @@ def _tail(log: Path) -> str:
 
 
 LOCK = ".lock"
-# Between making the folder and locking it; and without a lock at all, as older versions worked.
-_UNLOCKED_S = 60.0
-_WITHOUT_LOCK_S = 24 * 3600.0
+_UNLOCKED_S = 60.0  # between making the folder and locking it
 
 _LOOK_EVERY_S = 0.5
 
@@ -184,12 +182,11 @@ def remove_abandoned(parent: Path) -> None:
 def _is_abandoned(work: Path) -> bool:
     try:
         status = work.stat()
-        age_s = time.time() - status.st_mtime
-        if status.st_uid != os.geteuid() or age_s < _UNLOCKED_S:
+        if status.st_uid != os.geteuid() or time.time() - status.st_mtime < _UNLOCKED_S:
             return False
         lock = os.open(work / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return age_s > _WITHOUT_LOCK_S
+        return True
     except OSError:
         return False
     try:
