@@ -65,13 +65,6 @@ class AppliesTo:
         number = version_tuple(version)
         return number is not None and number >= self.first and (self.below is None or number < self.below)
 
-    @property
-    def range_text(self) -> str:
-        """`openmpi from 2 below 5`."""
-        return f"{self.library} from {version_text(self.first)}" + (
-            f" below {version_text(self.below)}" if self.below else ""
-        )
-
     def _bound(self, name: str) -> Version | None:
         match = _VERSIONS.fullmatch(self.versions)
         return version_tuple(match[name]) if match else None

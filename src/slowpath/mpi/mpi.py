@@ -395,7 +395,15 @@ def settings_of(mpi: Mpi, environ: Mapping[str, str], has_gpus: bool = True) -> 
     needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
     if read_manifest(mpi.prefix):
         needed |= {*variables(mpi.prefix, environ)}
-    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name, has_gpus)
+    asks_gpu_collectives = has_gpus and names_gpu_collectives(mpi)
+    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name, asks_gpu_collectives)
+
+
+def names_gpu_collectives(mpi: Mpi) -> bool:
+    """Whether the library or a part of it names NCCL, RCCL or UCC, which may load both; True: its file is not found."""
+    library = library_of(mpi)
+    files = [library, *(mpi.prefix / "lib" / "openmpi").glob("*.so")] if library else []
+    return not files or any(re.search(b"lib(nccl|rccl|ucc)", file.read_bytes()) for file in files)
 
 
 def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:

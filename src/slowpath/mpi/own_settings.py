@@ -141,9 +141,8 @@ _MAY_GO = (
 
 STARTS_RANKS = "it controls how ranks start, or which code and devices they use"
 _FILES = "each line of its files is tried instead"
-# Read by a library of collectives between GPUs alone: MPICH and UCC load it for memory of a GPU.
-_OF_GPU_COLLECTIVES = ("NCCL_*", "RCCL_*")
-_NO_GPU = "no GPU memory is measured here"
+_OF_GPU_COLLECTIVES = ("NCCL_*", "RCCL_*")  # read by NCCL and RCCL alone
+_NO_GPU_COLLECTIVES = "no library of collectives between GPUs is asked here"
 
 
 @dataclass(frozen=True)
@@ -190,18 +189,18 @@ def own_settings(
     needed: Iterable[str] = (),
     files: Sequence[ParameterFile] = (),
     library: str = "unknown",
-    has_gpus: bool = True,
+    asks_gpu_collectives: bool = True,
 ) -> tuple[OwnSetting, ...]:
     """Return all of them, variables by name first, then lines of files in their order.
 
     Args: needed: names that this MPI needs to start here.  library: name of the MPI; a variable of another one stays
-          in, since it can change nothing.  has_gpus: whether messages from GPU memory are asked about.
+          in, since it can change nothing.  asks_gpu_collectives: whether it may go by NCCL or RCCL.
     """
     without = frozenset(needed)
 
     def why(name: str) -> str | None:
-        no_gpu = _NO_GPU if not has_gpus and _is_one_of(name, _OF_GPU_COLLECTIVES) else None
-        return _why_left_in(name, without) or of_another(name, library) or no_gpu
+        idle = None if asks_gpu_collectives or not _is_one_of(name, _OF_GPU_COLLECTIVES) else _NO_GPU_COLLECTIVES
+        return _why_left_in(name, without) or of_another(name, library) or idle
 
     of_environment = [_own(name, value, why(name)) for name, value in sorted(environ.items()) if _reaches(name)]
     by_name = {setting.name: setting for setting in of_environment}

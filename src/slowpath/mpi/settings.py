@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slowpath.core.units import whole_number
-from slowpath.mpi.libraries import AppliesTo, read_rows
+from slowpath.mpi.libraries import AppliesTo, read_rows, words_of
 
 Resolved = tuple[dict[str, str], str | None]
 
@@ -108,7 +108,7 @@ def resolve(
             if (row.networked and not network) or (row.of_gpus and not gpus):
                 return {}, f"{name} needs {'a GPU driver' if row.of_gpus else 'a network besides lo'} on this node"
             return dict(row.variables), None
-    ranges = ", ".join(row.applies.range_text for row in rows) or "no version of this library"
+    ranges = "; ".join(words_of(row.applies) for row in rows) or "no version of this library"
     return {}, f"no variables are known that give {library} {version or 'of unknown version'} {name}; known: {ranges}"
 
 

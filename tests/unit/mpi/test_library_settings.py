@@ -14,7 +14,7 @@ from slowpath.core.files import data_folder
 from slowpath.core.results import MessagePath
 from slowpath.mpi.launchers import LAUNCHERS
 from slowpath.mpi.message_path import Layer
-from slowpath.mpi.mpi import Mpi, as_library_is, quick_start
+from slowpath.mpi.mpi import Mpi, as_library_is, quick_start, settings_of
 from slowpath.mpi.own_settings import (
     NO_FILES,
     OwnSetting,
@@ -108,6 +108,15 @@ def test_a_variable_of_another_library_is_never_taken_away() -> None:
     (own,) = removable(own_settings(environ, library="openmpi"))
     assert own.name == "OMPI_MCA_btl_vader_single_copy_mechanism"
     assert len(removable(own_settings({"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, library="intelmpi"))) == 1  # made from MPICH
+
+
+@pytest.mark.parametrize(("holds", "is_suspect"), [("libnccl.so.2", True), ("libucc.so.1", True), ("libucp.so", False)])
+def test_what_nccl_reads_is_a_suspect_only_where_mpi_may_load_it(tmp_path: Path, holds: str, is_suspect: bool) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libmpi.so.40").write_text(holds)
+    mpi = Mpi("openmpi", "5.0.11", "option", tmp_path, tmp_path, None, "openmpi", False, "prterun", "")
+    left = removable(settings_of(mpi, {"NCCL_NVLS_ENABLE": "0", "UCX_CUDA_IPC_CACHE": "n"}))
+    assert [setting.name for setting in left] == ["NCCL_NVLS_ENABLE"] * is_suspect + ["UCX_CUDA_IPC_CACHE"]
 
 
 # Settings that a library ignores: said where it is known, and nothing where it is not.
