@@ -234,6 +234,20 @@ def senders_wait(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE)
 
 
+def unpacked(program: Program, twin: bool) -> None:
+    """Three ranks compute, send to rank 0 by rendezvous, and exchange; it unpacks after each message, or after all."""
+    for _ in range(40):
+        program.now[1:] = [at + 1e-3 for at in program.now[1:]]
+        for rank in (1, 2, 3):
+            went = max(program.now[0], program.now[rank]) + 20e-6
+            program.at(rank).send(0, start_s=program.now[rank], end_s=went, message_bytes=2**20, site=HERE)
+            program.at(0).receive(rank, start_s=program.now[0], end_s=went, message_bytes=2**20, site=THERE)
+            program.now[0], program.now[rank] = went + (0.0 if twin else 300e-6), went
+        program.now[0] += 900e-6 if twin else 0.0
+        for rank, sent in [(rank, program.send(rank, rank % 3 + 1, site=ELSEWHERE)) for rank in (1, 2, 3)]:
+            program.receive(rank % 3 + 1, rank, sent, site=ELSEWHERE)
+
+
 def new_buffers(program: Program, twin: bool) -> None:
     """Two buffers of 1 MiB in each iteration, whose pages are touched before the call, or two for all."""
     rounds, pages, fault_s = 40, 2 * 256, 500e-9 * USUAL_RATIO
@@ -438,6 +452,7 @@ PLANTS: dict[str, Plant] = {
     "SP081 another rank": another_rank,
     "SP081 turns": turns,
     "SP081 receive late": senders_wait,
+    "SP081 unpacked": unpacked,
     "SP081 target away": target_away,
     "SP081 polls": polls,
     "SP083 made anew": made_anew,

@@ -42,19 +42,14 @@ def _ranks_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     worst = max(crowded, key=_waited_s, default=None)
     if worst is None or not _waited_s(worst):
         return []
-    return [_ranks_pattern(worst, len(crowded) - 1, sum(rank.host == worst.host for rank in every))]
-
-
-def _likewise(more: int) -> str:
-    """The end of a sentence about one group, where there are more."""
-    return f"; {more} more group{'s' if more > 1 else ''} likewise" if more else ""
+    return [_ranks_pattern(worst, sum(rank.host == worst.host for rank in every))]
 
 
 def _waited_s(crowd: Crowd, *, of_threads: bool = False) -> float:
     return fmean((rank.busy_waited_s if of_threads else rank.waited_s) or 0.0 for rank in crowd.ranks)
 
 
-def _ranks_pattern(crowd: Crowd, more: int, on_host: int) -> SeenPattern:
+def _ranks_pattern(crowd: Crowd, on_host: int) -> SeenPattern:
     ranks, waited_s = crowd.ranks, _waited_s(crowd)
     who = listed([str(rank.rank) for rank in ranks[:MOST_NAMED]]) + (" and more" if len(ranks) > MOST_NAMED else "")
     count, span_s = len(crowd.processors), fmean(rank.span_s for rank in ranks)
@@ -64,7 +59,7 @@ def _ranks_pattern(crowd: Crowd, more: int, on_host: int) -> SeenPattern:
         count=len(ranks),
         text=f"{len(ranks)} ranks on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
-        f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{_likewise(more)}",
+        f"no processor for {format_time(waited_s)} of {format_time(span_s)} each",
         change=_change(crowd, max(ranks[0].online or 0, count), on_host),
         more_s=_lost_s(crowd),
     )
@@ -106,10 +101,10 @@ def _threads_share(every: Sequence[RankShare]) -> Sequence[SeenPattern]:
     shared = {(crowd.host, rank.rank) for crowd in crowds(ranks) for rank in crowd.ranks}
     crowded = crowds([rank for rank in ranks if (rank.host, rank.rank) not in shared], lambda rank: rank.busy or 1)
     worst = max(crowded, key=lambda crowd: _waited_s(crowd, of_threads=True), default=None)
-    return [_threads_pattern(worst, len(crowded) - 1)] if worst and _waited_s(worst, of_threads=True) else []
+    return [_threads_pattern(worst)] if worst and _waited_s(worst, of_threads=True) else []
 
 
-def _threads_pattern(crowd: Crowd, more: int) -> SeenPattern:
+def _threads_pattern(crowd: Crowd) -> SeenPattern:
     ranks, count, waited_s = crowd.ranks, len(crowd.processors), _waited_s(crowd, of_threads=True)
     threads = sum(rank.busy or 1 for rank in ranks)
     span_s = fmean(rank.span_s for rank in ranks)
@@ -123,7 +118,7 @@ def _threads_pattern(crowd: Crowd, more: int) -> SeenPattern:
         count=threads,
         text=f"{least}{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each was ready to run but had no "
-        f"processor for {format_time(waited_s)} of {format_time(span_s)}{_likewise(more)}",
+        f"processor for {format_time(waited_s)} of {format_time(span_s)}",
         change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank a "
         f"processor per thread, or start at most {fewer}",
         more_s=(waited_s, waited_s / 2, max(min(2 * waited_s, span_s), waited_s)),

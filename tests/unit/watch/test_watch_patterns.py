@@ -101,8 +101,8 @@ def test_messages_into_one_buffer_are_a_reduction_by_hand(tmp_path: Path) -> Non
     assert any("call MPI_Reduce" in (finding.change or "") for finding in program.watched(tmp_path).findings)
 
 
-# Counts without a price; a tree whose steps are not measured.
-ROUGH = ("SP083 never freed", "SP079 by hand")
+# Counts without a price; a tree whose steps are not measured; a rank that unpacks later, where the replay does not.
+ROUGH = ("SP083 never freed", "SP079 by hand", "SP081 unpacked")
 
 
 @pytest.mark.parametrize("code", [code for code in PLANTS if code not in ROUGH])
@@ -467,7 +467,7 @@ def test_buffers_and_short_objects_are_not_pickled_arrays(method: str, size: int
      ("MPI_File_write_all", 10**4, 10**4, 1.4 / 3), ("MPI_File_read_at_all", 999, 8, 0.0), ("MPI_File_sync", 9, 0, 0.0),
      ("MPI_Pready", 10**6, 8, 0.7), ("MPI_Comm_rank", 10**4, 0, 1.0), ("MPI_Comm_rank", 99, 0, 0.0),
      ("MPI_File_sync", 50, 0, 1.6 / 3), ("MPI_Lookup_name", 10**4, 0, 0.0),
-     ("MPI_T_cvar_get_info", 10**4, 0, 1.0), ("MPI_T_pvar_read", 10**4, 0, 0.9), ("MPI_Comm_set_name", 10**4, 0, 1.0),
+     ("MPI_T_cvar_get_info", 10**4, 0, 1.0), ("MPI_T_pvar_read", 10**4, 0, 0.7), ("MPI_Comm_set_name", 10**4, 0, 1.0),
      ("MPI_Comm_spawn", 5, 0, 1.4 / 3), ("MPI_Dims_create", 10**3, 0, 1.0), ("MPI_Win_sync", 10**4, 0, 0.7),
      ("MPI_File_seek", 10**4, 0, 0.9), ("MPI_Win_sync", 99, 0, 0.0), ("MPI_Parrived", 10**4, 0, 0.7)],
 )  # fmt: skip

@@ -315,8 +315,6 @@ def test_polls_without_a_pause_are_one_call_that_waits(tmp_path: Path) -> None:
     ("gap_s", "poll_s", "each_s", "level"),
     [(10e-6, 0.2e-6, 0.0, 0), (1e-3, 100e-6, 0.0, 0), (30e-6, LOOP, 0.0, 0), (3e-6, LOOP, 0.3e-6, 0),
      (3e-6, LOOP, 0.3e-6, 1)],
-    ids=["computes between short polls", "computes between polls that move much", "computes half of the time",
-         "computes within an event", "computes within an event of a thinned record"],
 )  # fmt: skip
 def test_polls_between_computing_stay_calls_of_their_own(
     tmp_path: Path, gap_s: float, poll_s: float, each_s: float, level: int

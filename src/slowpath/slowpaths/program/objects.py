@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from slowpath.findings.program_pattern import SHORT_BYTES, Ints, ProgramCalls, SeenPattern, grouped, merged, most
+from slowpath.findings.program_pattern import SHORT_BYTES, Ints, ProgramCalls, SeenPattern, grouped, merged, most, usual
 
 LEAST_RUN = 4
 _PICKLED = (".allreduce", ".reduce", ".bcast", ".allgather", ".gather", ".scatter", ".alltoall", ".exscan", ".scan")
 # Between two of their MPI calls: pickling a number, unpickling it and a pass of a Python loop take 5 to 20 us; what
 # computes for longer may be what the next one is about.
 MOST_PICKLING_S = 50e-6
-MOST_USUAL = 3.0  # times the median of the runs: longer is a rank without a core
 
 
 def collectives_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -26,7 +25,6 @@ def collectives_of_objects(calls: ProgramCalls) -> Iterator[SeenPattern]:
         goes_on[1:] = here[1:] & here[:-1] & (calls.gap_s[1:] <= MOST_PICKLING_S)
         rows = np.flatnonzero(here)
         _, run = np.unique(np.cumsum(~goes_on)[rows], return_inverse=True)
-        run = run.reshape(-1)
         made = _made(calls.site[rows], run)
         inside = made[run] >= LEAST_RUN
         rows, run = rows[inside], run[inside]
@@ -61,7 +59,6 @@ def _elapsed(calls: ProgramCalls, rows: Ints, run: Ints, made: Ints) -> tuple[fl
     the first call is a rank that came late, and stays. Args: made: of each run, calls of the function.
     """
     runs, first, of, many = np.unique(run, return_index=True, return_inverse=True, return_counts=True)
-    of = of.reshape(-1)
     turn = np.arange(rows.size) - first[of]
     opens = turn * made[run] < many[of]  # MPI calls of the first call of the function
     took_s = calls.end_s[rows] - calls.start_s[rows]
@@ -69,7 +66,7 @@ def _elapsed(calls: ProgramCalls, rows: Ints, run: Ints, made: Ints) -> tuple[fl
     last = first + many - 1
     each_s = (calls.end_s[rows[last]] - calls.start_s[rows[first]] - late_s) / made[runs]
     weight = calls.weight[rows[first]] * (made[runs] - 1)
-    usual_s = np.minimum(each_s, MOST_USUAL * float(np.median(each_s)))
+    usual_s = usual(each_s, 0 * runs)
     return float((usual_s * weight).sum()) / calls.ranks, float((each_s * weight).sum()) / calls.ranks
 
 

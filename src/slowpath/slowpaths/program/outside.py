@@ -186,8 +186,7 @@ def _fresh(calls: ProgramCalls) -> Ints:
 def _buffers(new: Ints, faults: int) -> tuple[tuple[int, ...], str, bool]:
     count = int(new[:, 2].sum())
     length = format_bytes(round(float((new[:, 2] * new[:, 3]).sum()) / count))
-    known = new[new[:, 0] != NONE]
-    sites = most(known[:, 0], (known[:, 2] * known[:, 3]).astype(float))
+    sites = most(new[:, 0], (new[:, 2] * new[:, 3]).astype(float))
     text = f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI"
     return sites, f"{text}, and the ranks had {faults:,} page faults for memory that they had had before", False
 
@@ -198,8 +197,8 @@ def _stretches(calls: ProgramCalls, seen: Sequence[_Place], faults: int) -> tupl
         key = (place.before, place.after, place.is_call)
         by_kind[key] = by_kind.get(key, 0.0) + place.faults
     (before, after, is_call), part = max(by_kind.items(), key=lambda kind: kind[1])
-    key = (before, after, is_call)
-    rows = np.concatenate([place.rows for place in seen if (place.before, place.after, place.is_call) == key])
+    kind = (before, after, is_call)
+    rows = np.concatenate([place.rows for place in seen if (place.before, place.after, place.is_call) == kind])
     where = f"in {calls.name_of(rows)} in {{place}}" if is_call else between_words(calls, rows, before == after)
     text = (
         f"the ranks had {faults:,} page faults for memory that they had had before and given back, about "

@@ -200,7 +200,6 @@ def _of_all(calls: ProgramCalls) -> Ints:
     """Of each call the collective in which all ranks of the world met, numbered in the order of time; NONE: none."""
     inside = np.flatnonzero(calls.meets != NONE)
     _, number, count = np.unique(calls.meets[inside], return_inverse=True, return_counts=True)
-    number = number.reshape(-1)
     last_s = np.full(count.size, -np.inf)
     np.maximum.at(last_s, number, calls.start_s[inside])
     whole = count == calls.ranks
@@ -226,7 +225,6 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     mine = calls.rank[late.cause] == rank
     wait, cause, seconds, others = late.wait[mine], late.cause[mine], late.seconds[mine], late.others[mine]
     rows, number = np.unique(cause, return_inverse=True)
-    number = number.reshape(-1)
     to_others = np.bincount(number, weights=seconds / others).astype(float)
     to_all = np.bincount(number, weights=seconds / (others + 1)).astype(float)
     to_first = np.zeros(rows.size)
@@ -250,16 +248,13 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     came_from = most(calls.site[rows[here] - 1], to_others[here], 1)[: len(sites)]
     between = between_words(calls, rows[here], came_from in ((), sites[:1])).removeprefix("outside MPI ")
     later_s = _later_s(calls, rank, value, rows) if is_crowded else 0.0
-    waiting = np.unique(calls.rank[wait]).size
-    who = "one other rank waits" if waiting == 1 else f"{waiting} other ranks wait"
+    early = np.unique(calls.rank[wait]).size
     longer = f"{format_time(late_s)} longer than the others in {(count := calls.stood_for(rows)):,} times together"
-    if is_usual:
-        longer = f"{format_time(float(np.median(to_others)))} longer than the others each time (median of {count:,})"
     yield SeenPattern(
         name=f"rank {rank} is late: it {doing.words}",
         sites=(*sites[:1], *came_from, *(site for site in most(calls.site[wait], seconds) if site not in sites)),
         count=count,
-        text=f"{who} for rank {rank}, which {doing.words} {between}, {longer}",
+        text=f"{early} other rank{'s' * (early > 1)} waited for rank {rank}, which {doing.words} {between}, {longer}",
         change=doing.change.format(rank=rank),
         at=doing.at,
         before=True,
@@ -298,7 +293,6 @@ _SLEEP = "find what rank {rank} waits for there: a sleep, files, pipes, other pr
 _FILES = "let rank {rank} read and write larger pieces, or in the background, or let all ranks do it"
 _PAUSES = frozenset({"nanosleep", "clock_nanosleep", "pause", "select", "pselect6", "poll", "ppoll", "sched_yield"})
 LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a second read or write
-LEAST_ASLEEP_S = 0.01  # shorter ones are errors of two clocks
 
 
 def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_crowded: bool) -> _Doing:
@@ -333,12 +327,7 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_cr
         code = _function(calls, rows)
         at = code.words if code and code.file else ""  # in a library of others nothing is to be changed
         return _Doing(f"computes in {code.words}" if code else "computes", GIVEN, moves=True, at=at)
-    share = _share(calls, rank)
-    if share is None or share.ran_s is None or share.waited_s is None:
-        return _Doing("is outside MPI", GIVEN)
-    if _asleep_s(share) >= max(OWN * late_s, LEAST_ASLEEP_S):
-        return _Doing("sleeps", _SLEEP)
-    return _Doing(*((NO_CORE, _CORE) if _no_core_s(share) >= OWN * late_s else ("computes", GIVEN)), moves=True)
+    return _Doing("is outside MPI", GIVEN)
 
 
 def _function(calls: ProgramCalls, rows: Ints) -> Code | None:
@@ -349,18 +338,9 @@ def _function(calls: ProgramCalls, rows: Ints) -> Code | None:
     return longest[0][0] if is_clear else None
 
 
-def _share(calls: ProgramCalls, rank: int) -> RankShare | None:
-    return next((share for share in calls.shares if share.rank == rank), None)
-
-
 def _no_core_s(share: RankShare) -> float:
     """How long the rank stood in the queue for a processor outside MPI: as often as in MPI, where it polls."""
     return (share.waited_s or 0.0) * max(share.span_s - share.mpi_s, 0.0) / share.span_s if share.span_s > 0 else 0.0
-
-
-def _asleep_s(share: RankShare) -> float:
-    """How long the rank neither ran nor could have, outside MPI, at least."""
-    return max(share.span_s - (share.ran_s or share.span_s) - (share.waited_s or 0.0) - share.mpi_s, 0.0)
 
 
 # Of a stretch outside MPI, while no other rank is, and seconds of it; of the run, that ranks lose by that.
@@ -487,7 +467,8 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     short_s: float = 20e-6
 
 
-_TARGET, _RECEIVER, _SENDER, _SYNCHRONOUS = read_rows("calls", "orders", Order)
+ORDERS = read_rows("calls", "orders", Order)
+_, _RECEIVER, _SENDER, _SYNCHRONOUS, *_TAKEN = ORDERS  # the last are of the order in which a rank takes messages
 
 
 def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = False) -> Iterator[SeenPattern]:
@@ -497,9 +478,9 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (calls.meets == NONE) & (wait_s > SHORT_S))
     if not rows.size:
         return
-    computed_s, known = (
-        np.bincount(waits.wait, weights=each, minlength=len(calls))
-        for each in (waits.outside * waits.spent_s, waits.spent_s)
+    computed_s, between_s, known = (
+        np.bincount(waits.wait, weights=each * waits.spent_s, minlength=len(calls))
+        for each in (waits.outside, _between_receives(calls), 1.0)
     )
     both = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
     needless = calls.named("MPI_Ssend", "MPI_Issend")[messages.sent[both]] & (messages.bytes[both] <= calls.eager_bytes)
@@ -509,32 +490,37 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     no_core_s = sum(map(_no_core_s, calls.shares))
     kind = np.where(calls.is_one_sided[rows], 0, np.where(of_receive, 1, 2))
     kind[np.isin(rows, messages.left[both[needless]])] = 3  # these wait for the kind of their send
+    kind[(kind == 1) & (between_s[rows] >= OWN * known[rows])] = 4
+    asks, last = _held_up(calls)
+    kind[np.isin(rows, asks)], other = 5, waits.other.copy()
+    other[asks] = last
     even = (kind != 2) | ~np.isin(calls.rank[waits.other[rows]], own)
     rows, kind = rows[even], kind[even]
     alike, _ = grouped(kind, calls.site[rows], calls.site[waits.other[rows]])
     for number in np.unique(alike).tolist():
-        here = rows[alike == number]
-        kind_of_wait = (_TARGET, _RECEIVER, _SENDER, _SYNCHRONOUS)[int(kind[alike == number][0])]
-        here = here[wait_s[here] > kind_of_wait.short_s]
+        kind_of_wait = ORDERS[int(kind[alike == number][0])]
+        here = rows[(alike == number) & (wait_s[rows] > kind_of_wait.short_s)]
+        usual_s = _usual_s(wait_s[here])
         there = np.isin(calls.site, calls.site[here]) & np.isin(calls.call, calls.call[here])
         in_mpi = computed_s[here].sum() < OWN * known[here].sum()
         is_passed_on = in_mpi and bool(kind_of_wait.in_mpi) and _passed_on(calls, waits.other[here])
         # That ranks pass messages on is how the program is made: waits that anyone has without a processor are not.
         is_busy = not is_passed_on and no_core_s >= OWN * float((wait_s[here] * calls.seconds_weight[here]).sum())
-        if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum()):
+        if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum() * (kind_of_wait not in _TAKEN)):
             continue
         there = rows[np.isin(calls.site[rows], calls.site[waits.other[here]])]
         reverse = there[np.isin(calls.site[waits.other[there]], calls.site[here])]
-        if kind_of_wait is _RECEIVER and _usual_s(wait_s[here]) < MORE * _usual_s(wait_s[reverse]):
+        if kind_of_wait is _RECEIVER and usual_s < MORE * _usual_s(wait_s[reverse]):
             continue  # on busy processors either is late now and then
         if (in_mpi and not is_passed_on and kind_of_wait is not _SYNCHRONOUS) or (only_in_mpi and not in_mpi):
             continue
         # Equal ranks are as late as that by chance, this one and then that one.
-        by_chance = _usual_s(wait_s[here]) < OFTEN_LATE * calls.span_s * calls.ranks
-        if kind_of_wait is _SENDER and not in_mpi and (by_chance or not _in_turn(calls, here, wait_s)):
+        by_chance = kind_of_wait in (_SENDER, *_TAKEN) and usual_s < OFTEN_LATE * calls.span_s * calls.ranks
+        if not in_mpi and (by_chance or (kind_of_wait is _SENDER and not _in_turn(calls, here, wait_s))):
             continue
-        pattern = _reordered(calls, kind_of_wait, here, waits.other[here], wait_s[here], in_mpi=in_mpi)
-        yield replace(pattern, freed=np.stack([here, waits.other[here]], axis=1),
+        pattern = _reordered(calls, kind_of_wait, here, other[here], wait_s[here], in_mpi=in_mpi)
+        yield replace(pattern, sites=pattern.sites[:: -1 if kind_of_wait is ORDERS[-1] else 1],
+                      freed=np.stack([here, waits.other[here]], axis=1),
                       waited_s=float((wait_s[here] * calls.seconds_weight[here]).sum()) / calls.ranks)  # fmt: skip
 
 
@@ -558,6 +544,31 @@ def _in_turn(calls: ProgramCalls, rows: Ints, wait_s: Floats) -> bool:
     for_it_s = np.bincount(which, weights=wait_s[rows])[again + 1]
     waits_itself_s = np.minimum(np.diff(waits_s)[again], for_it_s).sum()
     return bool(spent_s.sum() >= OWN * whole_s > 0 and waits_itself_s >= OWN * for_it_s.sum())
+
+
+def _between_receives(calls: ProgramCalls) -> Bools:
+    """Of each cause of a wait whether it is computing between two receives of one place that name different senders."""
+    cause, site, target = calls.waits.cause, calls.site, calls.target
+    same = calls.waits.outside & (site[cause] == site[cause - 1]) & (calls.thread[cause] == calls.thread[cause - 1])
+    others: Bools = (target[cause] != target[cause - 1]) & (np.minimum(target[cause], target[cause - 1]) >= 0) & same
+    return others
+
+
+def _held_up(calls: ProgramCalls) -> tuple[Ints, Ints]:
+    """Calls that wait for the answer to a message, which lay there while its rank waited for a third; its receives."""
+    waits, messages = calls.waits, calls.messages
+    asks = np.flatnonzero((waits.other != NONE) & ~calls.is_collective)
+    taken, first = np.unique(messages.arrived, return_index=True)  # the first may be NONE
+    at = np.searchsorted(taken, waits.other[asks]) - 1
+    asks, at = asks[at > 1], at[at > 1]
+    answer, last, before = waits.other[asks], taken[at], taken[at - 1]
+    given = np.cumsum(np.isin(np.arange(len(calls)), messages.sent))  # what needs all messages first is no such answer
+    is_third = calls.rank[waits.cause] != calls.rank[waits.other[waits.wait]]
+    third_s, whole_s = (np.bincount(waits.wait, part * waits.spent_s, len(calls))[asks] for part in (is_third, 1.0))
+    fits = (messages.source[first[at]] == calls.rank[asks]) & (given[last] > given[before]) & (third_s >= OWN * whole_s)
+    fits &= (calls.thread[last] == calls.thread[answer]) & (calls.thread[last] == calls.thread[before])
+    fits &= (calls.target[last] >= 0) | calls.named("MPI_Wait")[last]
+    return asks[fits], last[fits]
 
 
 def _passed_on(calls: ProgramCalls, sends: Ints) -> bool:
@@ -708,11 +719,9 @@ def _sleeps(calls: ProgramCalls, vain: Ints, again: Bools, two: str, comes: str,
     between_s, asleep_s = calls.gap_s[rows], 0.0
     whole_s = between_s * calls.weight[rows]
     for rank in np.unique(calls.rank[rows]).tolist():
-        share, mine = _share(calls, rank), calls.rank[rows] == rank
+        mine = calls.rank[rows] == rank
         if (seen := activity_before(calls, rank, rows[mine])) is not None:
             asleep_s += float(whole_s[mine].sum()) * seen.slept_s / seen.length_s
-        elif share is not None and share.ran_s is not None:
-            asleep_s += _asleep_s(share)
     if rows.size < LEAST or asleep_s < OWN * whole_s.sum():
         return
     ranks = np.unique(calls.rank[rows])
