@@ -682,7 +682,6 @@ def _tight(events: Events, world: World, places: _Places, loops: _Loops) -> tupl
     vain = np.flatnonzero(events.has(EventKind.NOTHING) & events.is_timed)
     vain_s = np.bincount(of_event[vain], weights=events.duration_s[vain], minlength=places.count.size)
     end_place, group = np.unique(of_event[loops.ends], return_inverse=True)
-    group = group.reshape(-1)
     place = of_event[loops.inside]
     inside_s = events.duration_s[loops.inside]
     share = inside_s / np.where(vain_s[place] > 0, vain_s[place], 1.0)  # of the polls in vain at its place

@@ -101,7 +101,6 @@ def time_weights(events: Events, world: World, kept: Ints) -> Floats:
         return weights
     thread = (events.record[kept] * lanes + events.lane[kept]) * calls + events.call[kept]
     keys, number = np.unique(thread * sites + events.site[kept] + 1, return_inverse=True)
-    number = number.reshape(-1)
     kept_s = np.bincount(number, weights=events.duration_s[kept])
     profile_key, profile_s = np.concatenate(own_key), np.concatenate(own_s)
     at = np.minimum(np.searchsorted(keys, profile_key), keys.size - 1)

@@ -230,7 +230,7 @@ def test_a_record_of_more_ranks_than_any_machine_has_is_left_out(tmp_path: Path)
 
 SOURCE = """#include <cstdio>
 #include <execinfo.h>
-namespace app { struct Halo { void forward(); }; }
+namespace app { struct Halo { void forward(); __attribute__((always_inline)) void run() { forward(); } }; }
 __attribute__((noinline)) void app::Halo::forward() {
     void* frames[3];
     int depth = backtrace(frames, 3);
@@ -241,11 +241,11 @@ __attribute__((noinline)) void app::Halo::forward() {
 }
 int main() {
     app::Halo halo;
-    halo.forward();
+    halo.run();
     return 0;
 }
 """
-FORWARD, MAIN = SourcePlace("app::Halo::forward", "halo.cpp", 6), SourcePlace("main", "halo.cpp", 14)
+FORWARD, MAIN = SourcePlace("app::Halo::forward", "halo.cpp", 6), SourcePlace("main", "halo.cpp", 3)
 
 
 def run(program: Path) -> tuple[list[int], list[str]]:
@@ -281,7 +281,8 @@ def places(program: Path, until: float | None = None) -> list[SourcePlace]:
 
 @pytest.mark.parametrize("name", ["pie", "fixed"])
 def test_frames_have_functions_files_and_lines(compiled: Path, name: str) -> None:
-    assert places(compiled / name) == [FORWARD, MAIN]
+    assert (found := places(compiled / name)) == [FORWARD, MAIN]
+    assert found[1].within == "Halo::run", "not the function that stands before the class"
 
 
 def test_debug_files_are_found_by_build_id(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

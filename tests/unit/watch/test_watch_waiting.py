@@ -181,7 +181,6 @@ def test_of_ranks_that_share_processors_another_is_late_each_time_where_queues_d
 @pytest.mark.parametrize(
     ("ranks", "more", "spread", "is_named"),
     [(2, 0.08, 0.01, False), (2, 0.4, 0.01, True), (4, 0.15, 0.01, True), (4, 0.15, 0.1, False), (2, 0.0, 0.5, False)],
-    ids=["one core of two is slower", "more work", "others are alike", "others differ as much", "by chance"],
 )
 def test_a_rank_is_late_where_it_computes_more_than_equal_ranks_do_by_chance(
     ranks: int, more: float, spread: float, is_named: bool, tmp_path: Path

@@ -198,22 +198,25 @@ def _in_unit(dwarf: Any, unit: Any, wanted: Sequence[tuple[int, int]]) -> list[t
         if at >= 0 and rows[at][2]:
             _, file, line = rows[at]
             of = bisect_right(functions, (file, line, "\x7f")) - 1
-            name = functions[of][2] if of >= 0 and functions[of][0] == file else ""
-            lines.append((i, (_file_name(program, file), line, name)))
+            name, path = functions[of][2] if of >= 0 and functions[of][0] == file else "", _file_name(program, file)
+            is_of_header = "::" in name and (path.endswith(".h") or "." not in path)  # what calls it says more
+            lines.append((i, (path, line, "" if is_of_header else name)))
     return lines
 
 
 def _functions_in(scope: Any) -> Iterable[tuple[int, int, str]]:
     """Number of the file, first line and name of each function of a unit; empty: its symbol has to do.
 
-    Fortran's main program has procedures of its own.
+    Fortran's main program has procedures of its own, and a class may define what it declares.
     """
+    is_class = scope.tag in _SCOPES[2:]
+    owner = scope.attributes["DW_AT_name"].value + b"::" if is_class and "DW_AT_name" in scope.attributes else b""
     for child in scope.iter_children():
         of = {name: entry.value for name, entry in child.attributes.items()}
-        is_function = child.tag == "DW_TAG_subprogram"
-        is_function &= "DW_AT_declaration" not in of  # another unit has that function
+        is_function = child.tag == "DW_TAG_subprogram" and (is_class or "DW_AT_declaration" not in of)  # not another's
         if is_function and {"DW_AT_decl_file", "DW_AT_decl_line"} <= of.keys():
-            yield of["DW_AT_decl_file"], of["DW_AT_decl_line"], of.get("DW_AT_name", b"").decode("utf-8", "replace")
+            name = owner + of["DW_AT_name"] if "DW_AT_name" in of else b""
+            yield of["DW_AT_decl_file"], of["DW_AT_decl_line"], name.decode("utf-8", "replace")
         if child.tag in _SCOPES or "DW_AT_main_subprogram" in of:
             yield from _functions_in(child)
 
