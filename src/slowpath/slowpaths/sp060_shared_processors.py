@@ -155,7 +155,6 @@ def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> See
     """Args: launcher_s: their own job takes their processors for so long, as an mpiexec that forwards much output."""
     worst = max(ranks, key=_taken_s)
     taken_s, mean_s = _taken_s(worst), fmean(map(_taken_s, ranks))
-    more = f"; {len(ranks) - 1} more rank{'s' if len(ranks) > 2 else ''} likewise" if len(ranks) > 1 else ""
     where = f"processor{'s' if len(worst.processors) > 1 else ''} {format_cpu_list(sorted(worst.processors))}"
     name, who, change = (
         OTHERS,
@@ -179,8 +178,7 @@ def _others_pattern(ranks: Sequence[RankShare], launcher_s: float | None) -> See
     return SeenPattern(
         sites=(),
         count=len(ranks),
-        text=f"{who} was ready to run but had no processor for {format_time(taken_s)} of "
-        f"{format_time(worst.span_s)}{more}",
+        text=f"{who} was ready to run but had no processor for {format_time(taken_s)} of {format_time(worst.span_s)}",
         change=change,
         more_s=(mean_s, mean_s / 2, taken_s),
         name=name,

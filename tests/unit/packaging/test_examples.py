@@ -64,7 +64,6 @@ def test_the_slurm_script_runs_or_resumes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("measured", "gated", "code", "left"),
     [(4, 0, 0, ["run-7.log"]), (0, 0, 0, []), (0, 1, 1, ["run-7", "run-7.log"])],
-    ids=["nothing measured", "passed or undecided", "regression"],
 )
 def test_a_prolog_drains_its_node_for_a_regression_alone(
     tmp_path: Path, measured: int, gated: int, code: int, left: list[str]

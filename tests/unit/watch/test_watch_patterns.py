@@ -587,7 +587,6 @@ def test_short_reads_that_are_each_completed_are_named(size: int, closes: int, s
     ("times", "sends", "is_named"),
     [(np.linspace(20, 1, 128), False, True), (np.linspace(1, 20, 128), False, False), (np.ones(128), False, False),
      (np.linspace(20, 1, 128), True, False)],
-    ids=["falls", "grows", "is even", "the source sends meanwhile"],
 )  # fmt: skip
 def test_receives_whose_sends_were_not_kept_search_where_their_times_fall(
     times: Floats, sends: bool, is_named: bool

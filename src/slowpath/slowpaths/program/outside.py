@@ -379,9 +379,8 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
         rows_of, seconds, named, pieces_of, lengths = zip(*parts, strict=True)
         mine, each_s, pieces, length = np.concatenate(rows_of), np.concatenate(seconds), sum(pieces_of), sum(lengths)
         where = between_words(calls, mine, before == there)
-        names = sorted({*named} - {""})
-        asked = ", ".join([*names, *([f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}"]
-                                    if pieces else [])])  # fmt: skip
+        names = ", ".join(sorted({*named} - {""}))
+        asked = f"{pieces:,.0f} reads and writes of {format_bytes(round(length / pieces))}" if pieces else names
         yield SeenPattern(
             name="system calls outside MPI",
             sites=(there, *((before,) if before not in (there, NONE) else ())) if there != NONE else (),

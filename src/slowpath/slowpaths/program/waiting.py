@@ -296,23 +296,20 @@ LEAST_SYSTEM = 0.25  # of its processor time in system calls, so many of which a
 
 
 def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_crowded: bool) -> _Doing:
-    """By samples, or by what the rank had of its processor.
-
-    Args: rows: calls before which it is late.  late_s: that others waited for it.  is_crowded: ranks share processors.
-    """
+    """By samples.  Args: rows: calls before which it is late.  late_s: that others waited for it."""
     seen = activity_before(calls, rank, rows)
     if seen is not None:
         late_s = min(late_s, seen.length_s)
         asleep = max(seen.sleeping_s, key=lambda name: seen.sleeping_s[name], default="")
-        if seen.slept_s >= OWN * late_s:
+        there = np.flatnonzero(np.isin(calls.site, calls.site[rows]))  # late is what a rank does more than others
+        others = [activity_before(calls, other, there[calls.rank[there] == other]) for other in range(calls.ranks)]
+        beside = [(other.slept_s, other.system_s) for i, other in enumerate(others) if other and i != rank]
+        slept_s, system_s = np.mean(beside or [(0.0, 0.0)], axis=0).tolist()
+        if seen.slept_s - slept_s >= OWN * late_s:
             words = "sleeps" if asleep in _PAUSES else f"waits in {asleep}"
             return _Doing(words, _SLEEP, seen.slept_s / seen.length_s)
-        kind, count, length = max(
-            ("writes", seen.writes, seen.written_bytes),
-            ("reads", seen.reads, seen.read_bytes),
-            key=lambda activity: activity[1],
-        )
-        in_system = seen.system_s / max(seen.ran_s, seen.system_s, 1e-9)
+        count, kind, length = max((seen.reads, "reads", seen.read_bytes), (seen.writes, "writes", seen.written_bytes))
+        in_system = max(seen.system_s - system_s, 0.0) / max(seen.ran_s, seen.system_s, 1e-9)
         if in_system >= LEAST_SYSTEM and count >= LEAST_CALLS * seen.length_s:
             if length >= LARGE_BYTES * count:
                 return _Doing("is in system calls", _SLEEP, in_system)
@@ -331,11 +328,17 @@ def doing_of(calls: ProgramCalls, rank: int, rows: Ints, late_s: float, *, is_cr
 
 
 def _function(calls: ProgramCalls, rows: Ints) -> Code | None:
-    """Where most samples before these calls are; None: there are too few."""
-    chosen = np.isin(calls.sampled.row, rows)
-    longest = calls.sampled.longest(chosen)
-    is_clear = chosen.sum() >= LEAST and longest[0][1] >= OWN * calls.sampled.seconds[chosen].sum()
-    return longest[0][0] if is_clear else None
+    """Where most samples before these calls are, beyond those that other ranks have there; None: they are too few."""
+    sampled, chosen = calls.sampled, np.isin(calls.sampled.row, rows)
+    is_other = ~np.isin(calls.rank[sampled.row], calls.rank[rows]) & np.isin(calls.site[sampled.row], calls.site[rows])
+    others = {(code.called, code.function): each_s for code, each_s in sampled.longest(is_other)}
+    more_s = {code: each_s - others.get((code.called, code.function), 0.0) / max(calls.ranks - 1, 1)
+              for code, each_s in sampled.longest(chosen)}  # fmt: skip
+    most = max(more_s, key=lambda code: more_s[code], default=None)
+    is_clear = (
+        most and chosen.sum() >= LEAST and more_s[most] >= OWN * sum(max(each_s, 0.0) for each_s in more_s.values())
+    )
+    return most if is_clear else None
 
 
 def _no_core_s(share: RankShare) -> float:
