@@ -21,7 +21,7 @@ if [[ ! -d $folder/baseline ]]; then
     mv "$run" "$folder/baseline"
     exit 0
 fi
-slowpath gate "$run" --baseline "$folder/baseline" --undecided pass >"$run.log" 2>&1
+slowpath gate "$run" --baseline "$folder/baseline" --no-again --undecided pass >"$run.log" 2>&1
 code=$?
 [[ $code == 1 ]] || rm -rf "$run" "$run.log"
 exit $((code == 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from slowpath.cli.options import (
     teller,
 )
 from slowpath.core.engine_description import unknown
-from slowpath.core.errors import UsageError, exclude
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, exclude
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Undecided
@@ -33,7 +34,7 @@ PATH = click.Path(path_type=Path)
 @click.command("compare", epilog="Example: slowpath compare slowpath-runs/before slowpath-runs/after")
 @click.argument("a", type=PATH)
 @click.argument("b", type=PATH)
-@minimum_effect_option("3%", "Smallest difference that counts.")
+@minimum_effect_option("3%")
 @metric_option()
 @phase_option("all")
 @full_option()
@@ -101,7 +102,7 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool, minimum_effect
 @click.command("gate", epilog="Example: slowpath gate new --baseline old --junit gate.xml")
 @click.argument("run", type=PATH)
 @click.option("--baseline", "baselines", required=True, multiple=True, type=PATH, help="Run folder or results.json.")
-@minimum_effect_option("10%", "Smallest difference that counts.")
+@minimum_effect_option("10%")
 @click.option(
     "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="Slowdown that a pass excludes."
 )
@@ -120,7 +121,11 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool, minimum_effect
     metavar="KINDS",
     help="Accepted differences: hardware, mpi, engine, placement, settings, shared, incomplete.",
 )
-@click.option("--again", is_flag=True, help="Measure RUN anew where cells may be slower, into RUN-again.")
+@click.option(
+    "--again/--no-again",
+    default=None,
+    help="Measure RUN anew, into RUN-again, if it does not pass.  [default: if it was measured on this host]",
+)
 @json_option()
 @click.option("--junit", type=PATH, metavar="FILE", help="JUnit XML file.")
 def gate_command(
@@ -132,7 +137,7 @@ def gate_command(
     phase: str,
     undecided: Undecided,
     accept: tuple[str, ...],
-    again: bool,
+    again: bool | None,
     as_json: bool,
     junit: Path | None,
 ) -> int:
@@ -146,7 +151,7 @@ def gate_command(
     """
     import msgspec
 
-    from slowpath.compare.gate import final_exit_code, gate, of_nearest, suspects_of
+    from slowpath.compare.gate import final_exit_code, gate, of_nearest
 
     if _are_watches(run, baselines[0]):
         for option, given in (("--junit", junit), ("--again", again), ("several baselines", baselines[1:])):
@@ -157,6 +162,7 @@ def gate_command(
     from slowpath.compare.read import read_source
     from slowpath.compare.views import render_gate, render_junit
     from slowpath.core.files import write_atomically
+    from slowpath.core.machine import host_of
     from slowpath.run.measure import measure_again
     from slowpath.run.progress import choose
 
@@ -165,11 +171,17 @@ def gate_command(
     if again and source.folder is None:
         raise UsageError(f"--again: {run} holds results and no plan to measure; name its run folder")
     judged = of_nearest([gate(source, read_source(baseline), *chosen) for baseline in baselines])
-    if again and source.folder is not None and suspects_of(judged.comparison, excluded):
+    is_wanted = again or (again is None and host_of(source.run.machine) == platform.node())
+    if is_wanted and source.folder is not None and judged.may_be_chance:
         named = Path(os.path.abspath(run if run.is_dir() else source.folder))  # `.` has no name of its own
         later = named.with_name(f"{named.name}-again")
-        measure_again(source.folder, later, teller(), lambda: choose(False))
-        judged = gate(source, read_source(Path(judged.comparison.a.path)), *chosen, read_source(later))
+        try:
+            measure_again(source.folder, later, teller(), lambda: choose(False))
+            judged = gate(source, read_source(Path(judged.comparison.a.path)), *chosen, read_source(later))
+        except (EnvironmentFailure, RecordError) as error:
+            if again:
+                raise
+            click.echo(f"not measured again: {error}", err=True)
     if junit is not None:
         write_atomically(junit, render_junit(judged, undecided))
     if as_json:

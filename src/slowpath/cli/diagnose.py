@@ -27,13 +27,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 
 
 @click.command("diagnose", epilog="Example: slowpath diagnose --budget 5min --mpi openmpi")
-@click.option(
-    "--budget",
-    type=DURATION,
-    default="2m",
-    show_default=True,
-    help="Time limit (90s, 5m, 1h).",
-)
+@click.option("--budget", type=DURATION, default="2m", show_default=True, help="Time limit (90s, 5m, 1h).")
 @click.option(
     "--only",
     multiple=True,

@@ -21,8 +21,6 @@ from slowpath.core.engine_description import unknown
 )
 def doctor_command(as_json: bool, full: bool, gpu: bool | None) -> int:
     """Show what this machine has and what can be measured on it."""
-    import os
-
     from slowpath.core.guard import KnownSecrets
     from slowpath.doctor.check import abilities
     from slowpath.doctor.gpu import Proof

@@ -123,8 +123,9 @@ def phase_option(default: str) -> Decorator:
     return click.option("--phase", type=choice, default=default, show_default=True, help="First or later messages.")
 
 
-def minimum_effect_option(default: str, words: str) -> Decorator:
+def minimum_effect_option(default: str) -> Decorator:
     """Return the option --minimum-effect, a ratio."""
+    words = "Smallest difference that counts."
     return click.option("--minimum-effect", type=EFFECT, default=default, show_default=True, help=words)
 
 

@@ -245,16 +245,12 @@ def merge(first: Comparison, again: Comparison, cells: Collection[int]) -> Compa
     )
 
 
-_SAME = "{} and {} are the same run; name two runs"
-
-
 def _require_two(a: RunSource, b: RunSource) -> None:
-    same_folder = a.folder is not None and b.folder is not None and a.folder.resolve() == b.folder.resolve()
-    if same_folder or a.path.resolve() == b.path.resolve():
-        raise UsageError(_SAME.format(a.path, b.path))
-    same_start = a.run.started is not None and (a.run.id, a.run.started) == (b.run.id, b.run.started)
-    if same_start or (a.results.cells and a.results.cells == b.results.cells):
-        raise UsageError(_SAME.format(a.path, b.path))
+    is_one = a.folder is not None and b.folder is not None and a.folder.resolve() == b.folder.resolve()
+    is_one = is_one or a.path.resolve() == b.path.resolve()
+    is_one = is_one or (a.run.started is not None and (a.run.id, a.run.started) == (b.run.id, b.run.started))
+    if is_one or (a.results.cells and a.results.cells == b.results.cells):
+        raise UsageError(f"{a.path} and {b.path} are the same run; name two runs")
 
 
 # Which cells are the same.
@@ -648,15 +644,11 @@ def _incomplete(name: str, results: Results, uncompared: Sequence[Uncompared]) -
     elif count.done < count.planned:
         yield Doubt(INCOMPLETE, f"{name} is incomplete: {count.done} of {count.planned} launches")
     elif cut := [cell for cell in cells if cell.status == "partial"]:
-        yield Doubt(INCOMPLETE, f"{len(cut)} of {of_cells} incomplete: {_named(cut)}")
+        yield Doubt(INCOMPLETE, f"{len(cut)} of {of_cells} incomplete: {named(cell.label for cell in cut)}")
     if wrong := [cell for cell in cells if cell.wrong_bytes]:
-        yield Doubt(INCOMPLETE, f"{len(wrong)} of {of_cells} with wrong bytes: {_named(wrong)}")
+        yield Doubt(INCOMPLETE, f"{len(wrong)} of {of_cells} with wrong bytes: {named(cell.label for cell in wrong)}")
     if alone := [cell for cell in uncompared if cell.side == name.lower()]:
-        yield Doubt(INCOMPLETE, f"{len(alone)} of {of_cells} not compared: {_named(alone)}")
-
-
-def _named(cells: Sequence[CellResult] | Sequence[Uncompared]) -> str:
-    return named(cell.label for cell in cells)
+        yield Doubt(INCOMPLETE, f"{len(alone)} of {of_cells} not compared: {named(cell.label for cell in alone)}")
 
 
 def named(names: Iterable[str]) -> str:

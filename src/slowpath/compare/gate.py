@@ -61,6 +61,12 @@ class Gate(msgspec.Struct, frozen=True):
         """Return whether rows were judged at all."""
         return set(self.open_kinds) <= {INCOMPLETE}
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Return whether the run does not pass, and one that is measured again may."""
+        is_enough = min((judged.row.a_launches for judged in self.rows), default=0) >= LAUNCHES
+        return is_enough and self.outcome != "pass" and not self.wrong and set(self.open_kinds) <= {SHARED}
+
 
 def gate(
     run: RunSource,

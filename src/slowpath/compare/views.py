@@ -122,8 +122,7 @@ def _what_to_do(gate: Gate) -> str:
         again = "Measure another baseline now and name both" if SHARED in kinds else "Measure both completely and alike"
         return f"{again}, or judge anyway: --accept {','.join(kinds)}"
     launches = min((min(each.row.a_launches, each.row.b_launches) for each in gate.rows), default=0)
-    again, rounds = ", or the run alone: --again" * (launches >= LAUNCHES), max(LAUNCHES, 2 * launches)
-    return f"Measure both runs again on a quiet machine, with --rounds {rounds}{again}."
+    return f"Measure both runs again on a quiet machine, with --rounds {max(LAUNCHES, 2 * launches)}."
 
 
 def headline(gate: Gate) -> str:

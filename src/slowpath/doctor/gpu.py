@@ -23,7 +23,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import engine_for, kept_engine
 from slowpath.run.engine.cache import Engine, UsableEngine
 from slowpath.run.prepare import allocated_nodes, allowed_cores
-from slowpath.run.process import JobLimits, Outcome, run_job
+from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 
 SMALL_BYTES = 8
 LARGE_BYTES = 64 * 1024 * 1024
@@ -88,9 +88,8 @@ def two_ranks(
     made = command(launcher, str(mpi.mpiexec), mpi.name, 2, bind, variables, argv, room, environ, place)
     with tempfile.TemporaryDirectory(prefix="slowpath-ranks-") as folder:
         out, err = Path(folder, "stdout"), Path(folder, "stderr")
-        outcome = run_job(
-            made.argv, {**mpi.environ(environ), **made.variables}, out, err, [], JobLimits(total_s=limit_s)
-        )
+        variables = {**mpi.environ(environ), **made.variables}
+        (outcome,) = run_jobs([LaunchedJob(made.argv, variables, out, err, [], JobLimits(total_s=limit_s))])
         return outcome, "\n".join(path.read_text(errors="replace") for path in (out, err))
 
 

@@ -31,7 +31,7 @@ from slowpath.run.execute import Execution, RunEnd
 from slowpath.run.machine import machine_facts
 from slowpath.run.ownership import now, owned, require_free
 from slowpath.run.prepare import Commands, PreparedRun, mpi_facts, require_job
-from slowpath.run.progress import Progress
+from slowpath.run.progress import Progress, duration
 from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
 from slowpath.run.schedule import RunLimits, Schedule
 
@@ -136,13 +136,23 @@ def resume(
         return measure(run, reopened.plan, reopened.commands, limits, progress(), schedule, machine)
 
 
+AGAIN_S = 600.0  # at most
+
+
 def measure_again(run: Path, again: Path, tell: Tell, progress: Callable[[], Progress]) -> None:
-    """Measure the cells of a run twice as often, into `again`, or go on with that until it is complete."""
+    """Measure the cells of a run twice as often, into `again`, or go on with that until it is complete.
+
+    Raises: EnvironmentFailure: `again` is of an earlier run of that name; else as `resume`.
+    """
     if not again.exists():
         begin_again(run, again, 2, now())
+    if (read_run(again).started or "") < (read_run(run).started or ""):
+        raise EnvironmentFailure(f"{again}: is older than {run}; remove it")
     state = state_of(again)
     if state is None or not state.is_over:
-        resume(again, os.environ, tell, RunLimits(), progress)
+        least_s = min(2 * measured_s(run), AGAIN_S)
+        tell(f"cells may be slower: measuring {run} again, about {duration(least_s)} (--no-again leaves it out)")
+        resume(again, os.environ, tell, RunLimits(budget_s=AGAIN_S, whole_rounds=True), progress)
 
 
 @dataclass(frozen=True)

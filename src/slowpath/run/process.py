@@ -380,28 +380,12 @@ class Outcome:
     is_late: bool = False
 
 
-def run_job(
-    argv: Sequence[str],
-    environ: Mapping[str, str],
-    stdout: Path,
-    stderr: Path,
-    watch: Sequence[Path],
-    limits: JobLimits,
-    stacks: Path | None = None,
-) -> Outcome:
-    """Start `argv`, wait for its end, and end it by force at a limit or Ctrl-C.
-
-    The arguments are those of Job.
-    Ctrl-C does not reach the job (it has its own session); it ends the wait, and the outcome is interrupted.
-    A second one while the job is being ended skips the grace period. If this process dies, the launcher gets SIGTERM.
-    """
-    return run_jobs([LaunchedJob(argv, environ, stdout, stderr, watch, limits, stacks)])[0]
-
-
 def run_jobs(jobs: Sequence[LaunchedJob]) -> list[Outcome]:
-    """Start all jobs, which have no node in common, and wait until each has ended or was ended, as `run_job` does.
+    """Start all jobs, which have no node in common, wait for their ends, and end by force what is at a limit.
 
-    Ctrl-C ends all that still run. Returns: how each ended, in the order of the jobs.
+    Ctrl-C does not reach the jobs (each has its own session); it ends the wait and all that still run, and these are
+    interrupted. A second one while they are being ended skips the grace period. If this process dies, their launchers
+    get SIGTERM. Returns: how each ended, in the order of the jobs.
     Raises: ExitUnseen; the jobs are ended.
     """
     running: list[_Running] = []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def test_a_lone_slow_cell_may_be_chance_until_it_is_measured_again() -> None:
     rng = np.random.default_rng(13)
     base, run = planted.run_of(rng, "a", CELLS), planted.run_of(rng, "b", CELLS, {17: 1.2})
     alone = gate(run, base)
-    assert (alone.outcome, "the run alone: --again" in render_gate(alone)) == ("undecided", True)
+    assert (alone.outcome, alone.may_be_chance) == ("undecided", True)
     for outcome, slow in (("pass", {}), ("regression", {17: 1.2}), ("pass", {3: 2.0})):
         assert gate(run, base, again=planted.run_of(rng, "c", CELLS, slow)).outcome == outcome, slow
     spread = planted.source("b", [planted.cell(i, [8.5e-6, 14.5e-6] * 4 if i == 3 else [1e-5] * 8) for i in range(50)])
@@ -67,6 +68,24 @@ def test_a_lone_slow_cell_may_be_chance_until_it_is_measured_again() -> None:
     assert (changed.outcome, "(c) is not used: all short calls" in changed.notes[0]) == ("pass", True)
     clear = [gate(planted.run_of(rng, "b", CELLS, slow), base) for slow in ({17: 1.2, 3: 1.2}, {17: 1.6})]
     assert {judged.outcome for judged in clear} == {"regression"}
+
+
+def test_a_run_that_does_not_pass_is_measured_again_on_its_own_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = {**planted.MACHINE, "host": "here"}
+    words = ["gate", str(planted.folder(tmp_path / "run", 3, {1: 1.5}, machine=machine))]
+    words += ["--baseline", str(planted.folder(tmp_path / "base", 1))]
+    for host, day, slow, code in (
+        ("here", 5, {}, 0),
+        ("here", 6, {1: 1.5}, 1),
+        ("here", 2, {}, 1),
+        ("other", 5, {}, 1),
+    ):
+        again = planted.folder(tmp_path / "run-again", day, slow)  # of another day before the run's: not used
+        monkeypatch.setattr("platform.node", lambda host=host: host)
+        assert [exit_code(words), exit_code([*words, "--no-again"])] == [code, 1], (host, day)
+        shutil.rmtree(again)
 
 
 def test_what_is_measured_again_is_all_of_the_run_twice_in_another_order(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from slowpath.doctor.registry import allocation, asked, blas_check, conclusion, 
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import OwnSetting, own_settings
 from slowpath.run.engine.build import BlasInSight
-from slowpath.run.process import Outcome
+from slowpath.run.process import LaunchedJob, Outcome
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,6 @@ def test_each_with_its_place_and_those_of_another_library() -> None:
 
 
 OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
-PR_SET_THP_DISABLE = 41  # prctl(2)
 FAULTY = Path(__file__).parents[3] / "engine" / "studies" / "cannon" / "tests" / "faulty_blas.c"
 
 
@@ -99,9 +98,6 @@ def test_the_engines_own_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert registry.blas().status == "missing"
 
 
-# Huge pages: what memory gets, whatever /sys shows.
-
-
 @pytest.mark.parametrize(
     ("gets", "mode", "possible"),
     [
@@ -125,7 +121,7 @@ def test_huge_pages_are_there_where_memory_gets_them(
 def test_a_process_that_may_have_no_huge_pages_gets_none() -> None:
     code = (
         "import ctypes; from slowpath.doctor.registry import gets_huge_pages; "
-        f"ctypes.CDLL(None).prctl({PR_SET_THP_DISABLE}, 1, 0, 0, 0); print(gets_huge_pages())"
+        "ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE := 41, 1, 0, 0, 0); print(gets_huge_pages())"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
@@ -173,13 +169,13 @@ def test_what_is_not_said_is_no_warning_and_a_failed_job_is_one() -> None:
 def test_the_library_is_asked_by_its_own_questions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: dict[str, Any] = {}
 
-    def run(argv: list[str], environ: dict[str, str], out: Path, err: Path, *_: Any) -> Outcome:
-        seen.update(argv=argv, environ=environ)
-        out.write_text("")
-        err.write_text('MPI startup(): libfabric provider: tcp\nLoad tuning file: "/a/tuning_spr_shm-ofi.dat"\n')
+    def run(job: LaunchedJob) -> Outcome:
+        seen.update(argv=job.argv, environ=job.environ)
+        job.stdout.write_text("")
+        job.stderr.write_text('MPI startup(): libfabric provider: tcp\nLoad tuning file: "/a/tuning_spr_shm-ofi.dat"\n')
         return Outcome("ok", 0, None, None, 0.1)
 
-    monkeypatch.setattr(gpu, "run_job", run)
+    monkeypatch.setattr(gpu, "run_jobs", lambda jobs: [run(job) for job in jobs])
     mpi = Mpi("intelmpi", "2021.18", "option", tmp_path, tmp_path / "mpiexec", None, "mpich", False, "hydra", "")
     engine = type("Kept", (), {"program": tmp_path / "slowpath-engine"})()
     answer = asked(mpi, engine, {})

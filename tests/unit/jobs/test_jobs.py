@@ -20,8 +20,17 @@ from slowpath.core.errors import SlowpathError
 from slowpath.core.signals import exit_codes_kept
 from slowpath.mpi.probe import ExitUnseen, ask, output_of
 from slowpath.run import process
-from slowpath.run import process as stacks
-from slowpath.run.process import MARKER, Debugger, JobLimits, Outcome, innermost, leftovers_of, run_job, save_stacks
+from slowpath.run.process import (
+    MARKER,
+    Debugger,
+    JobLimits,
+    LaunchedJob,
+    Outcome,
+    innermost,
+    leftovers_of,
+    run_jobs,
+    save_stacks,
+)
 from slowpath.run.reopen import end_leftovers
 from slowpath.watch.prove.rerun import Compared, Started, rerun
 from slowpath.watch.start.environment import run_to_end
@@ -31,6 +40,11 @@ from slowpath.watch.start.environment import run_to_end
 def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE_S", 0.3)
     monkeypatch.setattr(process, "WAKE_S", 0.1)
+
+
+def run_job(*words: Any) -> Outcome:
+    (outcome,) = run_jobs([LaunchedJob(*words)])
+    return outcome
 
 
 def job(folder: Path, script: str, limits: JobLimits | None = None, watch: list[Path] | None = None) -> Outcome:
@@ -170,9 +184,9 @@ def comes(true: Callable[[], object]) -> bool:
 def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
     mark = tmp_path / "told"
     program = (
-        "import os; from pathlib import Path; from slowpath.run.process import JobLimits, run_job; here = Path('.');"
+        "import os; from pathlib import Path; from slowpath.run.process import *; here = Path('.');"
         "argv = ['/bin/sh', '-c', 'echo $$ > told; exec sleep 1000'];"
-        "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], JobLimits())"
+        "run_jobs([LaunchedJob(argv, dict(os.environ), here / 'out', here / 'err', [], JobLimits())])"
     )
     slowpath = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
     assert comes(lambda: mark.exists() and mark.read_text().strip())
@@ -254,7 +268,7 @@ def shell(script: str) -> tuple[Debugger, ...]:
 def test_states_and_stacks_are_saved(
     rank: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stacks, "DEBUGGERS", shell("echo '#0  poll ()'; echo '#1  MPI_Recv ()'"))
+    monkeypatch.setattr(process, "DEBUGGERS", shell("echo '#0  poll ()'; echo '#1  MPI_Recv ()'"))
     rank.send_signal(signal.SIGSTOP)
     while Path(f"/proc/{rank.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
         time.sleep(0.01)
@@ -265,7 +279,7 @@ def test_states_and_stacks_are_saved(
 
 
 def test_a_hang_leaves_its_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stacks, "DEBUGGERS", shell("echo '#0  MPI_Send ()'"))
+    monkeypatch.setattr(process, "DEBUGGERS", shell("echo '#0  MPI_Send ()'"))
     outcome = run_job(
         ["/bin/sleep", "1000"],
         {**os.environ, "PMI_RANK": "0"},
