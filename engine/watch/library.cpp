@@ -24,6 +24,7 @@ Library mpich() {
     it.request_null = it.message_null = 0x2c000000, it.datatype_null = 0x0c000000;
     it.status_ignore = it.statuses_ignore = 1, it.in_place = all_ones, it.bottom = 0, it.no_op = 0x5800000e;
     it.any_source = -2, it.any_tag = -1, it.proc_null = -1, it.root = -3, it.undefined = -32766;
+    it.replace = 0x5800000d, it.lock_exclusive = 234;
     it.status_bytes = 20, it.source_offset = 8, it.tag_offset = 12, it.error_offset = 16;
     return it;
 }
@@ -37,6 +38,7 @@ Library abi() {
     it.request_null = 0x180, it.message_null = 0x128, it.datatype_null = 0x200;
     it.status_ignore = it.statuses_ignore = 0, it.in_place = 1, it.bottom = 0, it.no_op = 0x3d;
     it.any_source = -1, it.any_tag = -2, it.proc_null = -3, it.root = -4, it.undefined = -32766;
+    it.replace = 0x3c, it.lock_exclusive = 301;
     it.status_bytes = 32, it.source_offset = 0, it.tag_offset = 4, it.error_offset = 8;
     return it;
 }
@@ -58,7 +60,8 @@ Library openmpi() {
     it.comm_null = global("ompi_mpi_comm_null"), it.request_null = global("ompi_request_null");
     it.message_null = global("ompi_message_null"), it.datatype_null = global("ompi_mpi_datatype_null");
     it.status_ignore = it.statuses_ignore = 0, it.in_place = 1, it.bottom = 0;
-    it.no_op = global("ompi_mpi_op_no_op");
+    it.no_op = global("ompi_mpi_op_no_op"), it.replace = global("ompi_mpi_op_replace");
+    it.lock_exclusive = 1;
     it.any_source = -1, it.any_tag = -1, it.proc_null = -2, it.root = -4, it.undefined = -32766;
     it.status_bytes = 24, it.source_offset = 0, it.tag_offset = 4, it.error_offset = 8;
     return it;

@@ -16,8 +16,8 @@ struct Library {
     Interface interface = Interface::unknown;
     bool is_handle_pointer = false;  ///< else 4 bytes
     Word comm_world = 0, comm_self = 0, comm_null = 0, request_null = 0, datatype_null = 0, message_null = 0;
-    Word status_ignore = 0, statuses_ignore = 0, in_place = 0, bottom = 0, no_op = 0;
-    int any_source = 0, any_tag = 0, proc_null = 0, root = 0, undefined = 0;
+    Word status_ignore = 0, statuses_ignore = 0, in_place = 0, bottom = 0, no_op = 0, replace = 0;
+    int any_source = 0, any_tag = 0, proc_null = 0, root = 0, undefined = 0, lock_exclusive = 0;
     std::size_t status_bytes = 0;   ///< of one MPI_Status
     std::size_t source_offset = 0;  ///< in a status
     std::size_t tag_offset = 0;

@@ -205,11 +205,9 @@ void place(const Seen& seen, layout::Event& event, const Window* window) {
     if (seen.has(Role::target)) event.peer = world_rank_of(window->communicator, seen.integer(Role::target));
 }
 
-/// With MPI_NO_OP the origin's buffer, count and datatype are ignored (MPI-4.1, section 12.3.4).
-bool has_origin(const Seen& seen) {
-    return seen.has(Role::send_buffer) &&
-           !(seen.has(Role::operation) &&
-             library().handle(seen.word(Role::operation)) == library().handle(library().no_op));
+bool is_by(const Seen& seen, Word operation) {
+    return seen.has(Role::operation) &&
+           library().handle(seen.word(Role::operation)) == library().handle(operation);
 }
 
 /// Where the target's data goes. MPI_Fetch_and_op has one datatype for both sides.
@@ -221,12 +219,15 @@ Payload view_result(const Seen& seen) {
 }  // namespace
 
 void observe_transfer(const Seen& seen) {
-    Payload payload = has_origin(seen)
+    // With MPI_NO_OP the origin's buffer, count and datatype are ignored (MPI-4.1, section 12.3.4).
+    const bool has_origin = seen.has(Role::send_buffer) && !is_by(seen, library().no_op);
+    Payload payload = has_origin
                           ? view_payload(seen, Role::send_buffer, Role::send_count, Role::send_datatype)
                           : view_result(seen);
     layout::Event event = event_of(seen);
     describe(event, payload);
-    if (!has_origin(seen)) event.kind &= static_cast<std::uint16_t>(~layout::send);
+    if (!has_origin) event.kind &= static_cast<std::uint16_t>(~layout::send);
+    if (seen.has(Role::operation)) event.tag = is_by(seen, library().replace) ? 1 : 0;
     const SpinGuard guard(shared_state, is_multiple);
     place(seen, event, window_of(seen));
     if (event.peer == layout::proc_null) event.bytes = 0;
@@ -259,6 +260,11 @@ void observe_plain(const Seen& seen) {
 
 void observe_epoch(const Seen& seen) {
     layout::Event event = event_of(seen);
+    if (seen.has(Role::group) && seen.call.error == 0)
+        event.tag = seen.call.repeated != nullptr ? seen.call.repeated->event.tag
+                                                  : communicator_int("Group_size", seen.word(Role::group));
+    else if (seen.has(Role::target) && seen.has(Role::other))  // MPI_Win_lock has its kind there
+        event.tag = seen.integer(Role::other) == library().lock_exclusive ? 1 : 0;
     const SpinGuard guard(shared_state, is_multiple);
     place(seen, event, window_of(seen));
     const bool found = !seen.plan.is_test || seen.said(Role::flag) != 0;

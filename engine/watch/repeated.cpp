@@ -104,16 +104,6 @@ void find_repeated(Lane& lane, Observed& call, const Plan& plan) {
 
 namespace {
 
-constexpr std::uint8_t most_untimed = 15;
-
-bool is_one_sided(const Repeated& known) {
-    return (known.event.kind & layout::one_sided) != 0;
-}
-
-bool can_thin(const Lane& lane) {
-    return lane.is_busy && (!lane.keeps_window || lane.events.used() == lane.events.capacity());
-}
-
 void leave_untimed(const Lane& lane, Observed& call, std::uint64_t ticks) {
     call.is_untimed = true;
     call.start_ticks = lane.row->last_ticks;
@@ -123,19 +113,20 @@ void leave_untimed(const Lane& lane, Observed& call, std::uint64_t ticks) {
 }  // namespace
 
 void thin(Lane& lane, Observed& call, const Plan& plan) {
-    // Messages that no library's default sends by a rendezvous, which a post may begin
-    // (docs/internals/watch.md).
+    // No library's default sends these by a rendezvous, which a post may begin (docs/internals/watch.md).
     constexpr std::uint64_t short_bytes = 2048;
+    constexpr std::uint8_t most_untimed = 15;
     Repeated& known = *call.repeated;
-    if (!can_thin(lane) || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
+    const bool has_room = lane.keeps_window && lane.events.used() != lane.events.capacity();
+    if (!lane.is_busy || has_room || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
         known.untimed = 0;
         return;
     }
-    call.is_thinned = is_one_sided(known) || ((known.is_whole || plan.lasting == Lasting::no) &&
-                                              count_message(known.stream, known.counter));
+    call.is_thinned =
+        (known.event.kind & layout::one_sided) != 0 ||
+        ((known.is_whole || plan.lasting == Lasting::no) && count_message(known.stream, known.counter));
     if (plan.returns_at_once || call.is_thinned) ++known.untimed;
-    if (plan.returns_at_once)  // others may wait
-        leave_untimed(lane, call, known.ticks);
+    if (plan.returns_at_once) leave_untimed(lane, call, known.ticks);  // others may wait
 }
 
 namespace {

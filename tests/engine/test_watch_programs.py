@@ -116,12 +116,6 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
             assert pattern.more_s[2] >= pattern.more_s[0] > pattern.more_s[1] == 0.0
 
 
-def test_packed_gaps_are_counted(ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path) -> None:
-    calls = calls_of(watched_run(ranks, watch_library, (str(program), "packing", "faulty", "30", "1"), tmp_path, 2))
-    packs = calls.name_is("MPI_Pack")[calls.counted[:, 0]]
-    assert calls.moved[packs].sum(axis=0).tolist() == [2 * calls.counted[packs, 3].max() * 2**17, 2]
-
-
 def test_numbers_that_become_text_for_a_message_are_named_and_numbers_are_not(
     ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path
 ) -> None:

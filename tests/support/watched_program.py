@@ -114,10 +114,18 @@ def made_calls(rank: Ints, start_s: Floats, call_s: float, **columns: Any) -> Pr
     usual: dict[str, Any] = {
         "communicator": zero, "bytes": zero, "root": none, "offset": zero, "group": none, "target": zero,
         "requests": zero, "meets": none, "weight": seconds + 1, "time_weight": seconds + 1, "target_wait_s": seconds,
-        "own_ratio": seconds + np.nan, "block_bytes": seconds + np.nan, "counted": np.zeros((0, 4), np.int64),
+        "detail": none, "block_bytes": seconds + np.nan, "counted": np.zeros((0, 4), np.int64),
         "counted_s": seconds[:0], "messages": Messages(*[zero[:0]] * 7), "members": (2,), "ranks": 2, "span_s": 1.0,
         "within": ("",) * 4, "waits": Waits(none, start_s, zero[:0], zero[:0], no[:0], seconds[:0]),
         **dict.fromkeys(("is_collective", "is_message", "is_one_sided", "brings", "is_read", "in_vain"), no),
     }  # fmt: skip
     times = {"start_s": start_s, "end_s": start_s + call_s, "own_s": seconds + call_s}
     return ProgramCalls(rank=rank, thread=rank, **times, **{**usual, **columns})
+
+
+def calls_in_turn(names: tuple[str, ...], turns: int, **columns: Any) -> ProgramCalls:
+    """Two ranks, each of which makes these calls in turn, of 1 us and with 1 us between, for the other one's memory."""
+    each = turns * len(names)
+    rank, number = np.repeat([0, 1], each), np.tile(np.arange(each), 2)
+    usual = {"call": number % len(names), "site": number % len(names), "target": 1 - rank, "is_one_sided": rank >= 0}
+    return made_calls(rank, number * 2e-6, 1e-6, names=names, **{**usual, **columns})

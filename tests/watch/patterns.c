@@ -61,7 +61,6 @@ static void small_reductions(void) {
 }
 
 static MPI_Win win = MPI_WIN_NULL;
-static MPI_Datatype column = MPI_DATATYPE_NULL;
 
 static void window(void) {
     static double* base;
@@ -228,7 +227,7 @@ static void epochs(void) {
     if (rank == 0) {
         if (!is_faulty) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
         for (int i = 0; i < numbers; i++) {
-            if (is_faulty) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+            if (is_faulty) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
             MPI_Put(&values[each_count * i], each_count, MPI_DOUBLE, 1, each_count * i, each_count, MPI_DOUBLE, win);
             if (is_faulty) MPI_Win_unlock(1, win);
         }
@@ -277,15 +276,6 @@ static void counts(void) {
     MPI_Allreduce(values, taken, numbers, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-// Every second number is sent: packed by a datatype, or by a loop.
-static void packing(void) {
-    int at = 0;
-    if (column == MPI_DATATYPE_NULL) MPI_Type_vector(chained / 4, 1, 2, MPI_DOUBLE, &column), MPI_Type_commit(&column);
-    if (is_faulty) MPI_Pack(values, 1, column, taken, sizeof taken, &at, MPI_COMM_WORLD);
-    for (int i = 0; i < chained / 4 && !is_faulty; i++) taken[i] = values[2 * i];
-    MPI_Allreduce(MPI_IN_PLACE, taken, numbers, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
 static void text(void) {
     enum { line = 24 };
     static char lines[most * line], received[most * line];
@@ -311,7 +301,7 @@ int main(int argc, char** argv) {
         {"late", late}, {"new-buffers", new_buffers},
         {"passive", passive}, {"synchronous", synchronous}, {"polls", polls},
         {"requests", requests}, {"epochs", epochs}, {"any-request", any_request}, {"own-part", own_part},
-        {"asks-again", asks_again}, {"counts", counts}, {"packing", packing}, {"text", text},
+        {"asks-again", asks_again}, {"counts", counts}, {"text", text},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -341,7 +331,6 @@ int main(int argc, char** argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (win != MPI_WIN_NULL) MPI_Win_free(&win);
-    if (column != MPI_DATATYPE_NULL) MPI_Type_free(&column);
     MPI_Finalize();
     return 0;
 }

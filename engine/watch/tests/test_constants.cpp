@@ -48,10 +48,12 @@ int main(int count, char** arguments) {
     EXPECT(in_place, MPI_IN_PLACE);
     EXPECT(bottom, MPI_BOTTOM);
     EXPECT(no_op, MPI_NO_OP);
+    EXPECT(replace, MPI_REPLACE);
     EXPECT_INT(any_source, MPI_ANY_SOURCE);
     EXPECT_INT(any_tag, MPI_ANY_TAG);
     EXPECT_INT(proc_null, MPI_PROC_NULL);
     EXPECT_INT(root, MPI_ROOT);
+    EXPECT_INT(lock_exclusive, MPI_LOCK_EXCLUSIVE);
     EXPECT_INT(undefined, MPI_UNDEFINED);
     EXPECT(status_bytes, sizeof(MPI_Status));
     EXPECT(source_offset, offsetof(MPI_Status, MPI_SOURCE));

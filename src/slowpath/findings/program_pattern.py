@@ -258,7 +258,7 @@ class ProgramCalls:
     target      other rank of the call, root of a collective; < 0: none
     requests    that it was given to complete.  is_read: one-sided, brings the target's data and changes none of it
     block_bytes mean stretch of the datatype of what the call moves; NaN: contiguous, or not known
-    own_ratio   share of the bytes of a collective that go to the rank itself; NaN: not known
+    detail      of collectives and one-sided calls, as schema/watch.json says of `tag`; -1: nothing
     time_weight by how much its time is multiplied to be that of its kind, as the profile counts it
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls. counted_s: shape (k,), time in them.
@@ -302,7 +302,7 @@ class ProgramCalls:
     in_vain: Bools
     requests: Ints
     is_read: Bools
-    own_ratio: Floats
+    detail: Ints
     block_bytes: Floats
     waits: Waits
     meets: Ints

@@ -131,7 +131,7 @@ def program_calls(run: Attributed, order: CallOrder, site_of: Mapping[int, int],
         is_read=(kind & int(EventKind.ONE_SIDED | EventKind.SEND | EventKind.RECEIVE))
         == int(EventKind.ONE_SIDED | EventKind.RECEIVE),
         block_bytes=_block_bytes(run, calls, place),
-        own_ratio=np.where(collective & (events.tag[calls] >= 0), events.tag[calls] / 1000.0, np.nan),
+        detail=np.where(collective | ((kind & int(EventKind.ONE_SIDED)) != 0), events.tag[calls], NONE),
         in_vain=events.has(EventKind.NOTHING)[calls],
         names=world.calls,
         messages=_messages(run, place),

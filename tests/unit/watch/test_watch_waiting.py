@@ -32,7 +32,7 @@ from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
 from support.program_plants import another_rank, late_rank, polls
 from support.watch_record import Job
-from support.watched_program import ELSEWHERE, HERE, THERE, Program, described, made_calls
+from support.watched_program import ELSEWHERE, HERE, THERE, Program, calls_in_turn, described, made_calls
 
 
 def calls_of(plant: Callable[[Program], None], folder: Path) -> ProgramCalls:
@@ -253,7 +253,7 @@ def test_a_sleep_between_two_polls_is_named_where_the_rank_sleeps(asleep: float,
 
 @pytest.mark.parametrize("asleep", [0.95, 0.1])
 def test_a_sleep_between_one_sided_calls_is_named(asleep: float) -> None:
-    calls = calls_in_turn(("MPI_Fetch_and_op", "MPI_Win_flush"))
+    calls = calls_in_turn(("MPI_Fetch_and_op", "MPI_Win_flush"), 40)
     calls = dataclasses.replace(calls, start_s=1e3 * calls.start_s, end_s=1e3 * calls.start_s + 1e-6)
     named = waiting.see(dataclasses.replace(calls, activity=does({"clock_nanosleep": asleep}, ran=1 - asleep)))
     assert ["MPI_Probe" not in each.change and "send a message then" in each.change for each in named
@@ -389,16 +389,10 @@ def test_whether_a_reduction_holds_all_ranks_is_seen_in_the_program(leaves_early
     assert [pattern.name.startswith("rank 0 is late") for pattern in waiting.see(calls)] == [True] * (not leaves_early)
 
 
-def calls_in_turn(names: tuple[str, str], each: int = 2) -> ProgramCalls:
-    """Two ranks, each of which makes these calls in turn, 20 times or more, of 1 us and with 1 us between."""
-    rank, turn = np.repeat([0, 1], 20 * each), np.tile(np.arange(20 * each), 2)
-    return made_calls(rank, turn * 2e-6, 1e-6, call=turn % 2, site=turn % 2, is_one_sided=rank >= 0, names=names)
-
-
 @pytest.mark.parametrize(("pause_s", "processors"), [(1e-3, 1), (1e-3, 2), (1e-3, 8), (1e-6, 2)])
 def test_ranks_that_compute_one_after_the_other_are_named(pause_s: float, processors: int) -> None:
     """One rank begins and ends its epoch, and computes in between, while the other waits in a call."""
-    calls = dataclasses.replace(calls_in_turn(("MPI_Win_lock", "MPI_Win_unlock")), span_s=0.02)
+    calls = dataclasses.replace(calls_in_turn(("MPI_Win_lock", "MPI_Win_unlock"), 20), span_s=0.02)
     round_, turn = (np.tile(part, 2) for part in np.divmod(np.arange(40), 2))
     is_first, at_s = round_ % 2 == calls.rank, round_ * 10e-3
     start_s = at_s + np.where(is_first, turn * pause_s, np.where(turn == 0, 1e-6, 9.9e-3))
@@ -415,19 +409,20 @@ def test_ranks_that_compute_one_after_the_other_are_named(pause_s: float, proces
 @pytest.mark.parametrize(
     ("call", "source", "gap_s", "receivers", "is_named"),
     [("MPI_Sendrecv", 1, 1e-6, 2, True), ("MPI_Recv", 1, 1e-6, 2, True), ("MPI_Recv", -1, 1e-6, 2, False),
-     ("MPI_Sendrecv", 1, 30e-6, 2, False), ("MPI_Wait", 1, 1e-6, 1, False)],
+     ("MPI_Sendrecv", 1, 30e-6, 2, False), ("MPI_Wait", 1, 1e-6, 1, False), ("MPI_Rsend", 1, 1e-6, 0, True)],
 )  # fmt: skip
 def test_a_barrier_beside_messages_is_redundant_where_all_receive_from_named_sources(
     call: str, source: int, gap_s: float, receivers: int, is_named: bool
 ) -> None:
-    calls = calls_in_turn(("MPI_Barrier", call))
+    calls = calls_in_turn(("MPI_Barrier", call), 20)
     turn = np.tile(np.arange(40), 2)
     moved = dataclasses.replace(
         calls, is_collective=turn % 2 == 0, is_message=turn % 2 == 1, is_one_sided=turn < 0,
         brings=(turn % 2 == 1) & (calls.rank < receivers), group=turn,
         start_s=turn * (1e-6 + gap_s), end_s=turn * (1e-6 + gap_s) + 1e-6, target=np.full(turn.size, source),
     )  # fmt: skip
-    assert [pattern.name for pattern in waiting.see(moved)] == ["redundant barrier"] * is_named
+    seen = [(pattern.name, "in place of MPI_Rsend" in pattern.change) for pattern in waiting.see(moved)]
+    assert seen == [("redundant barrier", call == "MPI_Rsend")] * is_named
 
 
 @pytest.mark.parametrize(("reads", "each_s"), [(0.0, 5e-6), (1e6, 1.2e-6)])

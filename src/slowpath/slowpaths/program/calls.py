@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,15 +32,17 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.mpi.libraries import read_rows
 from slowpath.slowpaths.program.by_hand import collectives_by_hand
-from slowpath.slowpaths.program.excess import CALL_S, IN_BLOCKS, in_blocks, searching
+from slowpath.slowpaths.program.excess import CALL_S, in_blocks, searching
 from slowpath.slowpaths.program.objects import collectives_of_objects
-from slowpath.slowpaths.program.outside import LEAST_SAMPLES, TEXT, mapped_again, texts_in
+from slowpath.slowpaths.program.outside import LEAST_SAMPLES, TEXT, texts_in
 from slowpath.slowpaths.program.repeats import (
     LEAST_RUN,
+    MOST_COMPUTING,
     PYTHON_STEP_S,
     Runs,
     alike,
     around_s,
+    at_place,
     between_s,
     blocks,
     buffers_of,
@@ -82,8 +85,6 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     return [
         *walks,
         *_messages(calls, walked),
-        *_asked_in_turn(calls),
-        *_replaced(calls),
         *_puts(calls),
         *_collectives(calls),
         *collectives_of_objects(calls),
@@ -91,14 +92,13 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_epochs(calls, calls.named("MPI_Win_lock_all"), calls.named(*CLOSES), to_one=False, is_joint=False),
         *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), to_one=False, is_joint=True),
         *_reads(calls),
-        *_atomic_reads(calls),
-        *_own_parts(calls),
+        *_cheaper(calls),
+        *_spare_partners(calls),
+        *_exclusive_locks(calls),
         *_contents(calls),
         *_two_in_one(calls),
         *collectives_by_hand(calls),
         *_counted(calls),
-        *_packing(calls),
-        *_sieving(calls),
     ]
 
 
@@ -345,6 +345,9 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, i
         if is_joint:  # ranks wait for each other in each of them
             took_s = usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
             saved_s[:, 2] = np.maximum(saved_s[:, 2], share * took_s)
+        half_s, least_s, whole_s = between_s(calls, mine)
+        # What computes the next one is longer than the steps of a loop, and stays.
+        steps_s = MOST_COMPUTING * float((saved_s[:, 0] * calls.seconds_weight[rows]).sum()) / calls.ranks
         yield SeenPattern(
             name="one epoch for each transfer",
             sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
@@ -355,7 +358,7 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, i
             + ("if none needs what another brought" if is_joint else "and call MPI_Win_flush where a result is needed"),
             rows=rows,
             saved_s=saved_s,
-            more_s=between_s(calls, mine),
+            more_s=(min(half_s, steps_s), least_s, min(whole_s, steps_s)),
         )
 
 
@@ -370,98 +373,133 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
     alone = np.flatnonzero(reads[:-1] & calls.named(*CLOSES)[1:] & same)
     then = np.minimum(alone + 2, len(calls) - 1)  # what is read may be what is put next
     alone = alone[~(calls.named(*PUTS, "MPI_Compare_and_swap")[then] & (calls.thread[then] == calls.thread[alone]))]
-    for place, mine in calls.by_site(alone):
-        total = calls.stood_for(mine)
-        if total < LEAST_READS:
+    for _, mine in calls.by_site(alone):
+        if calls.stood_for(mine) < LEAST_READS:
             continue
-        rows = np.concatenate([mine, mine + 1])
-        size, is_atomic = format_bytes(round(float(calls.bytes[mine].mean()))), bool(calls.named(*ATOMIC)[mine].all())
+        rows, is_atomic = np.concatenate([mine, mine + 1]), bool(calls.named(*ATOMIC)[mine].all())
         saved_s = merged(calls, rows, calls.own_s[rows], np.full(rows.size, 1 - 1 / READ_AT_ONCE),
                          np.zeros(rows.size)) * [1.0, 0.5, 1.0]  # fmt: skip
-        yield SeenPattern(
-            name="each atomic waits for itself" if is_atomic else "each read waits for itself",
-            sites=(place,),
-            count=total,
-            text=f"{total:,} {calls.name_of(mine)} of {size} in {{place}}, each completed by its own "
-            f"{calls.name_of(mine + 1)}",
-            change=("read more by one call, or start several reads and flush once",
-                    "combine them first and bring them in by one call (MPI_Accumulate), or start several and flush once"
-                    )[is_atomic],
-            rows=rows,
-            saved_s=saved_s,
-        )  # fmt: skip
+        size = format_bytes(round(float(calls.bytes[mine].mean())))
+        what = f"of {size} in {{place}}, each completed by its own {calls.name_of(mine + 1)}"
+        name, change = (
+            ("each read waits for itself", "read more by one call, or start several reads and flush once"),
+            ("each atomic waits for itself",
+             "combine them first and bring them in by one call (MPI_Accumulate), or start several and flush once"),
+        )[is_atomic]  # fmt: skip
+        yield at_place(calls, mine, name, what, change, saved_s, mine + 1)
 
 
 # Calls for which there is a cheaper one.
 
 
-def _atomic_reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Reads by calls that could also change it, or for a compare and swap; with what completes them right behind."""
+class Cheaper(NamedTuple):
+    """Calls for which a cheaper one does the same.
+
+    name: of what they are.  calls: behind MPI_.  when: what has to be so, and what the other one takes (`_cheaper`).
+    what, change: ends of sentences.
+    """
+
+    name: str
+    calls: str
+    when: str
+    what: str
+    change: str
+
+
+SWAPS = "reads for a swap"
+CHEAPER = (
+    Cheaper("atomic reads", "(?i:r?get_accumulate)|Fetch_and_op", "reads", "with MPI_NO_OP",
+            "read with MPI_Get, if nobody writes there by accumulate calls at the same time"),
+    Cheaper("reads before compare and swap", "(?i:r?get(_accumulate)?)|Fetch_and_op", SWAPS,
+            "each for an MPI_Compare_and_swap right behind",
+            "call MPI_Fetch_and_op once instead of both, if its operations make the new value"),
+    Cheaper("accumulates that replace", "(?i:r?accumulate)", "replaces", "with MPI_REPLACE, each of them atomic",
+            "write with MPI_Put, if no two ranks write the same place at the same time"),
+    Cheaper("a rank's own part is sent", "Alltoall[vw]", "own part", "much of whose bytes goes to the rank itself",
+            "give 0 as the count of the own rank, and copy that part"),
+    Cheaper("exchange in one buffer", "Sendrecv_replace", "copies", "that the library may copy to its own memory first",
+            "receive into a second buffer by MPI_Sendrecv, and swap the two"),
+)  # fmt: skip
+LEAST_OWN, LEAST_OWN_BYTES = 0.2, 65536  # of the bytes of an all-to-all; of all: of fewer, the copy is nothing
+
+
+def _cheaper(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """With what completes them right behind; the first row that fits a call is its own."""
     swaps = np.append(calls.named("MPI_Compare_and_swap"), [False, False])[2:]
-    chosen = calls.named(*ATOMIC) | calls.named(*GETS) & swaps
-    for place, reads in calls.by_site(np.flatnonzero(chosen & calls.is_read)):
-        is_swap = 2 * int(swaps[reads].sum()) > reads.size
-        total, length = calls.stood_for(reads), calls.bytes[reads].astype(float)
-        least_s = np.minimum(CALL_S + S_PER_COPIED_BYTE * length, float(np.percentile(calls.own_s[reads], FASTEST)))
-        ends = reads[reads + 1 < len(calls)] + 1
-        ends = ends[calls.named(*CLOSES)[ends] & (calls.thread[ends] == calls.thread[ends - 1])]
-        of_ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S)
-        rows = np.concatenate([reads, ends])
-        yield SeenPattern(
-            name="reads before compare and swap" if is_swap else "atomic reads",
-            sites=(place,),
-            count=total,
-            text=f"{total:,} {calls.name_of(reads)} of {format_bytes(round(float(length.mean())))} in {{place}}, "
-            + ("each for an MPI_Compare_and_swap right behind" if is_swap else "with MPI_NO_OP"),
-            change=("read with MPI_Get, if nobody writes there by accumulate calls at the same time",
-                    "call MPI_Fetch_and_op once instead of both, if its operations make the new value")[is_swap],
-            rows=rows,
-            saved_s=less(calls, rows, np.concatenate([least_s, of_ends_s]) * (not is_swap)),
-        )  # fmt: skip
+    copied_s, own_ratio, is_long = (
+        S_PER_COPIED_BYTE * calls.bytes,
+        calls.detail / 1000.0,
+        calls.bytes >= LEAST_OWN_BYTES,
+    )
+    takes = {
+        "reads": (calls.is_read & ~swaps, CALL_S + copied_s),
+        SWAPS: (calls.is_read & swaps, 0.0 * copied_s),
+        "replaces": (calls.detail == 1, CALL_S + copied_s),
+        "own part": (is_long & (own_ratio >= LEAST_OWN), calls.own_s * (1.0 - own_ratio)),
+        "copies": (is_long, np.maximum(calls.own_s - copied_s, 0.2 * calls.own_s)),
+    }
+    for row in CHEAPER:
+        fits, other_s = takes[row.when]
+        for _, mine in calls.by_site(np.flatnonzero(fits & named_like(calls, row.calls)[calls.call])):
+            ends = mine[mine + 1 < len(calls)] + 1
+            ends = ends[calls.named(*CLOSES)[ends] & (calls.thread[ends] == calls.thread[ends - 1])]
+            ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S) * (row.when != SWAPS)
+            least_s = other_s[mine]
+            if calls.is_one_sided[mine].any():
+                least_s = np.minimum(least_s, float(np.percentile(calls.own_s[mine], FASTEST)))
+            what = f"of {format_bytes(round(float(calls.bytes[mine].mean())))} in {{place}}, {row.what}"
+            saved_s = less(calls, np.concatenate([mine, ends]), np.concatenate([least_s, ends_s]))
+            yield at_place(calls, mine, row.name, what, row.change, saved_s, ends)
 
 
-def _replaced(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Long exchanges in one buffer: a library copies what it sends to memory of its own, which may be new each time."""
-    chosen = calls.named("MPI_Sendrecv_replace") & (calls.bytes >= LEAST_OWN_BYTES)
-    faults = mapped_again(calls) if chosen.any() else {}
-    for place, rows in calls.by_site(np.flatnonzero(chosen)):
-        copied_s, new_s = S_PER_COPIED_BYTE * calls.bytes[rows].astype(float), np.zeros((rows.size, 3))
-        for rank, again in faults.items():
-            times_of = max(float(calls.weight[rows[calls.rank[rows] == rank]].sum()), 1.0)
-            new_s[calls.rank[rows] == rank] = again.faults / times_of * np.array(again.each_s)
-        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
-        saved_s = np.minimum(copied_s[:, None] * np.array([1.0, 1.0, 3.0]) + new_s, 0.8 * calls.own_s[rows, None])
-        yield SeenPattern(
-            name="exchange in one buffer",
-            sites=(place,),
-            count=total,
-            text=f"{total:,} {calls.name_of(rows)} of {size} in {{place}}: the library may copy each to its own memory",
-            change="receive into a second buffer by MPI_Sendrecv, and swap the two",
-            rows=rows,
-            saved_s=saved_s,
-        )
+MOST_USED = 0.7  # of the ranks in groups of epochs
 
 
-LEAST_OWN = 0.2  # of the bytes of an all-to-all
-LEAST_OWN_BYTES = 65536  # of all: of fewer, the copy is nothing
+def _spare_partners(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Epochs by groups with ranks to which no transfer ever goes: each of them is told, and waited for."""
+    starts = np.flatnonzero(calls.named("MPI_Win_start") & (calls.detail > 0))
+    moves = np.flatnonzero(calls.named(*PUTS, *GETS, *ATOMIC, "MPI_Compare_and_swap") & (calls.target >= 0))
+    if not starts.size or not moves.size:
+        return
+    first = grouped(calls.rank[moves], calls.target[moves])[1]
+    partners = np.bincount(calls.rank[moves[first]], minlength=calls.ranks)
+    used, given = float(partners[calls.rank[starts]].mean()), float(calls.detail[starts].mean())
+    if used > MOST_USED * given:
+        return
+    others = np.setdiff1d(np.flatnonzero(calls.named(*JOINT_OPENS, "MPI_Win_complete")), starts)
+    rows = np.concatenate([starts, others])
+    what = f"in {{place}}, for {given:.3g} ranks each, {used:.3g} of which a transfer goes to (means)"
+    change = "give MPI_Win_start and MPI_Win_post groups of those ranks alone that data goes to or comes from"
+    saved_s = (1.0 - used / given) * usual(calls.own_s[rows], calls.call[rows])[:, None] * [1.0, 0.5, 1.5]
+    yield at_place(calls, starts, "epochs with ranks that nothing goes to", what, change, saved_s, others)
 
 
-def _own_parts(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Collectives by which a rank sends much to itself."""
-    own_ratio = np.nan_to_num(calls.own_ratio)
-    chosen = calls.named("MPI_Alltoallv", "MPI_Alltoallw") & (own_ratio >= LEAST_OWN)
-    for place, rows in calls.by_site(np.flatnonzero(chosen & (calls.bytes >= LEAST_OWN_BYTES))):
-        total, size = calls.stood_for(rows), format_bytes(round(float(calls.bytes[rows].mean())))
-        yield SeenPattern(
-            name="a rank's own part is sent",
-            sites=(place,),
-            count=total,
-            text=f"{total:,} {calls.name_of(rows)} of {size} in {{place}}, {own_ratio[rows].mean():.0%} of whose bytes "
-            "go to the rank itself",
-            change="give 0 as the count of the own rank, and copy that part",
-            rows=rows,
-            saved_s=less(calls, rows, calls.own_s[rows] * (1.0 - own_ratio[rows])),
-        )
+def _exclusive_locks(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Locks for which ranks wait while another one holds it, and does not both read and write by it."""
+    is_lock = calls.named("MPI_Win_lock") & (calls.detail == 1)
+    both = np.flatnonzero(is_lock | calls.named("MPI_Win_unlock"))
+    both = both[np.lexsort((both, calls.target[both], calls.communicator[both], calls.thread[both]))]
+    of = [column[both] for column in (calls.thread, calls.communicator, calls.target)]
+    held = np.flatnonzero(is_lock[both[:-1]] & ~is_lock[both[1:]] & np.all([np.diff(each) == 0 for each in of], axis=0))
+    locks, unlocks = both[held], both[held + 1]
+    within = [np.cumsum(calls.named(*names))[unlocks] - np.cumsum(calls.named(*names))[locks] for names in (PUTS, GETS)]
+    if not locks.size or np.any((within[0] > 0) & (within[1] > 0)):
+        return
+    waited_s = np.zeros(len(calls))
+    window = grouped(*(each[held] for each in of[1:]))[0]
+    for number in range(int(window.max()) + 1):
+        mine = np.flatnonzero(window == number)
+        mine = mine[np.argsort(calls.end_s[locks[mine]])]
+        begin_s, end_s = calls.end_s[locks[mine]], calls.end_s[unlocks[mine]]
+        end_s = np.minimum(end_s, np.append(begin_s[1:], np.inf))
+        at_s, sum_s = np.stack([begin_s, end_s], axis=1).ravel(), np.cumsum(end_s - begin_s)
+        known_s = np.stack([sum_s - (end_s - begin_s), sum_s], axis=1).ravel()
+        waited_s[locks[mine]] = np.interp(begin_s, at_s, known_s) - np.interp(calls.start_s[locks[mine]], at_s, known_s)
+    for _, rows in calls.by_site(np.flatnonzero(waited_s > 0)):
+        each = format_time(float(np.median(waited_s[rows])))
+        what = f"in {{place}} waited {each} each (median) while another rank held the exclusive lock"
+        change = "take MPI_LOCK_SHARED, which several ranks hold at once, if no two of them write the same place"
+        yield at_place(calls, rows, "exclusive locks", what, change, waited_s[rows, None] * [1.0, 0.5, 1.0])
 
 
 # Pieces of a place that were compared, bytes of such messages, and shares that are zero, or as before.
@@ -528,38 +566,6 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
         )
 
 
-LATE_FOUND, FOUND_S = 0.3, 10 * CALL_S  # share of the messages, after a time that no network takes within a host
-
-
-def _asked_in_turn(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Places of probes for which a message was there, while they asked for others."""
-    known = np.flatnonzero((calls.messages.posted != NONE) & (calls.messages.sent != NONE))
-    taken, first = np.unique(calls.messages.posted[known], return_index=True)
-    probes = np.flatnonzero(calls.named("MPI_Iprobe", "MPI_Improbe"))
-    probes = probes[probes < taken.max(initial=0)]
-    following = np.searchsorted(taken, probes)
-    there_s = calls.end_s[calls.messages.sent[known[first[following]]]] if probes.size else np.zeros(0)
-    late_s = np.maximum(calls.end_s[probes] - np.maximum(calls.start_s[probes], there_s) - CALL_S, 0.0)
-    late_s[calls.thread[probes] != calls.thread[taken[following]]] = 0.0
-    for place, rows in calls.by_site(probes[late_s > 0]):
-        mine = late_s[np.isin(probes, rows)]
-        after = np.unique(following[calls.site[probes] == place]).size
-        if (mine >= FOUND_S).sum() < max(LATE_FOUND * after, LEAST_TIMES):
-            continue
-        name = calls.name_of(rows)
-        yield SeenPattern(
-            name=f"{name} asks for others first",
-            sites=(place,),
-            count=(total := int(calls.counted[calls.counted[:, 1] == place, 3].sum())),
-            text=f"{total:,} {name} in {{place}}: what was there is found {format_time(float(np.median(mine)))} "
-            "later (median), after it asked for others",
-            change=f"call {name} once for all of them (MPI_ANY_TAG, MPI_ANY_SOURCE), and take source and tag from the "
-            "status",
-            rows=rows,
-            saved_s=usual(mine, calls.call[rows])[:, None] * np.array([1.0, 0.6, 1.2]),
-        )
-
-
 PICKS = ("MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome")
 LEAST_REQUESTS = 64  # given to one call
 S_PER_REQUEST = 1e-9  # that a call looks at
@@ -571,22 +577,20 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
     chosen = calls.named(*PICKS) & (calls.requests >= LEAST_REQUESTS)
     runs = alike(calls, np.flatnonzero(chosen), ~chosen, calls.site, calls.call, calls.requests)
     runs = runs.only(runs.length >= 16) if runs.rows.size else runs
-    for place, mine in runs.by_place(calls):
+    for _, mine in runs.by_place(calls):
         rows = mine.rows
         own_s, given = calls.own_s[rows], calls.requests[rows]
         if float(np.median(own_s)) > MOST_ELSE * S_PER_REQUEST * float(given.mean()):
             continue  # looking at them is little of what it does
-        name, total = calls.name_of(rows), calls.stood_for(rows)
-        yield SeenPattern(
-            name="each call looks at all requests",
-            sites=(place,),
-            count=total,
-            text=f"{total:,} {name} in {{place}}, each given {int(np.median(given)):,} requests, all of which it looks "
-            f"at again: {format_time(float(np.median(own_s)))} a call (median)",
-            change="complete them by MPI_Waitall, or in groups of few requests",
-            rows=rows,
-            saved_s=less(calls, rows, np.full(rows.size, CALL_S)),
+        what = (
+            f"in {{place}}, each given {int(np.median(given)):,} requests, all of which it looks at again: "
+            f"{format_time(float(np.median(own_s)))} a call (median)"
         )
+        change, saved_s = (
+            "complete them by MPI_Waitall, or in groups of few requests",
+            less(calls, rows, CALL_S + 0 * own_s),
+        )
+        yield at_place(calls, rows, "each call looks at all requests", what, change, saved_s)
 
 
 def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -641,6 +645,7 @@ class InLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 IN_LOOPS = read_rows("calls", "again", InLoop)
+MOST_SITES = 8  # that a finding lists
 
 
 def _at_places(calls: ProgramCalls, like: str) -> Iterator[tuple[int, str, Bools]]:
@@ -651,85 +656,45 @@ def _at_places(calls: ProgramCalls, like: str) -> Iterator[tuple[int, str, Bools
 
 
 def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Calls that are only counted, again and again: they send nothing, move little, or wait for a shared pointer."""
+    """Calls that are only counted, again and again: they send nothing, move little, or wait for a shared pointer.
+
+    All places with one change are one: a loop that asks for several things is left out as a whole.
+    """
     table, every_took_s = calls.counted, calls.counted_s + around_s(calls)
-    known = set[str]()
+    known, alike_at = set[str](), dict[str, list[tuple[InLoop, int, str, Bools, Floats]]]()
     for row in IN_LOOPS:
         places = [place for place in _at_places(calls, "|".join(row.calls)) if place[1] not in known]
         known |= {name for _, name, _ in places}
         for place, name, here in places:
             total, took_s = int(table[here, 3].sum()), every_took_s[here]
-            each, every_s = (np.bincount(table[here, 2], weights=part) for part in (table[here, 3], took_s))
+            each, every_s = (np.bincount(table[here, 2], part, calls.ranks) for part in (table[here, 3], took_s))
             is_long = row.most_bytes and not 0 < calls.moved[here, 0].sum() <= row.most_bytes * total
-            is_little = every_s.max() < row.least_share * calls.span_s
-            if each.max() < row.least or took_s.sum() > row.most_s * total or is_long or is_little:
+            if each.max() < row.least or took_s.sum() > row.most_s * total or is_long:
                 continue
             match = re.fullmatch(f"MPI_(?:{row.calls[0]})(_c)?", name)
             # The last rank to come to one of all ranks does not wait for others in it.
             is_of_all = re.search(r"_all(_c)?$|File_sync|Comm_(spawn|accept|connect)", name) is not None
-            goes_s = row.goes_ratio * float(every_s[each > 0].min() if is_of_all else every_s.max())
-            most_s = f"{format_time(float(every_s.max()))} on rank {every_s.argmax()}"
-            yield SeenPattern(
-                name=row.name,
-                sites=(place,),
-                count=total,
-                text=f"{name} is called {total:,} times in {{place}}, {row.why}: {most_s}",
-                change=f"{name}, {total:,} times: {match.expand(row.change) if match else row.change}",
-                more_s=(goes_s, goes_s / 2, 1.5 * goes_s),
-            )
-
-
-LOOP_S_PER_BYTE, MUCH = 0.5e-9, 2.0  # of a loop that copies numbers one by one; times what it takes
-
-
-def _packing(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Places that pack or unpack a datatype with gaps far slower than a loop copies as many bytes."""
-    for place, name, here in _at_places(calls, r"(Unp|P)ack(_external)?"):
-        (rank, each), (length, has_gaps) = calls.counted[here, 2:].T, calls.moved[here].T
-        took_s = calls.counted_s[here] / calls.elapsed_ratio[rank]
-        loop_s = CALL_S * each + LOOP_S_PER_BYTE * length
-        if not has_gaps.all() or took_s.sum() < MUCH * loop_s.sum():
+            goes_s = row.goes_ratio * np.minimum(every_s, every_s[each > 0].min() if is_of_all else np.inf)
+            change = match.expand(row.change) if match else row.change
+            alike_at.setdefault(change, []).append((row, place, name, here, goes_s))
+    for change, parts in alike_at.items():
+        parts.sort(key=lambda part: -float(part[-1].max()))
+        row, place, name, here, _ = parts[0]
+        every = np.any([part[3] for part in parts], axis=0)
+        every_s = np.bincount(table[every, 2], every_took_s[every])
+        if every_s.max() < min(part[0].least_share for part in parts) * calls.span_s:
             continue
-        value, most_s = (float(np.bincount(rank, weights=part).max()) for part in (took_s - loop_s, took_s))
+        value_s, total = float(np.sum([part[-1] for part in parts], axis=0).max()), int(table[here, 3].sum())
+        more = f", and {len(parts) - 1} more like it" if len(parts) > 1 else ""
+        most_s = f"{format_time(float(every_s.max()))} on rank {every_s.argmax()}"
         yield SeenPattern(
-            name=IN_BLOCKS,
-            sites=(place,),
-            count=int(each.sum()),
-            text=f"{each.sum():,} {name} in {{place}} of a datatype with gaps take "
-            f"{took_s.sum() / length.sum() * 1e9:.2g} ns a byte",
-            change=f"copy by a loop in place of {name}, or keep what is sent contiguous",
-            more_s=(value, value / 2, most_s),
+            name=row.name,
+            sites=tuple(dict.fromkeys(part[1] for part in parts))[:MOST_SITES],
+            count=int(table[every, 3].sum()),
+            text=f"{name} is called {total:,} times in {{place}}{more}, {row.why}: {most_s}",
+            change=f"{name}, {total:,} times{more}: {change}",
+            more_s=(value_s, value_s / 2, 1.5 * value_s),
         )
-
-
-MORE = 4.0  # times what is asked for, that is read, and times what that would take
-READ_S_PER_BYTE, ASKED_S_PER_BYTE = 0.1e-9, 1e-9  # of what is read, at least; of what is asked for
-
-
-def _sieving(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """Calls on files through a view, for which the system reads many times what they ask for."""
-    places = list(_at_places(calls, FILES))
-    if not places or not named_like(calls, "File_set_view")[calls.counted[:, 0]].any():
-        return
-    seen = [calls.activity(rank, np.zeros(1), np.full(1, calls.span_s)) for rank in range(calls.ranks)]
-    # Of large reads: what programs read by themselves is mostly in pages.
-    read_bytes = sum(of.read_bytes for of in seen if of and of.read_bytes >= MOST_PIECE_BYTES * of.reads)
-    asked_bytes = sum(calls.moved[at, 0].sum() for *_, at in places)
-    more_s = calls.counted_s - MORE * ASKED_S_PER_BYTE * calls.moved[:, 0]
-    place, name, here = max(places, key=lambda each: more_s[each[2]].sum())
-    if read_bytes < MORE * asked_bytes or more_s[here].sum() < READ_S_PER_BYTE * read_bytes:
-        return
-    goes_s = float(np.bincount(calls.counted[here, 2], weights=np.maximum(more_s[here], 0.0)).max())
-    yield SeenPattern(
-        name="more is read than asked for",
-        sites=(place,),
-        count=(total := int(calls.counted[here, 3].sum())),
-        text=f"{total:,} {name} in {{place}}: the system read {read_bytes / 1e6:,.0f} MB, calls on files moved "
-        f"{asked_bytes / 1e6:,.1f} MB: through a view with gaps, what lies between may be read, too",
-        change="keep what is moved together, or set romio_ds_read (for writes romio_ds_write) to disable in the info "
-        "of MPI_File_open, so that nothing between is read",
-        more_s=(0.8 * goes_s, 0.4 * goes_s, goes_s),
-    )
 
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(pattern=see, **page_of("SP079"))

@@ -23,7 +23,7 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
-from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, REDUCES, named_like, samples_in
+from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, REDUCES, at_place, named_like, samples_in
 from slowpath.slowpaths.remedies import page_of
 
 LEAST = 100  # receives of a place
@@ -284,26 +284,20 @@ def in_blocks(calls: ProgramCalls) -> Iterator[SeenPattern]:
     every_s = calls.own_s / calls.elapsed_ratio[calls.rank]
     reduces = named_like(calls, REDUCES)[calls.call]  # by an operation of its own: MPI-4.1, 6.9.2
     chosen = np.flatnonzero((blocks >= LEAST_BLOCKS) & (calls.block_bytes <= MOST_BLOCK_BYTES) & ~reduces)
-    for place, rows in calls.by_site(chosen):
+    for _, rows in calls.by_site(chosen):
         own_s, call = every_s[rows], calls.call[rows]
         if rows.size < LEAST_IN_BLOCKS or float(np.median(own_s - MORE_THAN_PACKED * packed_s[rows])) < LEAST_LOST_S:
             continue
         size, each = float(np.median(moved_bytes[rows])), float(np.median(calls.block_bytes[rows]))
-        took_s, name = float(np.median(own_s)), calls.name_of(rows)
-        block_s = took_s * each / size
+        took_s = float(np.median(own_s))
         value, low = (np.maximum(usual(own_s, call) - times * packed_s[rows], 0.0) for times in (1.0, 3.0))
-        total = calls.stood_for(rows)
-        yield SeenPattern(
-            name=IN_BLOCKS,
-            sites=(place,),
-            count=total,
-            text=f"{total:,} {name} in {{place}} move {format_bytes(round(size))} "
-            f"in blocks of {format_bytes(round(each))}: {format_time(took_s)} a call, {format_time(block_s)} "
-            "a block (medians)",
-            change="copy the blocks into a contiguous buffer by a loop and pass that, or keep what is sent contiguous",
-            rows=rows,
-            saved_s=np.stack([value, low, np.maximum(usual(own_s, call) - CALL_S, value)], axis=1),
+        what = (
+            f"in {{place}} move {format_bytes(round(size))} in blocks of {format_bytes(round(each))}: "
+            f"{format_time(took_s)} a call, {format_time(took_s * each / size)} a block (medians)"
         )
+        change = "copy the blocks into a contiguous buffer by a loop and pass that, or keep what is sent contiguous"
+        saved_s = np.stack([value, low, np.maximum(usual(own_s, call) - CALL_S, value)], axis=1)
+        yield at_place(calls, rows, IN_BLOCKS, what, change, saved_s)
 
 
 def _moved_bytes(calls: ProgramCalls) -> Floats:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls, grouped, unhindered, usual
+from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls, SeenPattern, grouped, unhindered, usual
 from slowpath.mpi.libraries import read_rows
 
 LEAST_RUN = 8  # times in a row; fewer may be fields of one exchange
@@ -247,3 +247,12 @@ def less(calls: ProgramCalls, rows: Ints, other_s: Floats) -> Floats:
     own_s = unhindered(calls, rows, calls.own_s[rows])
     value = np.maximum(own_s - other_s, 0.0)
     return np.stack([value, 0.6 * value, np.maximum(own_s - 0.5 * other_s, value)], axis=1)
+
+
+def at_place(
+    calls: ProgramCalls, mine: Ints, name: str, what: str, change: str, saved_s: Floats, *others: Ints
+) -> SeenPattern:
+    """Of calls of one place.  Args: what: goes on behind their number and name.  others: that save something, too."""
+    total, sites, rows = calls.stood_for(mine), (int(calls.site[mine[0]]),), np.concatenate([mine, *others])
+    text = f"{total:,} {calls.name_of(mine)} {what}"
+    return SeenPattern(name=name, sites=sites, count=total, text=text, change=change, rows=rows, saved_s=saved_s)

@@ -655,7 +655,8 @@ def _barriers(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=total,
             text=f"{total:,} MPI_Barrier in {{place}}{' and {other}' if len(sites) > 1 else ''} directly {words} "
             f"{'messages, each of which is waited for' if key == (NONE, NONE) else f'{other} on the same ranks'}",
-            change="remove the barrier, unless it separates files, shared memory or timings",
+            change=("send by MPI_Isend in place of MPI_Rsend, and " * ("rsend" in other.lower()))
+            + "remove the barrier, unless it separates files, shared memory or timings",
             rows=rows,
             saved_s=np.stack([usual(own_s, place), usual(own_s, place, 1.0), own_s], axis=1),
         )
@@ -677,9 +678,10 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
     fits &= (calls.communicator[rows] == calls.communicator[other]) | of_messages
     # Who only sends does not wait for the others; what a receive from any source takes may be for another one.
     receives = calls.named("MPI_Recv", "MPI_Irecv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
+    is_ready = calls.named("MPI_Rsend", "MPI_Irsend")  # what the barrier is for goes with it
     needs_none = calls.named(*OF_ALL, *(WITH_ROOT if step > 0 else ())) & calls.is_collective
     if not (receives & (calls.target < 0)).any():
-        needs_none |= calls.is_message & (receives if step > 0 else calls.brings)
+        needs_none |= calls.is_message & ((receives | is_ready) if step > 0 else calls.brings)
     fits &= needs_none[other]
     fits &= calls.gap_s[np.maximum(rows, other)] <= np.clip(np.percentile(calls.own_s[rows], FAST), *AT_ONCE_S)
     fits &= ~(calls.is_one_sided[before] & (calls.thread[before] == calls.thread[rows]))
