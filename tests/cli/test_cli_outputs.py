@@ -126,7 +126,7 @@ def test_progress_into_a_full_pipe_that_does_not_block_is_dropped(start: Start, 
 def test_results_that_can_not_be_written_are_one_line(start: Start, shell: str, why: str, arguments: list[str]) -> None:
     code, _, said = ended(start(*arguments, shell=shell))
     assert code == 4
-    assert said.startswith(f"slowpath: error: stdout can't be written: {why}; free space")
+    assert said.startswith(f"slowpath: error: cannot write stdout: {why}; free space")
     assert said.count("\n") == 1
 
 

@@ -96,7 +96,7 @@ def read_recorded(run: Path) -> Recorded:
 
 # results.json of whoever wrote it: typed, held to the limits, and whole in itself.
 
-_ANEW = "rebuild it from the run folder: slowpath report RUN"
+_ANEW = "rebuild it: slowpath report FOLDER"
 
 
 def read_results(path: Path) -> Results:

@@ -76,9 +76,9 @@ def guarded(command: Callable[[], int]) -> int:
         return code
     if stdout.failure.errno == errno.EPIPE:
         return EXIT_NO_READER
-    sys.stderr.write(
-        f"slowpath: error: stdout can't be written: {stdout.failure.strerror}; free space, or name another place\n"
-    )
+    from slowpath.core.files import cannot
+
+    _tell(str(cannot("write", "stdout", stdout.failure)))
     return EXIT_REFUSED
 
 

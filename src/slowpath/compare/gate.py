@@ -160,7 +160,7 @@ def judge_row(row: ComparisonRow, excluded: float) -> JudgedRow:
     if row.ratio is None or launches < LAUNCHES:
         return JudgedRow(row, "undecided", row.reason if row.ratio is None else few)
     if row.interval_90 is None and row.a_value == row.b_value:
-        return JudgedRow(row, "pass", "each launch takes as long, to the tick of the clock")
+        return JudgedRow(row, "pass", "all launches take the same time, to the tick of the clock")
     if row.interval is None or row.interval_90 is None:
         return JudgedRow(row, "undecided", "no interval")
     most_percent = 100 * (row.interval_90[1] - 1)

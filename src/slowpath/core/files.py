@@ -194,7 +194,7 @@ def require_utf8(path: Path) -> None:
         raise UsageError(f"{shown}: is not UTF-8; rename it") from error
 
 
-def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:
+def cannot(action: str, path: Path | str, error: OSError) -> EnvironmentFailure:
     """Return what to raise where the disk refuses `action`, as "write", at `path`."""
     return EnvironmentFailure(f"cannot {action} {path}: {error.strerror or error}; free space, or name another place")
 

@@ -471,7 +471,7 @@ def _why_open(effect: ContrastResult, low: float) -> str | None:
 def _why_gap(gap: Gap | None, share: tuple[float, float, float] | None) -> str | None:
     """Why what is left of the gap is no proof; None: enough of it is gone."""
     if gap is None:
-        return "no fast side to compare with"
+        return "nothing fast was measured to compare with"
     if share is None:
         return "the trial shows no gap"
     value, low, high = share

@@ -262,7 +262,7 @@ class Tally:
         if self.state == "undecided":
             return f"Undecided: {self._hidden}; {self._needed}."
         if self.state == "off default":
-            return f"Keep your settings: slow paths exist only under other settings ({_codes(self.apart)})."
+            return f"Keep your settings: only other settings than yours are slow ({_codes(self.apart)})."
         if self.state == "nothing asked":
             return f"{self._share or 'Measured'}; not a campaign about slow paths"
         if self.state == "not measured":

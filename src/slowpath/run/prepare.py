@@ -110,7 +110,7 @@ def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> Ch
             raise UsageError(str(error)) from error
         place = mpi.mpiexec.resolve()
         if place in by_program:
-            raise UsageError(f"{given}: '{name}' is listed twice; write it once")
+            raise UsageError(f"'{name}' is listed twice; write it once")
         by_program[place] = (name, mpi)
     return ChosenMpis(tuple(mpi for _, mpi in by_program.values()))
 

@@ -420,7 +420,7 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, s
     what = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s"
     if each < LONG_BYTES:
         queue, carried = ", with the queue for a processor" * is_queued, f", with {size} each" * (each > SHORT_BYTES)
-        what = f"is what the calls take themselves{carried}{queue}"
+        what = f"is spent in the calls themselves{carried}{queue}"
     return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {fewer_words(calls.name_of(rows), calls)}"
 
 

@@ -166,10 +166,10 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> st
         who = f"what started them ({by})" if by else "what started them"
         return f"{head} {who} gave each a rank by {variable}, which {library} ignored. {start}"
     word = Path(launcher.path).name
-    if launcher.library is None:
-        return f"{head} {word} ({launcher.path}) does not belong to {library}. {_pmi(launcher, name)}"
-    this = f"this {word} ({launcher.path}, {_titled(launcher.library, launcher.version)})"
-    return f"{head} {this} does not belong to {library}. {start}"
+    this, do = f"{word} ({launcher.path})", _pmi(launcher, name)
+    if launcher.library is not None:
+        this, do = f"this {word} ({launcher.path}, {_titled(launcher.library, launcher.version)})", start
+    return f"{head} {this} does not belong to {library}. {do}"
 
 
 def _pmi(launcher: WatchLauncher, library: str | None) -> str:

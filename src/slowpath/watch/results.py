@@ -267,7 +267,7 @@ def tried_remedy(finding: WatchFinding) -> str | None:
 
 
 RESULTS_FILE: Final = "results.json"
-_ANEW = "rebuild it from the record: slowpath report WATCH"
+_ANEW = "rebuild it: slowpath report FOLDER"
 
 
 def read_watch_results(folder: Path) -> WatchResults:

@@ -277,9 +277,9 @@ def test_of_polls_that_are_one_event_what_they_take_is_saved(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("work_s", "size", "call_s", "words"),
     [(3e-4, 8, 2e-5, "9. % of that waits for rank 0, which .* between MPI_Recv in .* and MPI_Send in .*: give rank 0"),
-     (0.0, 8, 2e-5, r"\d+ % of that is what .* themselves: fewer .* it, such as one message"),
-     (0.0, 4096, 2e-5, r"\d+ % of that is what .* themselves, with 4 KiB each: fewer .* it, such as one message"),
-     (0.0, 8, 4e-3, r"\d+ % of that is what the calls take themselves: fewer would"),
+     (0.0, 8, 2e-5, r"\d+ % of that is spent in .* themselves: fewer .* it, such as one message"),
+     (0.0, 4096, 2e-5, r"\d+ % of that is spent in .* themselves, with 4 KiB each: fewer .* it, such as one message"),
+     (0.0, 8, 4e-3, r"\d+ % of that is spent in the calls themselves: fewer would"),
      (0.0, 2**20, 2e-5, r"\d+ % of that moves bytes, 1 MiB a call at [\d.]+ GB/s: fewer would")],
 )  # fmt: skip
 def test_why_most_time_in_mpi(work_s: float, size: int, call_s: float, words: str | None, tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_work_of_some_late_ranks_is_shared_more_evenly_and_that_of_all_is_not(tm
         kinds, whole = program.watched(folder).classes[:1], read_watched(folder)
         said = why_words(whole.calls, whole.results.sites, kinds) or ""
         assert said.endswith("share what ranks compute there more evenly") is (late == 2)
-    assert re.search(r"waits for 4 ranks, .*; \d+ % of that is what .*, if the result is not needed each time", said)
+    assert re.search(r"waits for 4 ranks, .*; \d+ % of that is spent .*, if the result is not needed each time", said)
     own = dataclasses.replace(whole.calls, names=("MPI_Op_create",), counted=np.zeros((1, 4), np.int64))
     assert ["commutative" in fewer_words(name, own) for name in ("MPI_Reduce", "MPI_Bcast")] == [True, False]
 

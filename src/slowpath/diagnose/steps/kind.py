@@ -103,7 +103,7 @@ def propose_witness(state: State) -> Iterator[Proposal]:
         return
     campaign = witness_campaign(state)
     if campaign is not None:
-        yield Proposal(WitnessTask(), campaign, "count calls of the library")
+        yield Proposal(WitnessTask(), campaign, campaign.title)
 
 
 def summary_witness(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:

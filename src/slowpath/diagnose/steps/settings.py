@@ -124,7 +124,7 @@ def propose_own_state(state: State) -> Iterator[Proposal]:
         if state.estimate is None or state.estimate(campaign) <= MOST_S:
             break
     words = f"with and without {len(settings)} setting{'s' * (len(settings) > 1)} of yours"
-    yield Proposal(task, campaign, words if settings else "load of other processes")
+    yield Proposal(task, campaign, words if settings else "the load of other processes")
 
 
 def state_campaign(

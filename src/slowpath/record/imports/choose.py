@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slowpath.core.errors import RecordError, exclude
 from slowpath.record.imports import reproducers, tables
-from slowpath.record.imports.source import check_rows, labels_of, read_conditions, read_contents
+from slowpath.record.imports.source import check_rows, labels_of, read_conditions, read_contents, twice
 
 
 def import_files(paths: Sequence[Path | str], out: Path | None = None, conditions: Sequence[str] = ()) -> Path:
@@ -47,5 +47,5 @@ def _is_table(file: Path, content: bytes) -> bool:
     if table and reproducer:
         begun = sorted([(table, "OSU"), (reproducer, "a reproducer")])
         which = " and ".join(f"{name} (line {line})" for line, name in begun)
-        raise RecordError(f"{file}: {which}: two outputs in one file; split it")
+        raise RecordError(f"{file}: {twice(which)}")
     return table is not None

@@ -181,11 +181,11 @@ def _read_line(log: Log, number: int, line: str) -> None:
     own = _own(line)
     if header := _HEADER.fullmatch(own):
         if header[1] in log.header:
-            raise _wrong(log, number, twice(header[1]))
+            raise _wrong(log, number, twice(f"a second {header[1]}"))
         log.header[header[1]] = header[2]
     elif warm_up := _WARM_UP.fullmatch(own):
         if log.warm_up is not None:
-            raise _wrong(log, number, twice("[-1] time"))
+            raise _wrong(log, number, twice("a second [-1] time"))
         log.warm_up = _time(log, number, 0, 0, warm_up[1])
     elif section := _SECTION.fullmatch(own):
         size = _whole(log, number, section[3])
@@ -202,7 +202,7 @@ def _read_line(log: Log, number: int, line: str) -> None:
 def _begin(log: Log, section: LogSection, *, of_two: bool) -> None:
     """Adds a section.  Raises: RecordError: a reproducer prints each of its sections once."""
     if any(not of_two or earlier.overallocated == section.overallocated for earlier in log.sections):
-        raise _wrong(log, section.line, twice("section"))
+        raise _wrong(log, section.line, twice("a second section"))
     log.sections.append(section)
 
 
@@ -246,7 +246,7 @@ def _give_times(log: Log) -> None:
 
 
 def _twice(log: Log, time: Time) -> RecordError:
-    return _wrong(log, time.line, twice(f"[{time.allocation}:{time.message}]"))
+    return _wrong(log, time.line, twice(f"a second [{time.allocation}:{time.message}]"))
 
 
 def _time(log: Log, number: int, allocation: int, message: int, text: str) -> Time:

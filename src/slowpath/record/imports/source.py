@@ -157,7 +157,7 @@ def too_much(place: object, limit: str) -> RecordError:
 
 def twice(what: str) -> str:
     """What is wrong where something stands twice in one log."""
-    return f"a second {what}: two outputs in one file; split it"
+    return f"{what}: two outputs in one file; split it"
 
 
 def damaged(text: str) -> str:

@@ -528,9 +528,9 @@ class _Reader:
         """One output has each length once; two programs that wrote into one file, or two runs, have it twice."""
         problem = "a row without a length" if length is None else f"length {length}"
         if length in self.lengths:
-            raise wrong(self.path, line, twice(problem))
+            raise wrong(self.path, line, twice(f"a second {problem}"))
         if length is not None and length < self.longest:
-            raise wrong(self.path, line, twice(f"series, of {problem}"))
+            raise wrong(self.path, line, twice(f"a second series, of {problem}"))
         self.lengths.add(length)
         self.longest = max(self.longest, length or 0)
 

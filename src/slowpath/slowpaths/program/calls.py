@@ -512,7 +512,7 @@ MOST_FLAG_BYTES = 8  # a flag that may change at last may be as it was until the
 IN_MESSAGES = (
     ("messages of zeros", "zeros", "send only what is used, by its count"),
     ("the same message again", "the same as before", "send it once, and again only when it has changed"),
-    ("numbers sent as text", "numbers as text", "send numbers as they are (MPI_DOUBLE, arrays), not as text"),
+    ("numbers sent as text", "numbers as text", "send numbers as they are (MPI_DOUBLE), not as text"),
 )
 NUMBER_BYTES, CONVERTING_S = 20, 0.4e-6  # of a number as text; and what it takes to be written and read
 

@@ -268,12 +268,11 @@ class Object:
                 for segment in self._elf.iter_segments()
                 if segment["p_type"] == "PT_LOAD"
             ]
+            if not self._loads:
+                raise ValueError("no segment to load")
         except Exception as error:  # what pyelftools raises for a damaged file
             self._file.close()
             raise RecordError(f"{path}: is neither a program nor a library: {error}") from error
-        if not self._loads:
-            self._file.close()
-            raise RecordError(f"{path}: is neither a program nor a library: no segment to load")
         self._debug = self._separate_debug()
         self._symbols: tuple[NDArray[Any], bytes] | None = None
 

@@ -277,7 +277,7 @@ _PARTS: tuple[tuple[str, str, tuple[AccountName, ...]], ...] = (
     ("slow transfer, or waiting", "s2", ("slow transfer", "wait or slow transfer", "unexpected copy")),
     ("the rest", "other faint", ()),
 )
-_TIME_LEAD = "Ranks wait for one that is late; that one waits least."
+_TIME_LEAD = "The rank that waits least is late: the others wait for it."
 
 
 def _time_section(results: WatchResults) -> Section | None:
