@@ -454,8 +454,7 @@ def patterns_of(
 ) -> Patterns:
     """What every slow path sees in these calls.  Args: order: of the same calls.  measured: seen by cells."""
     weight = calls.seconds_weight
-    every_seen = [*seen_in(calls), *measured]
-    seen = [(path, pattern) for path, pattern in every_seen if pattern.reported or _worth(pattern, calls, weight)]
+    seen = [each for each in (*seen_in(calls), *measured) if each[1].reported or _worth(each[1], calls, weight)]
     if not seen:
         return Patterns()
     every = [pattern for _, pattern in seen]

@@ -275,7 +275,8 @@ def _most_called(results: WatchResults) -> list[str]:
     time_s, count, length = (sum(part) for part in ((kind.time_s for kind in most), (kind.count for kind in most),
                                                     (kind.bytes for kind in most)))  # fmt: skip
     known_s = max((saved_by(each)[0] for each in results.findings if each.rule != LOAD), default=0.0)
-    if not count or time_s < max(LARGE_PART * run_seconds(results), 2 * known_s):
+    waits_s = _summed(results.accounts).get(WAITING, 0.0)  # which may be for one cause, at many places
+    if not count or max(time_s, waits_s) < max(LARGE_PART * run_seconds(results), 2 * known_s):
         return []
     ranks = max(len(results.ranks), 1)
     size = f" of {format_bytes(round(length / count))}" if length else ""

@@ -279,7 +279,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("compare", "GOOD", "BAD"),
         ("reference", "add", "BAD"),
     ],
-    ids=" ".join,
 )
 def test_each_command_ends_with_4(
     folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: str, command: tuple[str, ...]

@@ -119,6 +119,8 @@ def test_the_largest_part_is_named_where_no_change_saves_half_as_much() -> None:
     assert re.search(r"Most time in MPI: MPI_Sendrecv of 8 B in .*, 2,000 times a rank, 9.00 s, 4.50 ms each\.", said)
     for finding, words in ((load, True), (replace(load, rule="SP079"), False)):
         assert ("Most time in MPI" in " ".join(verdict_of(a_watch(findings=(finding,), classes=classes)))) is words
+    waits, brief = (account("late sender", 0.3, 41.2),), (replace(classes[0], time_s=1.0),)
+    assert any("Most time in MPI" in line for line in verdict_of(a_watch(accounts=waits, classes=brief)))
     few = (account("late sender", 0.1), account("slow transfer", 0.09))
     answer = " ".join(lines(a_watch(accounts=few, findings=small))[:2])
     assert f"largest cause: {small[0].name} (saves 1.00 s)" in answer
