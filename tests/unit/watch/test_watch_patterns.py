@@ -74,14 +74,15 @@ def test_a_row_of_exchanges_is_no_longer_than_its_elements_are(tmp_path: Path) -
     assert "50 in a row" in finding.text
 
 
-def test_messages_into_one_buffer_are_a_reduction_by_hand(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "goes"), [(8, 4 / 7), (2**17, 5 / 7)])
+def test_one_buffer_is_a_reduction_or_a_broadcast_by_hand(size: int, goes: float, tmp_path: Path) -> None:
     program = Program(8)
-    for _ in range(400):
-        program.compute(5e-6)
-        for rank, at in [(rank, program.send(rank, 0)) for rank in range(1, 8)]:
-            program.receive(0, rank, at, offset=64)
-        program.all(size=2048, site=ELSEWHERE)
-    assert any("call MPI_Reduce" in (finding.change or "") for finding in program.watched(tmp_path).findings)
+    for rank in [*range(1, 8)] * 400:
+        program.receive(0, rank, program.send(rank, 0), offset=64)
+        program.receive(rank, 0, program.send(0, rank, size, site=THERE), size, site=THERE)
+    found = {(each.change or "").partition("call ")[2][:9]: each.seconds for each in program.watched(tmp_path).findings}
+    assert found["MPI_Bcast"] == pytest.approx(goes * 400 * 7 * CALL_S / 8, rel=0.05)
+    assert "MPI_Reduc" in found
 
 
 # Counts without a price; a tree whose steps are not measured; a rank that unpacks later, where the replay does not.

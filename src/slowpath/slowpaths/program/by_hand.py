@@ -25,6 +25,7 @@ LEAST_ROUNDS = 5
 MOST_ROWS = 2.5  # calls from the first message of a round to the last one, for each message: a loop and its waits
 ONE_ROOT = 0.9  # of the messages of a place
 LONG_BYTES = 65536  # of all parts of a scatter or gather: beyond, bytes take longer than calls, and a tree has more
+TWICE = 2  # goes each byte of a long broadcast, whatever the number of ranks
 
 
 def collectives_by_hand(calls: ProgramCalls) -> Sequence[SeenPattern]:
@@ -82,7 +83,10 @@ def _pattern(
 ) -> SeenPattern:
     messages = calls.messages
     partners = float(np.array(calls.members)[calls.communicator[mine]].mean()) - 1
+    length = float(messages.bytes[message].mean())
     steps = math.ceil(math.log2(partners + 1))
+    if name == "MPI_Bcast" and length > LONG_BYTES:  # a scatter and an allgather (Thakur et al. 2005)
+        steps = min(steps, TWICE)
     rows = np.unique(mine)
     count = calls.stood_for(mine)
     own_s, call = calls.own_s[rows], calls.call[rows]
@@ -90,12 +94,12 @@ def _pattern(
     there = (messages.arrived if sends else messages.sent)[message]
     other = [int(place) for place in np.unique(calls.site[there[there != NONE]]) if place != site]
     word = "sent by" if sends else "received by"
-    length = format_bytes(round(float(messages.bytes[message].mean())))
     return SeenPattern(
         name="collective by hand",
         sites=(site, *other[:3]) if site != NONE else (),
         count=count,
-        text=f"{count:,} messages of {length} {word} rank {root} in {{place}}, one for each other rank in a row",
+        text=f"{count:,} messages of {format_bytes(round(length))} {word} rank {root} in {{place}}, "
+        "one for each other rank in a row",
         change=f"call {name} on all ranks instead of the loop",
         rows=rows,
         saved_s=share * np.stack([usual(own_s, call), usual(own_s, call, 1.0), own_s], axis=1),
