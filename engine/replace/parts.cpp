@@ -14,7 +14,6 @@
 
 #include "mockups/process.hpp"
 #include "replace/replacements.hpp"
-#include "replace/report_file.hpp"
 
 namespace slowpath::replace {
 
@@ -158,7 +157,9 @@ void report() {
         ++i;
     }
     text += "]}\n";
-    if (!write_report(report_path.c_str(), text))
+    std::FILE* const file = std::fopen(report_path.c_str(), "we");
+    const bool is_whole = file != nullptr && std::fputs(text.c_str(), file) >= 0;
+    if (file == nullptr || std::fclose(file) != 0 || !is_whole)
         std::fprintf(stderr, "slowpath-coll: can't write %s: %s\n", shown(report_path).c_str(),
                      std::strerror(errno));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/communicators.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -12,6 +13,31 @@
 namespace slowpath::watch {
 namespace {
 
+template <std::size_t room>
+struct Name {
+    char text[room];
+    constexpr Name(const char (&from)[room]) { std::copy_n(from, room, text); }
+};
+
+/// Runs a function of MPI, which is looked up once. @return Whether there is one, and it succeeded.
+template <Name name, typename... Words>
+bool ask(Words... words) {
+    static void* const asked = function(name.text);
+    return asked != nullptr && call(asked, static_cast<Word>(words)...) == 0;
+}
+
+template <typename Out>
+Word out(Out* place) {
+    return reinterpret_cast<Word>(place);
+}
+
+/// An int that MPI says of a communicator or group; -1: it does not.
+template <Name name>
+int said(Word of) {
+    int value = -1;
+    return ask<name>(of, out(&value)) ? value : -1;
+}
+
 constexpr std::uint32_t most_rows = 2048;
 constinit CommunicatorState states[most_rows]{};
 
@@ -21,12 +47,12 @@ struct Handle {
 };
 constinit Table<Handle, 256, 65536> handles{};
 
-/// How often communicators were made of groups that are not those of a communicator.
-struct Makings {
-    std::uint64_t key;  ///< hash of the members
-    std::uint32_t count;
+/// How often communicators were made of these members alone, and where they stand in the record.
+struct Members {
+    std::uint64_t key;  ///< hash_of
+    std::uint32_t makings, offset, count;
 };
-constinit Table<Makings, 256, 65536> makings{};
+constinit Table<Members, 256, 65536> groups{};
 
 std::uint64_t hash_of(std::span<const std::int32_t> members) {
     std::uint64_t hash = members.size();
@@ -43,20 +69,18 @@ bool is_world_order(std::span<const std::int32_t> members) {
     return true;
 }
 
-void write_members(layout::Communicator& row, std::span<const std::int32_t> members) {
+void write_members(layout::Communicator& row, std::span<const std::int32_t> members,
+                   std::uint64_t members_hash) {
     row.members_offset = layout::not_known;
     row.members_count = static_cast<std::uint32_t>(members.size());
     if (members.empty() || is_world_order(members)) return;
     Section<layout::Member>& section = sections().members;
     // Communicators of one group share one list.
-    Section<layout::Communicator>& rows = sections().communicators;
-    for (std::uint32_t other = 0; other < rows.used(); ++other) {
-        const layout::Communicator& there = rows[other];
-        if (there.members_offset != layout::not_known && there.members_count == members.size() &&
-            std::memcmp(&section[there.members_offset], members.data(), members.size_bytes()) == 0) {
-            row.members_offset = there.members_offset;
-            return;
-        }
+    Members* const group = members_hash == 0 ? nullptr : groups.put(members_hash);
+    if (group != nullptr && group->count == members.size() &&
+        std::memcmp(&section[group->offset], members.data(), members.size_bytes()) == 0) {
+        row.members_offset = group->offset;
+        return;
     }
     if (members.size() > section.capacity() - section.used()) {
         section.lose(static_cast<std::uint32_t>(members.size()));
@@ -65,6 +89,7 @@ void write_members(layout::Communicator& row, std::span<const std::int32_t> memb
     }
     std::memcpy(static_cast<void*>(&section[section.used()]), members.data(), members.size_bytes());
     row.members_offset = section.publish(static_cast<std::uint32_t>(members.size()));
+    if (group != nullptr) group->offset = row.members_offset, group->count = row.members_count;
 }
 
 std::uint16_t add_row(Word handle, const layout::Communicator& row, const CommunicatorState& state) {
@@ -89,22 +114,22 @@ struct Described {
 Described describe(Word handle) {
     Described made;
     made.row.parent = made.row.made_by = layout::no_row;
-    made.row.size = communicator_int("Comm_size", handle);
-    made.row.rank = communicator_int("Comm_rank", handle);
-    made.row.is_inter = communicator_int("Comm_test_inter", handle) == 1 ? 1 : 0;
+    made.row.size = said<"Comm_size">(handle);
+    made.row.rank = said<"Comm_rank">(handle);
+    made.row.is_inter = said<"Comm_test_inter">(handle) == 1 ? 1 : 0;
     const std::span<const std::int32_t> local = members_of(handle, false);
     made.state.members_hash = hash_of(local);
     if (made.row.is_inter == 0) {
         made.state.targets = made.row.size < 0 ? 0 : made.row.size;
-        write_members(made.row, local);
+        write_members(made.row, local, made.state.members_hash);
         return made;
     }
     // Also where the other group's members are of another world, and not known.
-    const int others = communicator_int("Comm_remote_size", handle);
+    const int others = said<"Comm_remote_size">(handle);
     made.state.targets = others < 0 ? 0 : others;
     const std::span<const std::int32_t> remote = members_of(handle, true);
     const std::uint64_t one = made.state.members_hash, other = hash_of(remote);
-    write_members(made.row, other == 0 ? std::span<const std::int32_t>{} : remote);
+    write_members(made.row, other == 0 ? std::span<const std::int32_t>{} : remote, other);
     // The same on both sides: in an order that does not say which side is one's own.
     made.state.members_hash = one == 0 || other == 0 ? 0
                               : one < other          ? scatter(one) + other
@@ -114,8 +139,8 @@ Described describe(Word handle) {
 
 /// n-th making among these members, who all take part in it.
 std::uint32_t number_making(std::uint64_t members_hash) {
-    Makings* entry = makings.put(members_hash | 1);
-    return entry == nullptr ? 0 : ++entry->count;
+    Members* const group = groups.put(members_hash);
+    return group == nullptr ? 0 : ++group->makings;
 }
 
 std::uint64_t identity_of(std::uint64_t parent, std::uint64_t making, std::uint64_t members_hash) {
@@ -124,11 +149,10 @@ std::uint64_t identity_of(std::uint64_t parent, std::uint64_t making, std::uint6
 
 /// Neighbours of a grid by dimension, below and above (MPI-4.1, section 8.6): at an edge there is none.
 std::uint32_t missing_neighbours(Word handle, int dimensions) {
-    void* const asked = function("Cart_shift");
     std::uint32_t missing = 0;
-    for (int dimension = 0; asked != nullptr && dimension < dimensions && dimension < 16; ++dimension) {
+    for (unsigned dimension = 0; dimension < 16 && static_cast<int>(dimension) < dimensions; ++dimension) {
         int below = 0, above = 0;
-        if (watch::call(asked, handle, static_cast<Word>(dimension), Word{1}, &below, &above) != 0) continue;
+        if (!ask<"Cart_shift">(handle, dimension, Word{1}, out(&below), out(&above))) continue;
         if (below == library().proc_null) missing |= 1U << 2 * dimension;
         if (above == library().proc_null) missing |= 2U << 2 * dimension;
     }
@@ -137,21 +161,20 @@ std::uint32_t missing_neighbours(Word handle, int dimensions) {
 
 void describe_topology(Described& made, Word handle, Call call) {
     const std::string_view name = shapes[call].name;
-    int in = 0, out = 0, weighted = 0;
+    int sources = 0;
     if (name == "MPI_Cart_create" || name == "MPI_Cart_sub") {
-        const int dimensions = communicator_int("Cartdim_get", handle);
+        const int dimensions = said<"Cartdim_get">(handle);
         made.state.neighbours_in = made.state.neighbours_out = 2 * dimensions;
         made.state.missing_neighbours = missing_neighbours(handle, dimensions);
     } else if (name.starts_with("MPI_Dist_graph_create")) {
-        void* const asked = function("Dist_graph_neighbors_count");
-        if (asked != nullptr && watch::call(asked, handle, &in, &out, &weighted) == 0) {
-            made.state.neighbours_in = in;
-            made.state.neighbours_out = out;
+        int targets = 0, weighted = 0;
+        if (ask<"Dist_graph_neighbors_count">(handle, out(&sources), out(&targets), out(&weighted))) {
+            made.state.neighbours_in = sources;
+            made.state.neighbours_out = targets;
         }
     } else if (name == "MPI_Graph_create") {
-        void* const asked = function("Graph_neighbors_count");
-        if (asked != nullptr && watch::call(asked, handle, static_cast<Word>(made.row.rank), &in) == 0)
-            made.state.neighbours_in = made.state.neighbours_out = in;
+        if (ask<"Graph_neighbors_count">(handle, static_cast<unsigned>(made.row.rank), out(&sources)))
+            made.state.neighbours_in = made.state.neighbours_out = sources;
     }
 }
 
@@ -225,7 +248,7 @@ std::uint32_t number_collective(std::uint16_t row) {
 
 void begin_communicators(std::uint64_t identity) {
     handles.clear();
-    makings.clear();
+    groups.clear();
     begin_world_group(World::of_communicator);
     Described world = describe(library().comm_world);
     world.row.identity = identity;
@@ -239,7 +262,7 @@ void begin_communicators(std::uint64_t identity) {
 
 void begin_session_communicators() {
     handles.clear();
-    makings.clear();
+    groups.clear();
     begin_world_group(World::of_session);
     // Row 0 is the world's, whether or not anybody has its handle.
     layout::Communicator world{};
@@ -270,6 +293,11 @@ void communicator_made(Word handle, Call call, const Word* arguments) {
     const std::uint32_t making = is_collective_on_parent ? ++states[parent].children : 0;
     if (library().handle(handle) == library().handle(library().comm_null)) return;
     if (is_duplicate(name) && parent == layout::no_row) return;  // no room for its parent: none for it
+    const Section<layout::Communicator>& rows = sections().communicators;
+    if (rows.used() == rows.capacity()) {  // MPI need not be asked what it is
+        add_row(handle, {}, {});
+        return;
+    }
     Described made = is_duplicate(name) ? copy_of(parent) : describe(handle);
     made.row.made_by = call;
     made.row.parent = parent;
@@ -326,22 +354,6 @@ bool make_room(std::size_t count) {
     return room != 0;
 }
 
-/// Runs a function of MPI with words, if there is one. @return Whether it succeeded.
-template <typename... Words>
-bool ask(const char* name, Words... words) {
-    void* const asked = function(name);
-    return asked != nullptr && call(asked, static_cast<Word>(words)...) == 0;
-}
-
-template <typename Out>
-Word out(Out* place) {
-    return reinterpret_cast<Word>(place);
-}
-
-void free_group(Word group) {
-    ask("Group_free", out(&group));
-}
-
 /// The group of all while it is asked. That of a session is freed at once: a session may have to be free of
 /// groups when the program finalizes it (MPICH's strict_finalize).
 class WorldGroup {
@@ -351,13 +363,13 @@ class WorldGroup {
         if (has_world_group)
             group_ = world_group;
         else
-            is_taken_ = session_count > 0 && ask("Group_from_session_pset", sessions[session_count - 1],
-                                                 out(world_set), out(&group_));
+            is_taken_ = session_count > 0 && ask<"Group_from_session_pset">(sessions[session_count - 1],
+                                                                            out(world_set), out(&group_));
     }
     WorldGroup(const WorldGroup&) = delete;
     WorldGroup& operator=(const WorldGroup&) = delete;
     ~WorldGroup() {
-        if (is_taken_) free_group(group_);
+        if (is_taken_) ask<"Group_free">(out(&group_));
     }
 
     bool is_there() const { return has_world_group || is_taken_; }
@@ -370,21 +382,15 @@ class WorldGroup {
 
 }  // namespace
 
-int communicator_int(const char* name, Word communicator) {
-    int value = -1;
-    return ask(name, communicator, out(&value)) ? value : -1;
-}
-
 bool begin_world_group(World world) {
     world_group = 0;
     has_world_group =
-        world == World::of_communicator && ask("Comm_group", library().comm_world, out(&world_group));
+        world == World::of_communicator && ask<"Comm_group">(library().comm_world, out(&world_group));
     world_rank = world_size = -1;
     const WorldGroup all;
     if (!all.is_there()) return false;
-    int value = -1;
-    if (ask("Group_rank", all.group(), out(&value))) world_rank = value;
-    if (ask("Group_size", all.group(), out(&value))) world_size = value;
+    world_rank = said<"Group_rank">(all.group());
+    world_size = said<"Group_size">(all.group());
     return true;
 }
 
@@ -408,14 +414,16 @@ std::int32_t world_group_size() {
     return world_size;
 }
 
+int size_of_group(Word group) {
+    return said<"Group_size">(group);
+}
+
 std::span<const std::int32_t> members_of_group(Word group) {
-    int size = 0;
     const WorldGroup all;
-    if (!all.is_there() || !ask("Group_size", group, out(&size)) || size <= 0 ||
-        !make_room(static_cast<std::size_t>(size)))
-        return {};
-    if (!ask("Group_translate_ranks", group, static_cast<unsigned>(size), out(ranks), all.group(),
-             out(translated)))
+    const int size = all.is_there() ? size_of_group(group) : -1;
+    if (size <= 0 || !make_room(static_cast<std::size_t>(size))) return {};
+    if (!ask<"Group_translate_ranks">(group, static_cast<unsigned>(size), out(ranks), all.group(),
+                                      out(translated)))
         return {};
     for (int rank = 0; rank < size; ++rank)
         if (translated[rank] < 0) translated[rank] = -1;
@@ -424,9 +432,11 @@ std::span<const std::int32_t> members_of_group(Word group) {
 
 std::span<const std::int32_t> members_of(Word communicator, bool is_remote) {
     Word group = 0;
-    if (!ask(is_remote ? "Comm_remote_group" : "Comm_group", communicator, out(&group))) return {};
+    if (!(is_remote ? ask<"Comm_remote_group">(communicator, out(&group))
+                    : ask<"Comm_group">(communicator, out(&group))))
+        return {};
     const std::span<const std::int32_t> members = members_of_group(group);
-    free_group(group);
+    ask<"Group_free">(out(&group));
     return members;
 }
 

@@ -65,7 +65,6 @@ std::int32_t world_group_size();
 /// @param is_remote The other side's group of an intercommunicator.
 std::span<const std::int32_t> members_of(Word communicator, bool is_remote);
 std::span<const std::int32_t> members_of_group(Word group);
-
-int communicator_int(const char* name, Word communicator);
+int size_of_group(Word group);
 
 }  // namespace slowpath::watch

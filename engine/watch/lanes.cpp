@@ -270,7 +270,11 @@ void show(Lane& lane, Observed& call, const Plan& plan, const Scratch* scratch) 
         current.communicator = event.communicator;
         current.peer = is_receive ? std::int32_t{layout::none} : event.peer;
         current.source = is_receive ? event.peer : std::int32_t{layout::none};
+        if (plan.action == Action::exchange) current.source = call.repeated->arrival.peer;
         current.tag = event.tag;
+        if (plan.action == Action::collective)  // one that is thinned has its number already
+            current.sequence =
+                communicator_state(event.communicator).collectives - (call.is_thinned ? 1U : 0U);
     } else {
         const SpinGuard guard(shared_state, is_multiple);
         if (plan.action == Action::complete)

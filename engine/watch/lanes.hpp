@@ -74,6 +74,16 @@ struct WindowRun {
     std::uint32_t begin;
 };
 
+/// The receiving side of an exchange.
+struct Arriving {
+    Stream stream;
+    StreamCounter counter;
+    std::uint32_t profile;  ///< as SiteSlot::profile
+    std::int32_t peer;      ///< world rank
+    std::uint16_t buffer_class;
+    std::uint8_t flags;
+};
+
 /// A call that was made from a place with these arguments, and what came of it (repeated.hpp).
 struct Repeated {
     static constexpr std::uint8_t no_buffer = 0xff;
@@ -89,7 +99,9 @@ struct Repeated {
     std::uint8_t untimed;      ///< how many like it were made since the last one whose time was taken
     std::uint64_t ticks;       ///< that one took, and those since are taken to take
     bool is_whole;             ///< the last message was as long as its buffer
+    bool is_in_place;          ///< of a collective
     StreamCounter counter;
+    Arriving arrival;
     BufferView buffer;               ///< of the last one that was looked at
     std::uint32_t thinned[4];        ///< calls that nothing counts yet, by where the buffer begins
     std::uint64_t thinned_ticks[4];  ///< of those that were timed

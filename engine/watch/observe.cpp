@@ -147,8 +147,8 @@ void count_call(Lane& lane, const Observed& call) {
         if (scratch != nullptr) release(*scratch);
         return;
     }
-    const bool is_message = call.repeated != nullptr && (call.repeated->event.kind & layout::one_sided) == 0;
-    if (is_message && call.error == 0) return after_repeated(lane, call);
+    const bool is_message = plan.action == Action::send || plan.action == Action::receive;
+    if (call.repeated != nullptr && is_message && call.error == 0) return after_repeated(lane, call);
     after_other(lane, call, plan, scratch);
 }
 
@@ -262,7 +262,7 @@ void observe_epoch(const Seen& seen) {
     layout::Event event = event_of(seen);
     if (seen.has(Role::group) && seen.call.error == 0)
         event.tag = seen.call.repeated != nullptr ? seen.call.repeated->event.tag
-                                                  : communicator_int("Group_size", seen.word(Role::group));
+                                                  : size_of_group(seen.word(Role::group));
     else if (seen.has(Role::target) && seen.has(Role::other))  // MPI_Win_lock has its kind there
         event.tag = seen.integer(Role::other) == library().lock_exclusive ? 1 : 0;
     const SpinGuard guard(shared_state, is_multiple);
@@ -504,10 +504,9 @@ void observe_collective(const Seen& seen) {
         if (seen.plan.lasting == Lasting::once) event.request = next_serial();
         post_request(seen, event, what.payload);
     }
-    if (seen.plan.lasting > Lasting::once)
-        keep_preparation(seen, event, what.payload);
-    else
-        keep_event(seen, event, what.payload);
+    if (seen.plan.lasting > Lasting::once) return keep_preparation(seen, event, what.payload);
+    keep_repeated(seen, event, what.payload, {});
+    keep_event(seen, event, what.payload);
 }
 
 }  // namespace slowpath::watch

@@ -162,6 +162,9 @@ void observe_exchange(const Seen& seen) {
         return post_receive_request(seen, second, received, wanted);
     }
     finish_receive(seen, second, received, wanted);
+    const auto flags = static_cast<std::uint8_t>(receive_side | (received.has_gaps ? has_gaps : 0));
+    keep_repeated(seen, event, sent, {communicator, seen.integer(Role::destination), event.tag, false, false},
+                  {wanted, {}, 0, second.peer, received.buffer.buffer_class, flags});
     keep_event(seen, event, sent);
     count_event(seen, second, received, Timed::no);
     add_event(seen.lane, second);

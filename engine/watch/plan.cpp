@@ -218,6 +218,10 @@ bool can_block(const Plan& plan, Family family, std::string_view name) {
 bool can_repeat(const Plan& plan) {
     const bool is_message = plan.action == Action::send || plan.action == Action::receive;
     const bool is_one_sided = plan.action == Action::transfer || plan.action == Action::epoch;
+    // What arrays say may be another thing in each call.
+    const bool has_arrays = plan.has(Role::send_counts) || plan.has(Role::receive_counts);
+    if (plan.action == Action::exchange || plan.action == Action::collective)
+        return plan.lasting == Lasting::no && !has_arrays;
     return (is_message || is_one_sided) && plan.lasting <= Lasting::once && !plan.is_test;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "watch/clock.hpp"
+#include "watch/communicators.hpp"
 #include "watch/events.hpp"
 #include "watch/library.hpp"
 #include "watch/python.hpp"
@@ -47,14 +48,24 @@ bool is_same(const Repeated& known, const Word* arguments, const Plan& plan) {
     return !is_other;
 }
 
-bool is_earlier(const Repeated& known, const Observed& call, const Plan& plan) {
-    return known.generation == generation && known.event.call == call.call &&
-           known.event.site == call.slot->site && is_same(known, call.arguments, plan);
+bool is_in_place(const Observed& call, const Plan& plan) {
+    return plan.action == Action::collective && plan.has(Role::send_buffer) &&
+           plan.of(call.arguments, Role::send_buffer) == library().in_place;
 }
 
-/// Position of the buffer that a call's payload is viewed in.
-std::uint8_t buffer_of(const Plan& plan, const layout::Event& event) {
-    const bool is_result = (event.kind & layout::send) == 0;
+bool is_earlier(const Repeated& known, const Observed& call, const Plan& plan) {
+    return known.generation == generation && known.event.call == call.call &&
+           known.event.site == call.slot->site && is_same(known, call.arguments, plan) &&
+           known.is_in_place == is_in_place(call, plan);
+}
+
+/// Position of the buffer that a call's payload is viewed in. Of a collective it is the one that is given,
+/// where there is one.
+std::uint8_t buffer_of(const Observed& call, const Plan& plan, const layout::Event& event) {
+    const bool is_collective = (event.kind & layout::collective) != 0;
+    const bool gives = is_collective ? (event.kind & layout::receive) == 0 && !is_in_place(call, plan)
+                                     : (event.kind & layout::send) != 0;
+    const bool is_result = !gives && (!is_collective || plan.has(Role::receive_buffer));
     const int at = plan.at[static_cast<std::size_t>(is_result ? Role::receive_buffer : Role::send_buffer)];
     return at < 0 ? Repeated::no_buffer : static_cast<std::uint8_t>(at);
 }
@@ -104,6 +115,17 @@ void find_repeated(Lane& lane, Observed& call, const Plan& plan) {
 
 namespace {
 
+/// Numbers one of which nothing else is kept. @return False: it cannot be done without a closer look.
+bool count_again(Repeated& known, const Plan& plan) {
+    const bool is_exchange = plan.action == Action::exchange;
+    if (plan.action == Action::collective) number_collective(known.event.communicator);
+    if (plan.action == Action::collective || (known.event.kind & layout::one_sided) != 0) return true;
+    if (is_exchange && !count_message(known.arrival.stream, known.arrival.counter)) return false;
+    const bool can_count = known.is_whole || plan.lasting == Lasting::no;
+    // Without room for its stream no message sent in an exchange has a number.
+    return (can_count && count_message(known.stream, known.counter)) || is_exchange;
+}
+
 void leave_untimed(const Lane& lane, Observed& call, std::uint64_t ticks) {
     call.is_untimed = true;
     call.start_ticks = lane.row->last_ticks;
@@ -122,9 +144,7 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
         known.untimed = 0;
         return;
     }
-    call.is_thinned =
-        (known.event.kind & layout::one_sided) != 0 ||
-        ((known.is_whole || plan.lasting == Lasting::no) && count_message(known.stream, known.counter));
+    call.is_thinned = count_again(known, plan);
     if (plan.returns_at_once || call.is_thinned) ++known.untimed;
     if (plan.returns_at_once) leave_untimed(lane, call, known.ticks);  // others may wait
 }
@@ -150,6 +170,20 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
     count(lane, key, {bytes * calls, ticks, known.buffer.allocation_bytes, calls}, nullptr);
 }
 
+std::uint64_t arrived_bytes(const Observed& call, const Plan& plan) {
+    return read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status))).bytes;
+}
+
+/// The other side of an exchange, whose time is counted on the side that sends.
+void count_arrival(Lane& lane, Repeated& known, std::uint64_t bytes) {
+    Arriving& arrival = known.arrival;
+    ++lane.row->events_seen;
+    count(lane,
+          {known.event.site, known.event.call, size_class(bytes), arrival.flags, arrival.peer,
+           arrival.buffer_class, known.event.communicator},
+          {bytes, 0, 0}, &arrival.profile);
+}
+
 }  // namespace
 
 void note_time(const Observed& call) {
@@ -166,9 +200,10 @@ void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     if (plan.lasting == Lasting::once) {
         remember_thinned(reinterpret_cast<const void*>(plan.of(call.arguments, Role::request)),
                          known.event.site);
+    } else if (plan.action == Action::exchange) {
+        count_arrival(lane, known, arrived_bytes(call, plan));
     } else if (known.stream.is_receive) {
-        const std::uint64_t bytes =
-            read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status))).bytes;
+        const std::uint64_t bytes = arrived_bytes(call, plan);
         if (bytes != known.event.bytes) return add_thinned(lane, known, start, 1, bytes, ticks);
     }
     if (is_long(ticks))  // shows as such
@@ -295,17 +330,18 @@ void settle_lane(Lane& lane) {
     for (CountedPlace& place : lane.places) settle(lane, place);
 }
 
-void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
-                   const Stream& stream) {
+void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload, const Stream& stream,
+                   const Arriving& arrival) {
     if (seen.call.repeated != nullptr) {
         seen.call.repeated->buffer = payload.buffer;
         return;
     }
-    const std::uint8_t buffer_at = buffer_of(seen.plan, event);
+    const std::uint8_t buffer_at = buffer_of(seen.call, seen.plan, event);
     const bool has_buffer = buffer_at != Repeated::no_buffer;
     if (is_multiple || seen.lane.is_shared || !seen.plan.repeats() || seen.call.error != 0 ||
         seen.call.slot == nullptr || event.communicator == layout::no_row || stream.peer < 0 ||
-        stream.tag < 0 || (has_buffer && is_no_address(seen.call.arguments[buffer_at])))
+        stream.tag < 0 || arrival.stream.peer < 0 || arrival.stream.tag < 0 ||
+        (has_buffer && is_no_address(seen.call.arguments[buffer_at])))
         return;
     const std::size_t at = first_place(seen.lane, seen.call, seen.plan);
     const bool is_free = seen.lane.repeated[at].generation != generation;
@@ -324,7 +360,9 @@ void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& 
     known.untimed = 0;
     known.ticks = is_long(seen.ticks()) ? 0 : seen.ticks();
     known.is_whole = !stream.is_receive;
+    known.is_in_place = is_in_place(seen.call, seen.plan);
     known.counter = {};
+    known.arrival = arrival;
     known.buffer = payload.buffer;
     std::memset(known.profile, 0, sizeof known.profile);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A message, a one-sided transfer or the end of one like an earlier one from the same place: what it means
-/// need not be worked out again.
+/// A message, an exchange, a collective, a one-sided transfer or the end of one like an earlier one from the
+/// same place: what it means need not be worked out again.
 #pragma once
 
 #include "watch/observe.hpp"
@@ -35,8 +35,9 @@ void count_thinned(Lane& lane);
 /// The same, and the time of all that was not timed: at the end.
 void settle_lane(Lane& lane);
 /// To be found by the next of them. @param payload Of the buffer; the message may be shorter.
-void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
-                   const Stream& stream);
+/// @param arrival Of an exchange, what arrived.
+void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload, const Stream& stream,
+                   const Arriving& arrival = {});
 
 /// What observe_send and observe_receive do, for a message that was found and did not fail.
 void observe_repeated(const Observed& call, const Plan& plan, Lane& lane);

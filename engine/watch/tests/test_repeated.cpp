@@ -460,3 +460,64 @@ TEST(Repeated, WhatGivesWayToAnotherCallIsCountedAsWhatItWas) {
     EXPECT_EQ(counted(record, calls::MPI_Send).count, std::uint64_t{tags} * rounds);
     EXPECT_EQ(counted(record, calls::MPI_Send).bytes, std::uint64_t{tags} * rounds / 2 * (1 + 64));
 }
+
+TEST(Repeated, ThinnedCollectivesKeepTheirNumbersBytesAndTimes) {
+    constexpr int rounds = 200;
+    int counts[] = {3, 3, 3, 3};
+    const Record record = recorded([&] {
+        leave_window_out(true);
+        for (int round = 0; round < rounds; ++round)
+            for (const Word given : {word(parts), ~Word{0}})
+                call(calls::MPI_Allreduce, {given, word(data), 8, type_char, 0, comm_world}, 1);
+        for (int& count : counts) {
+            count = 5;
+            call(calls::MPI_Reduce_scatter, {word(parts), word(data), word(counts), type_char, 0, comm_world},
+                 3);
+        }
+        current_lane().keeps_window = true;
+        call(calls::MPI_Barrier, {comm_world});
+    });
+    const Counted all = counted(record, calls::MPI_Allreduce);
+    EXPECT_EQ(all.count, 2U * rounds);
+    EXPECT_EQ(all.bytes, 8U * 2 * rounds);
+    EXPECT_EQ(all.ticks, 100U * 2 * rounds) << "each may wait";
+    EXPECT_GT(thinned(record), 2U * rounds * 8 / 10);
+    EXPECT_EQ(counted(record, calls::MPI_Reduce_scatter).bytes, 14U + 16 + 18 + 20);
+    EXPECT_EQ(record.events().back().sequence, 2U * rounds + 4);
+}
+
+TEST(Repeated, ThinnedExchangesCountOnBothSides) {
+    constexpr int rounds = 200;
+    const auto exchange_with = [](int bytes) {
+        call(
+            calls::MPI_Sendrecv,
+            {word(parts), 8, type_char, 1, 7, word(data), 64, type_char, 2, 5, comm_world,
+             fake_mpi::status_ignore},
+            [&](Word* arguments) {
+                *reinterpret_cast<fake_mpi::Status*>(arguments[11]) = {bytes, 0, 2, 5, 0};
+            },
+            100, 1);
+    };
+    const Record record = recorded([&] {
+        exchange_with(64);
+        leave_window_out(true);
+        for (int round = 0; round < rounds; ++round) exchange_with(10 + round % 2 * 30);
+        current_lane().keeps_window = true;
+        exchange_with(64);
+    });
+    std::uint64_t sent = 0, arrived = 0, calls_sent = 0, calls_arrived = 0;
+    for (const layout::Profile& row : record.profile()) {
+        const bool is_arrival = row.peer == 2;
+        (is_arrival ? arrived : sent) += row.bytes;
+        (is_arrival ? calls_arrived : calls_sent) += row.count;
+    }
+    EXPECT_EQ(calls_sent, rounds + 2U);
+    EXPECT_EQ(calls_arrived, rounds + 2U);
+    EXPECT_EQ(sent, 8U * (rounds + 2));
+    EXPECT_EQ(arrived, 64U * 2 + rounds / 2 * 50);
+    EXPECT_EQ(counted(record, calls::MPI_Sendrecv).ticks, 100U * (rounds + 2));
+    EXPECT_GT(thinned(record), rounds * 8U / 10);
+    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].events_seen, 2U * (rounds + 2));
+    for (const layout::Event& event : {record.events().back(), *(record.events().end() - 2)})
+        EXPECT_EQ(event.sequence, rounds + 1U);
+}
