@@ -236,10 +236,6 @@ def as_array(headers: list[BlockHeader], layout: Layout) -> np.ndarray[Any, Any]
     return np.frombuffer(b"".join(header.raw for header in headers), layout.header)
 
 
-__all__ = [
-    "PHASES", "Block", "BlockIndex", "BlockSamples", "Witness", "opened", "read", "read_from", "scan", "write_blocks",
-]  # fmt: skip
-
 PHASES: Mapping[int, str] = layout().phases  # number in the header -> name
 
 WITNESSED = ("minor_faults", "major_faults", "system_time_ns", "user_time_ns", "involuntary_switches")

@@ -408,34 +408,6 @@ class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):
     wrong_bytes: Count | None = None
 
 
-__all__ = [
-    "Allocation",
-    "Blas",
-    "CellBegin",
-    "CellEnd",
-    "Clock",
-    "CountedFunction",
-    "Event",
-    "FixedWork",
-    "Grid",
-    "Instructions",
-    "Intervals",
-    "LaunchBegin",
-    "LaunchEnd",
-    "LaunchEvents",
-    "Note",
-    "ProcessorTime",
-    "ProgressMade",
-    "Rank",
-    "Release",
-    "Repetitions",
-    "ThreadLevel",
-    "WitnessedCallCount",
-    "WitnessedCalls",
-    "Yardstick",
-    "read_events",
-]
-
 MOST_NOTES = 20  # on lines of one file; a spoilt file has one on each line
 
 Event: TypeAlias = (

@@ -13,9 +13,10 @@ each call that returns them. Nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +27,15 @@ from numpy.typing import NDArray
 from slowpath.analyse.build import build_results
 from slowpath.analyse.samples import ENOUGH_LATER
 from slowpath.analyse.source import read_recorded
-from slowpath.core.cell_results import CellResult
+from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import UsageError
 from slowpath.core.files import DIAGNOSIS_FILE, DiagnosisInfo, decoded, read_bytes, read_info, step_folders
-from slowpath.core.result import FILE_BYTES, Result
+from slowpath.core.result import FILE_BYTES, Interval, Result
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.experiments.measured import Absent, LaunchRecord, first_good_launches
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import opened, read_from
 from slowpath.record.folder import read_run
-from slowpath.report.rows import Row, contrast_rows, data_frame, estimate_rows
 
 if TYPE_CHECKING:
     from slowpath.analyse.source import Recorded
@@ -335,16 +335,137 @@ class DiagnosisRun(Run):
             read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder), _Findings, path, advice
         ).findings
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Json]:
         """Return the rows of all steps, each with its step's folder."""
         return [{"step": run.path.name, **row} for run in self.steps for row in run.rows()]
 
-    def contrast_rows(self) -> list[Row]:
+    def contrast_rows(self) -> list[Json]:
         """Return the contrasts of all steps, each with its step's folder."""
         return [{"step": run.path.name, **row} for run in self.steps for row in run.contrast_rows()]
 
-    def to_diagnosis_dict(self) -> dict[str, Any]:
-        """Return diagnosis.json as plain values."""
-        path = self.folder / DIAGNOSIS_FILE
-        content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder)
-        return decoded(content, dict[str, Any], path, "name a folder that slowpath diagnose wrote")
+
+# Results as flat rows of numbers and words, ready for a data frame.
+
+_ESTIMATE = (
+    "launches",
+    "samples",
+    "p50",
+    "p90",
+    "p99",
+    "p999",
+    "min",
+    "max",
+    "within_ratio",
+    "between_ratio",
+    "bandwidth_bytes_per_s",
+    "message_rate_per_s",
+)
+
+
+def estimate_rows(results: Results) -> list[Json]:
+    """Return a row for each cell, metric and phase, with the parameters of all cells as columns."""
+    parameters = dict.fromkeys(name for cell in results.cells for name in cell.parameters)
+    return [
+        {
+            **_cell(cell, parameters, results),
+            "metric": metric,
+            "phase": phase,
+            "unit": entry.unit,
+            **_estimate(estimate),
+        }
+        for cell in results.cells
+        for metric, entry in cell.metrics.items()
+        for phase, estimate in entry.phases.items()
+    ]
+
+
+def _cell(cell: CellResult, parameters: Mapping[str, None], results: Results) -> Json:
+    return {
+        **{name: _number(cell.parameters.get(name)) for name in parameters},
+        "run": results.run.id,
+        "cell": cell.cell,
+        "label": cell.label,
+        "group": cell.group,
+        "experiment": cell.experiment,
+        "mpi": cell.mpi,
+        "environment": cell.environment,
+        "placement": cell.placement,
+        "copy": cell.copy,
+    }
+
+
+def _number(text: str | None) -> str | int | float | None:
+    """Return a parameter's value as a number if it is one."""
+    for kind in (int, float):
+        try:
+            return kind(text) if text is not None else None
+        except ValueError:
+            continue
+    return text
+
+
+def _estimate(estimate: MetricEstimate) -> Json:
+    low, high = _ends(estimate.interval)
+    return {
+        "value": estimate.value,
+        "interval_low": low,
+        "interval_high": high,
+        "interval_kind": estimate.interval_kind,
+        **{name: getattr(estimate, name) for name in _ESTIMATE},
+    }
+
+
+def contrast_rows(results: Results) -> list[Json]:
+    """Return a row for each contrast: the comparison, its result, and both sides with prefixes a_ and b_."""
+    return list(_contrasts(results))
+
+
+def _contrasts(results: Results) -> Iterator[Json]:
+    for contrast in results.contrasts:
+        low, high = _ends(contrast.interval)
+        yield {
+            "run": results.run.id,
+            "contrast": contrast.id,
+            "group": contrast.group,
+            "question": contrast.question,
+            "axis": contrast.axis,
+            "metric": contrast.metric,
+            **_side("a", contrast.a, contrast.a_value_s, results),
+            **_side("b", contrast.b, contrast.b_value_s, results),
+            "ratio": contrast.ratio,
+            "interval_low": low,
+            "interval_high": high,
+            "verdict": contrast.verdict,
+            "reason": contrast.reason,
+            "launches": contrast.launches,
+            "p_adjusted": contrast.p_adjusted,
+        }
+
+
+def _side(name: str, side: ContrastSide, value_s: float | None, results: Results) -> Json:
+    cell = results.cell(side.cell)
+    fields = {
+        "cell": side.cell,
+        "value": side.value,
+        "phase": side.phase,
+        "label": side.label,
+        "mpi": cell.mpi,
+        "environment": cell.environment,
+        "placement": cell.placement,
+        "message_bytes": _number(cell.parameters.get("message_bytes")),
+        "time_s": value_s,
+    }
+    return {f"{name}_{key}": value for key, value in fields.items()}
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (interval[0], interval[1]) if interval is not None else (None, None)
+
+
+def data_frame(rows: Sequence[Json]) -> Any:
+    """Return a pandas.DataFrame of the rows.  Raises: UsageError: pandas is not installed."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        raise UsageError("to_pandas() needs pandas: pip install pandas, or use rows()") from error
+    return pandas.DataFrame(rows)
