@@ -401,7 +401,6 @@ def _groups_of(key: Ints) -> list[Ints]:
 
 
 def _sites(of_event: Ints, sites: Ints, site_of: Mapping[int, int]) -> dict[int, tuple[int, ...]]:
-    """Class -> places of its calls, those with most calls first."""
     both, counts = np.unique(np.stack([of_event, sites], axis=1), axis=0, return_counts=True)
     by_site: dict[int, tuple[int, ...]] = {}
     for (number, site), _ in sorted(zip(both.tolist(), counts.tolist(), strict=True), key=lambda counted: -counted[1]):

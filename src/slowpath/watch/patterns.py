@@ -212,7 +212,6 @@ def _sampled_code(run: Attributed, calls: Ints, thread: Ints, weight: Floats) ->
 
 
 def _moved_bytes(record: RankRecord) -> float:
-    """By calls, and by system calls."""
     ends = record.samples[[0, -1]] if record.samples.size else record.samples
     by_system = sum(float(np.diff(ends[name].astype(float)).sum()) for name in ("read_bytes", "written_bytes"))
     return float(record.profile["bytes"].sum(dtype=float)) + by_system
@@ -619,7 +618,6 @@ def _sampled(order: CallOrder, calls: ProgramCalls) -> tuple[CallOrder, Ints]:
 
 
 def _numbers(part: CallOrder) -> Ints:
-    """Of each call its number in the whole order."""
     numbers: Ints = part.done[np.argsort(part.done[:, 0]), 1]
     return numbers
 

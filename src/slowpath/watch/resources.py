@@ -173,7 +173,6 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> st
 
 
 def _pmi(launcher: WatchLauncher, library: str | None) -> str:
-    """What a batch system's launcher speaks."""
     try:
         pmi = launcher_named(launcher.name).pmi.get(library or "")
     except UsageError:

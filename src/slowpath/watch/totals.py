@@ -542,7 +542,6 @@ def kept_seconds(run: Attributed, i: int, lane: int, edges: Floats) -> Floats:
 
 
 def _kept_before(times: Floats, window_s: float, every: int) -> Floats:
-    """Seconds in kept windows from 0 up to each time."""
     windows: Ints = np.floor(times / window_s).astype(np.int64)
     full = (windows + every - 1) // every * window_s
     partial = np.where(windows % every == 0, times - windows * window_s, 0.0)

@@ -85,7 +85,6 @@ def verdict_of(results: WatchResults, watch: str = "WATCH", proofs: Sequence[Pro
 
 
 def _together(results: WatchResults, changes: Sequence[_Change]) -> list[str]:
-    """Whether all changes save less than their sum."""
     saves = [change.saved_s for change in changes if change.saved_s > 0]
     if len(saves) < 2 or results.saved_s is None or sum(saves) < OVERLAP * results.saved_s:
         return []
@@ -344,7 +343,6 @@ def _sum_line(parts: Sequence[tuple[str, float]], span_s: float) -> str:
 
 
 def _summed(accounts: Sequence[Account]) -> dict[str, float]:
-    """Seconds a rank by what a reader is told."""
     sums: dict[str, float] = {}
     for account in accounts:
         words = WAITING if account.name in WAITS else _ACCOUNT_WORDS.get(account.name, account.name)

@@ -230,7 +230,10 @@ def test_a_record_of_more_ranks_than_any_machine_has_is_left_out(tmp_path: Path)
 
 SOURCE = """#include <cstdio>
 #include <execinfo.h>
-namespace app { struct Halo { void forward(); __attribute__((always_inline)) void run() { forward(); } }; }
+# 1 "/usr/include/call.h"
+template <class T> __attribute__((always_inline)) inline void call(T& halo) { halo.forward(); }
+# 3 "halo.cpp"
+namespace app { struct Halo { void forward(); __attribute__((always_inline)) void run() { call(*this); } }; }
 __attribute__((noinline)) void app::Halo::forward() {
     void* frames[3];
     int depth = backtrace(frames, 3);
@@ -240,9 +243,7 @@ __attribute__((noinline)) void app::Halo::forward() {
     while (std::fgets(line, sizeof line, maps)) std::fputs(line, stdout);
 }
 int main() {
-    app::Halo halo;
-    halo.run();
-    return 0;
+    app::Halo().run();
 }
 """
 FORWARD, MAIN = SourcePlace("app::Halo::forward", "halo.cpp", 6), SourcePlace("main", "halo.cpp", 3)

@@ -198,7 +198,6 @@ def suggested_by(findings: Sequence[WatchFinding]) -> list[ProgramRemedy]:
 
 
 def _of_finding(finding: WatchFinding) -> list[ProgramRemedy]:
-    """The one that it names first."""
     named = tried_remedy(finding)
     fitting = program_remedies_for(finding.rule, tuple(remedy.name for remedy in finding.remedies))
     return sorted(fitting, key=lambda remedy: remedy.key != named)

@@ -82,7 +82,6 @@ def _named(record: RankRecord, samples: NDArray[Any]) -> list[str]:
 
 
 def _grown(counted: NDArray[Any], at_s: Floats, start_s: Floats, end_s: Floats) -> float:
-    """How much of a sum came in the stretches."""
     values = counted.astype(np.float64)
     return max(float((np.interp(end_s, at_s, values) - np.interp(start_s, at_s, values)).sum()), 0.0)
 

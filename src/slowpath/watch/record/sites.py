@@ -146,18 +146,17 @@ def _search(
     for unit in dwarf.iter_CUs():
         if is_over() or not left:
             return
-        spans = _spans(dwarf, unit)
+        spans = _spans(dwarf, unit, unit.get_top_DIE())
         inside = {i for i in left if any(low <= (addresses[i] or 0) < high for low, high in spans)}
         if inside:
             units[unit.cu_offset] += sorted(inside)
             left -= inside
 
 
-def _spans(dwarf: Any, unit: Any) -> list[tuple[int, int]]:
-    """Addresses of a unit."""
-    top = unit.get_top_DIE()
-    low = top.attributes.get("DW_AT_low_pc")
-    base = int(low.value) if low is not None else 0
+def _spans(dwarf: Any, unit: Any, top: Any) -> list[tuple[int, int]]:
+    """Addresses of an entry of a unit; its ranges are relative to the unit's begin."""
+    low, begin = (entry.attributes.get("DW_AT_low_pc") for entry in (top, unit.get_top_DIE()))
+    base = int((low or begin).value) if low or begin else 0
     high = top.attributes.get("DW_AT_high_pc")
     if high is not None:
         is_address = high.form == "DW_FORM_addr"
@@ -179,7 +178,6 @@ def _spans(dwarf: Any, unit: Any) -> list[tuple[int, int]]:
 
 
 def _in_unit(dwarf: Any, unit: Any, wanted: Sequence[tuple[int, int]]) -> list[tuple[int, Line]]:
-    """Lines of addresses that lie in a unit, by their position."""
     program = dwarf.line_program_for_CU(unit)
     if program is None:
         return []
@@ -197,11 +195,30 @@ def _in_unit(dwarf: Any, unit: Any, wanted: Sequence[tuple[int, int]]) -> list[t
         at = bisect_right(starts, address) - 1
         if at >= 0 and rows[at][2]:
             _, file, line = rows[at]
+            if _is_of_library(program, file):  # what calls it says more: the innermost that is not of a library
+                for call in _called_at(dwarf, unit, unit.get_top_DIE(), address):
+                    file, line = (file, line) if _is_of_library(program, call[0]) else call
             of = bisect_right(functions, (file, line, "\x7f")) - 1
-            name, path = functions[of][2] if of >= 0 and functions[of][0] == file else "", _file_name(program, file)
-            is_of_header = "::" in name and (path.endswith(".h") or "." not in path)  # what calls it says more
-            lines.append((i, (path, line, "" if is_of_header else name)))
+            name = functions[of][2] if of >= 0 and functions[of][0] == file else ""
+            lines.append((i, (_file_name(program, file), line, name)))
     return lines
+
+
+def _called_at(dwarf: Any, unit: Any, scope: Any, address: int) -> Iterable[tuple[int, int]]:
+    """Number of the file and line of the calls that are inlined at an address, the outermost first."""
+    for child in scope.iter_children():
+        if child.tag in _WITH_CODE and any(low <= address < high for low, high in _spans(dwarf, unit, child)):
+            if child.tag == _WITH_CODE[0]:
+                yield child.attributes["DW_AT_call_file"].value, child.attributes["DW_AT_call_line"].value
+            yield from _called_at(dwarf, unit, child, address)
+
+
+def _is_of_library(program: Any, number: int) -> bool:
+    """Whether a file is a header of the compiler or the system (DWARF 5, section 6.2.4)."""
+    header, before_5 = program.header, program.header["version"] < 5
+    at, files, folders = number - before_5, header["file_entry"], header["include_directory"]
+    folder = files[at].dir_index - before_5 if 0 <= at < len(files) else -1
+    return 0 <= folder < len(folders) and re.match(rb"/usr/(?!src)|.*/c\+\+/", folders[folder]) is not None
 
 
 def _functions_in(scope: Any) -> Iterable[tuple[int, int, str]]:
@@ -237,6 +254,7 @@ _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+_WITH_CODE = ("DW_TAG_inlined_subroutine", "DW_TAG_subprogram", "DW_TAG_lexical_block")
 _SCOPES = ("DW_TAG_module", "DW_TAG_namespace", "DW_TAG_class_type", "DW_TAG_structure_type")
 _IMPORTED = (6, 7)  # R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT
 

@@ -135,7 +135,6 @@ def _place(program: WatchedProgram) -> list[str]:
 
 
 def _ended(program: WatchedProgram) -> list[str]:
-    """Return how the command ended, unless well."""
     if program.signal is not None:
         return [f"ended by signal {program.signal}"]
     return [f"exit code {program.exit_code}"] if program.exit_code else []
@@ -151,7 +150,6 @@ def _numbers(results: WatchResults) -> list[tuple[str, str]]:
 
 
 def _warnings(results: WatchResults) -> list[str]:
-    """Return what a reader has to know before anything else."""
     program, warnings = results.program, []
     if not program.recorded_ranks:
         warnings.append("No rank left a record.")
@@ -240,7 +238,6 @@ _PROOFS_LEAD = "The control is a variable that nothing reads."
 
 
 def _proofs_section(proofs: Sequence[tuple[str, Proof]]) -> Section | None:
-    """Return the proofs, the latest first."""
     cards = [_proof_card(name, proof) for name, proof in list(reversed(proofs))[:_MOST_PROOFS]]
     return Section("proofs", "Proofs on the program", "Proofs", cards, _PROOFS_LEAD) if cards else None
 
@@ -326,13 +323,11 @@ def _rank_bars(results: WatchResults) -> Rows:
 
 
 def _waits(results: WatchResults) -> list[float]:
-    """Seconds of each rank."""
     waits = [account.by_rank for account in results.accounts if account.name in WAITS]
     return [sum(by_rank[i] for by_rank in waits if i < len(by_rank)) for i in range(len(results.ranks))]
 
 
 def _parts(results: WatchResults, i: int) -> list[float]:
-    """Seconds of the i-th rank, by part."""
     mine = {account.name: account.by_rank[i] for account in results.accounts if i < len(account.by_rank)}
     named = [sum(mine.pop(name, 0.0) for name in names) for _, _, names in _PARTS[:-1]]
     return [*named, sum(mine.values())]
@@ -483,7 +478,6 @@ _CALLS_SHOWN = 12
 
 
 def _calls_section(results: WatchResults) -> Section:
-    """Return the calls with the most time, and the others."""
     whole_s = results.program.span_s or results.program.wall_s
     head = ["Call", "Kind", "Calls", "Time a rank", "Of the run", "A call", "Bytes"]
     ranks = max(1, results.program.recorded_ranks)
@@ -506,7 +500,6 @@ def _calls_section(results: WatchResults) -> Section:
 
 
 def _coverage_section(results: WatchResults) -> Section:
-    """Return what was seen, and what was not."""
     blocks: list[Block] = [Facts(_coverage(results.coverage))]
     blocks += [Items(results.coverage.notes)] if results.coverage.notes else []
     blocks.append(Copied(f"slowpath watch -- {shlex.join(results.program.command)}", "Watch it once more:"))

@@ -120,7 +120,6 @@ def _kept_or_compiled(environ: Mapping[str, str], tell: Tell) -> Path:
 
 
 def _hash(source: Path) -> str:
-    """Of what the library is made of."""
     digest = hashlib.sha256()
     folders = ("cmake", "watch")
     parts = [

@@ -363,7 +363,6 @@ def _stdin_file() -> str | None:
 
 
 def _room(folder: Path) -> str | None:
-    """Why nothing could be written there; None: it could."""
     free = os.statvfs(folder)
     if free.f_bavail * free.f_frsize < 64 * 1024 or (free.f_files and not free.f_favail):
         return _FULL.format(folder)
