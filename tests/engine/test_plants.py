@@ -61,6 +61,7 @@ PLANTED = [
     (f"send us_per_block={1e6 * LONG_S / 8}", f"{CALL}=send datatype=vector blocks=8", f"{CALL}=send"),
     (f"bcast root=1 {LONG}", f"{CALL}=bcast root=last", f"{CALL}=bcast"),
     (f"bcast rank=1 {LONG}", f"{CALL}=bcast", f"{CALL}=reduce"),
+    (f"send idle_us=15 {LONG}", f"{CALL}=send", f"{CALL}=send after_call=on"),
 ]
 
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -523,13 +522,6 @@ class CallUse final : public Use {
         is_posted_ = s.requests[0] != MPI_REQUEST_NULL;
         meet();
     }
-
-    void idle() override {
-        const std::int64_t end_ns = clock_.now_ns() + std::llround(config_.idle_s * 1e9);
-        while (clock_.now_ns() < end_ns) {
-        }
-    }
-    std::int64_t pauses() const override { return config_.idle_s > 0 ? config_.pauses : 0; }
 
     int in_a_row() const override { return row_->in_a_row; }
 

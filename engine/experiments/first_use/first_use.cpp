@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "core/error.hpp"
@@ -98,19 +99,25 @@ using Spans = std::array<std::vector<Span>, most_parts + 1>;
 constexpr std::size_t after_pause = 1, completion = 2;
 
 /// @param number Of the first use, from 0.  @return Why the library refused; nothing is recorded then.
-std::optional<std::string> measure(Context& context, mpi::SharedRelease& release, Use& use, Phase phase,
-                                   std::int64_t number, std::int64_t uses) {
+std::optional<std::string> measure(Context& context, mpi::SharedRelease& release, Use& use,
+                                   const Config& config, Phase phase, std::int64_t number,
+                                   std::int64_t uses) {
     const MonotonicClock clock = context.clock;
     Spans spans;
     KernelTotal kernel;
-    const std::int64_t pauses = phase == Phase::first ? 0 : use.pauses();
+    const bool may_pause = phase == Phase::steady && config.pattern == Pattern::call && config.idle_s > 0;
+    const std::int64_t pauses = may_pause ? config.pauses : 0;
     for (std::int64_t i = 0; i < uses + pauses; ++i) {
         // Among the others, so that both see the same machine.
         const bool is_paused = (i + 1) * pauses / (uses + pauses) > i * pauses / (uses + pauses);
         use.prepare();
-        if (is_paused) use.idle();
+        const std::int64_t end_ns = clock.now_ns() + (is_paused ? std::llround(config.idle_s * 1e9) : 0);
+        while (clock.now_ns() < end_ns) {
+        }
         Marks marks;
         release.wait();
+        int rank = 0;
+        if (config.after_call) mpi::check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
         const Witness before = read_witness();
         const int in_a_row = phase == Phase::first || is_paused ? 1 : use.in_a_row();
         for (int n = 0; n < in_a_row; ++n) {
@@ -141,10 +148,11 @@ Outcome run_uses(Context& context, const Config& config) {
     if (const auto reason = mpi::first_text(control, use->obstacle())) return skipped(*reason);
     mpi::SharedRelease release(control);
     context.calls.begin();
-    if (const auto reason = measure(context, release, *use, Phase::first, 0, 1)) return skipped(*reason);
+    if (const auto reason = measure(context, release, *use, config, Phase::first, 0, 1))
+        return skipped(*reason);
     context.calls.end(Phase::first, 1);
     context.calls.begin();
-    if (const auto reason = measure(context, release, *use, Phase::steady, 1, config.uses - 1))
+    if (const auto reason = measure(context, release, *use, config, Phase::steady, 1, config.uses - 1))
         return skipped(*reason);
     context.calls.end(Phase::steady, config.uses - 1);
     Outcome outcome = done(config.uses - 1);
@@ -229,6 +237,7 @@ Config configure(const Assignment& assignment) {
         .in_place = assignment.flag("in_place"),
         .pauses = assignment.integer("pauses"),
         .idle_s = assignment.seconds("idle_s"),
+        .after_call = assignment.flag("after_call"),
         .message_bytes = assignment.integer("message_bytes"),
         .window_bytes = assignment.integer("window_bytes"),
         .processes = assignment.integer("processes"),

@@ -55,6 +55,7 @@ struct Config {
     bool in_place;
     std::int64_t pauses;  ///< calls that a pause precedes
     double idle_s;        ///< such a pause, outside of MPI
+    bool after_call;      ///< another call of MPI just before each one
     std::int64_t message_bytes;
     std::int64_t window_bytes;
     std::int64_t processes;  ///< of one spawn

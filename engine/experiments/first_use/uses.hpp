@@ -60,10 +60,6 @@ class Use {
     virtual void prepare() {}
     /// Uses that one preparation is enough for, each timed; of the later uses.
     virtual int in_a_row() const { return 1; }
-    /// Uses after a pause, among the later ones.
-    virtual std::int64_t pauses() const { return 0; }
-    /// A pause outside of MPI.
-    virtual void idle() {}
     /// Timed.  @return The first MPI error code that is not MPI_SUCCESS.
     virtual int use(Marks& marks) = 0;
     /// Collective where it can be, not timed.  @return Why the library refused the last use, on all ranks.

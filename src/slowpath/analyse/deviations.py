@@ -218,7 +218,7 @@ def _readable(name: str, value: str) -> str:
         return format_bytes(number)
     if name.endswith("_s"):
         return format_time(float(value))
-    return mpi_name(value) if name in ("collective", "call", "made_by") else value
+    return mpi_name(value) if name in ("collective", "call", "made_by", "operation", "poll") else value
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def defaults_of(experiment: str) -> Mapping[str, str]:
     return known.defaults() if known else {}
 
 
-_EFFORT = frozenset(("samples", "time_limit_s", "warmup_s", "validate", "instructions"))
+_EFFORT = frozenset(("samples", "time_limit_s", "warmup_s", "validate", "instructions", "pauses"))
 
 
 def stated(cell: CellResult) -> dict[str, str]:

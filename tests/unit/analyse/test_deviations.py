@@ -256,7 +256,7 @@ def test_a_condition_is_said_in_words() -> None:
     assert Condition("message_bytes", "from", "65536", "32768").words == "of at least 64 KiB (not 32 KiB)"
     assert Condition("message_bytes", "multiple of", "4096").words == "whose length is a multiple of 4 KiB"
     assert Condition("live_buffers", "up to", "1", "4").words == "from at most 1 buffer in turn (not 4)"
-    assert Condition("idle_s", "is", "0.001").words == "after 1.00 ms without MPI"
+    assert Condition("idle_s", "is", "0.001").words == "after a pause of 1.00 ms without MPI"
     assert (Condition("in_place", "is", "on") | Condition("in_place", "is", "off")).words == "not in place or in place"
 
 

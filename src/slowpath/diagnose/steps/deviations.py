@@ -151,10 +151,8 @@ def outside(measured: Sequence[MeasuredStep], healthy: HealthyRuns) -> list[Find
     loaded = any(isinstance(done.step.task, StateTask) and done.step.task.others is not None for done in measured)
 
     def is_sure(group: Shared) -> bool:
-        if not group.is_law:
-            return False
         # Other processes slow down some cells and not others: only what many cells agree on is more than that.
-        if loaded or group.is_of_many:
+        if loaded or group.is_of_many or not group.is_law:
             return group.is_of_many
         by_far = group.low_ratio >= BY_FAR and all(time.item.kind == MEDIAN for time in group.slow)
         if by_far and FEW <= len(group.cells) == group.among:
@@ -216,7 +214,7 @@ def _chosen(group: Shared) -> list[int]:
 
 
 def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]:
-    """The clearest cell with one parameter as by default, and in a longer series; one after a pause, with others."""
+    """The clearest cell with one parameter as by default, in a longer series, and after a call; or with pauses."""
     clearest = max(group.slow, key=lambda time: time.item.interval[0] / time.limit)
     number, cell = clearest.item.cell, cells[clearest.item.cell]
     if "idle_s" in clearest.item.traits and clearest.item.metric == "call_idle_s":
@@ -224,10 +222,12 @@ def _changes(group: Shared, cells: Mapping[int, CellResult]) -> Iterator[Change]
         yield number, (("idle_s", 2 * float(clearest.item.traits["idle_s"])), ("pauses", _PAUSES))
         return
     calls = [time for time in group.slow if cells[time.item.cell].parameters.get("pattern") == "call"]
-    single = max(calls, key=lambda time: time.ratio, default=clearest)
-    uses = min(_USES, int(_SERIES_S / single.item.value))
-    if calls and uses >= 2 * int(cells[single.item.cell].parameters["uses"]):
-        yield single.item.cell, (("uses", uses),)
+    if calls:
+        single = max(calls, key=lambda time: time.ratio).item
+        yield single.cell, (("after_call", "on"),)  # others come after a pause, in which the ranks met without MPI
+        uses = min(_USES, int(_SERIES_S / single.value))
+        if uses >= 2 * int(cells[single.cell].parameters["uses"]):
+            yield single.cell, (("uses", uses),)
     for name in stated(cell).keys() - not_traits() - _WHAT:
         yield number, ((name, defaults_of(cell.experiment)[name]),)
 
