@@ -256,13 +256,8 @@ def _protocols(launch: LaunchRecord) -> list[UcxProtocol]:
     rows = dict.fromkeys(protocols(read_logs(launch.folder.glob(UCX_LOGS))))
     return [
         UcxProtocol(
+            **vars(row) | {"last_bytes": None if math.isinf(row.last_bytes) else row.last_bytes},
             environment=launch.info.environment,
-            scope=row.scope,
-            operation=row.operation,
-            first_bytes=row.first_bytes,
-            last_bytes=None if math.isinf(row.last_bytes) else row.last_bytes,
-            how=row.how,
-            transports=row.transports,
         )
         for row in rows
     ]

@@ -322,6 +322,8 @@ class Shared:
         """The condition in words, calls first, then lengths."""
         ordered = sorted(self.conditions, key=lambda condition: condition.name != "message_bytes")
         rest = [part.words for part in ordered if part.relation != "calls" and part.name != "experiment"]
+        if all(time.item.metric == "call_idle_s" for time in self.slow) and not any("pause" in words for words in rest):
+            rest.append("after a pause without MPI")
         rest += [] if (rank := slow_rank(self.slow)) is None else [f"on rank {rank} alone"]
         return " ".join([listed(self.calls[:_MOST_CALLS], "or") if self.calls else _subject(self.slow), *rest])
 
@@ -537,16 +539,17 @@ class _Table:
         known: list[tuple[float, str, float]] = []
         for form, ahead in FORMS.items():
             units = self.units[form][hits]
-            if units.min() <= 0 or (form.startswith("per") and units.max() < 2 * units.min()):
+            least = 4 if form in _PIECES else 2 if form in _EACH else 1  # twice as much costs by chance what it costs
+            if units.min() <= 0 or units.max() < least * units.min():
                 continue
             each = self.extra_s[hits] / units
             # A length that was measured in many ways counts once: a law is about lengths.
             by_length = np.array([statistics.median(each[lengths == length].tolist()) for length in np.unique(lengths)])
             centre = statistics.median(by_length.tolist())
-            spread = float(np.mean(np.abs(np.log(np.maximum(by_length, 1e-15) / centre))))
-            if form in _PIECES and spread > _AS_WELL:
-                continue  # steps are claimed only where lengths on both sides of them agree
-            known.append((spread + ahead, form, statistics.median(each.tolist())))
+            off = np.abs(np.log(np.maximum(by_length, 1e-15) / centre))
+            if form in _PIECES and off.max() > 2 * _AS_WELL:
+                continue  # steps are claimed only where each length agrees
+            known.append((float(off.mean()) + ahead, form, statistics.median(each.tolist())))
         known.sort()
         return [(form, coefficient_s) for spread, form, coefficient_s in known if spread <= known[0][0] + _AS_WELL]
 
@@ -596,6 +599,9 @@ def _conditions(judged: Sequence[Judged]) -> dict[Condition, Mask]:
             holds[Condition(name, "up to", str(limit))] = (numbers > 0) & (numbers <= limit)
         for granule in GRANULES if name.endswith("_bytes") else ():
             holds[Condition(name, "multiple of", str(granule))] = (numbers > 0) & (numbers % granule == 0)
+    rests_s = np.array([float(time.item.traits.get("idle_s", "0")) for time in judged])
+    for least_s in np.unique(rests_s[rests_s > 0])[::-1]:  # of pauses that say the same the longest
+        holds[Condition("idle_s", "from", str(least_s))] = rests_s >= least_s
     return {c: where for c, where in holds.items() if where.any() and (c.relation == "calls" or not where.all())}
 
 
@@ -605,7 +611,7 @@ def _of_one(item: Item, varied: Set[str]) -> Iterator[Condition]:
     if maker := _MAKERS.get(item.traits.get("call", item.traits.get("requests", ""))):
         yield Condition("request", "is", maker)
     usual = defaults_of(item.traits["experiment"])
-    for name in varied - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set()):
+    for name in sorted(varied - not_traits() - ({"call"} if item.traits["experiment"] == "first_use" else set())):
         value = item.traits.get(name, usual.get(name, ""))
         if value == "steady":
             continue  # a first use shows what it costs itself, and often nothing else
@@ -714,7 +720,7 @@ def _widened(table: _Table, left: Mask, narrow: _Candidate, useful: Collection[C
 
 def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Condition:
     """A limit as the cells have it: the shortest length that shows it, or the longest, and the next that does not."""
-    if condition.relation not in ("from", "up to"):
+    if condition.relation not in ("from", "up to") or condition.name not in _LENGTHS:
         return condition
     sign = 1 if condition.relation == "from" else -1
     numbers = sign * np.array([whole_number(time.item.traits.get(condition.name, "")) or 0 for time in table.judged])
@@ -753,11 +759,12 @@ def _candidate(table: _Table, left: Mask, conditions: tuple[Condition, ...], whe
     loss, against, explained, cost = table.loss(where, left)
     price = sum(_PRICE * len(condition.any_of) + _reluctance(condition) for condition in conditions)
     clearness = float(table.clearness[explained].max(initial=0.0))
-    return _Candidate(loss + price, conditions, where, against, explained, cost, clearness)
+    return _Candidate(round(loss + price, 9), conditions, where, against, explained, cost, clearness)
 
 
-def _rank(candidate: _Candidate) -> tuple[float, int, float, tuple[Condition, ...]]:
-    return candidate.loss, len(candidate.conditions), -candidate.clearness, candidate.conditions
+def _rank(candidate: _Candidate) -> tuple[float, int, int, float, tuple[Condition, ...]]:
+    explained = int(candidate.explained.sum())  # of equal ones the wider
+    return candidate.loss, -explained, len(candidate.conditions), -candidate.clearness, candidate.conditions
 
 
 def _reluctance(condition: Condition) -> float:

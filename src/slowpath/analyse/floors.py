@@ -8,7 +8,7 @@ part `yardstick` times them. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Literal
@@ -109,10 +109,7 @@ def put_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) 
     return TimedMessage(length, ("host", "host"), *ranks, PUT_METRIC)
 
 
-_MESSAGES: Mapping[str, Callable[[Mapping[str, str], tuple[int | None, int | None]], TimedMessage | None]] = {
-    "p2p": message_of,
-    "put": put_of,
-}
+_MESSAGES = {"p2p": message_of, "put": put_of}
 
 NO_FLOOR = "no lower bound is known for it"
 NOT_MEASURED = "not measured without MPI"

@@ -94,15 +94,17 @@ def test_a_cost_planted_at_random_is_named_with_its_call_and_number(seed: int, m
     assert len(groups) == 1
 
 
-@pytest.mark.parametrize(("piece", "more_s"), [(8192, 0.0), (65536, 0.0), (2**40, 0.7e-9)])
-def test_a_cost_of_each_begun_piece_is_said_by_the_piece_and_one_that_only_grows_is_not(piece, more_s) -> None:
+@pytest.mark.parametrize(("piece", "more_s", "most"), [(8192, 0.0, 2**20), (2**40, 1e-9, 2**20), (32768, 0.0, 2**16)])
+def test_a_cost_of_each_begun_piece_is_said_by_the_piece_where_it_is_paid_four_times(piece, more_s, most) -> None:
     def extra_s(traits: dict[str, str]) -> float:
         length = int(traits.get("message_bytes", "0"))
         return 20e-6 * -(-length // piece) + more_s * length if traits.get("collective") == "scan" else 0.0
 
-    text = shared(_judged(random.Random(5), extra_s))[0].text
+    text = shared([time for time in _judged(random.Random(5), extra_s) if time.item.length <= most])[0].text
     said = re.match(r"MPI_Scan takes (.*) us \[.*\] longer for each (.*) begun", text)
-    assert (said and (round(float(said[1]), -1), said[2])) == (None if more_s else (20.0, f"{piece // 1024} KiB"))
+    assert (said and (round(float(said[1]), -1), said[2])) == (
+        None if most < 4 * piece else (20.0, f"{piece // 1024} KiB")
+    )
 
 
 def test_a_limit_is_named_only_where_shorter_messages_would_show_the_cost() -> None:
@@ -128,6 +130,19 @@ def test_transport_and_kind_of_machine_choose_the_references() -> None:
     for machine, source in (("host, 32", THIS_KIND), ("host, 2", "other machines"), ("new, 32", "other machines")):
         chosen = references(items, known, HealthyRun("here", "mpich 5", machine, 2))
         assert {reference.source for reference, _ in chosen.values()} == {source}
+
+
+@pytest.mark.parametrize(("speed", "extra_s", "slow"), [(0.5, 6e-6, 1), (2.0, 0.0, 0)])
+def test_calls_after_a_pause_scale_with_what_such_calls_take_in_a_run(speed: float, extra_s: float, slow: int) -> None:
+    def paused(speed: float, extra_s: float = 0.0) -> list[Item]:
+        times_s = {n: speed * 5e-6 + extra_s * (n == 0) for n in range(9)}
+        rest = ("call_idle_s", "steady")
+        return [Item((str(n), *rest), n, *rest, t, (t, t), 5, {"experiment": "first_use"}) for n, t in times_s.items()]
+
+    runs = [(HealthyRun("h", "mpich 5", "host, 16", 2), paused(usual)) for usual in (0.6, 1.0, 1.4)]
+    healthy = joined([(run, {item.key: item.value for item in times}) for run, times in runs])
+    known = references(measured := paused(speed, extra_s), healthy, runs[0][0])
+    assert sum(Judged(item, *known[item.key]).side == "slower" for item in measured) == slow
 
 
 def test_a_class_that_is_slow_as_a_whole_is_held_against_the_others() -> None:
