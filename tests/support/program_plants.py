@@ -414,14 +414,11 @@ def own_part(program: Program, twin: bool) -> None:
         program.now = [end + STEP_S] * program.ranks
 
 
-def two_in_one(program: Program, twin: bool) -> None:
+def two_in_one(program: Program, twin: bool, then: str = "MPI_Bcast", both: str = "MPI_Allreduce") -> None:
     for _ in range(100):
         program.compute(20e-6)
-        if twin:
-            program.all("MPI_Allreduce", size=4096, took_s=8e-6)
-        else:
-            program.all("MPI_Reduce", size=4096, root=0, took_s=8e-6)
-            program.all("MPI_Bcast", size=4096, root=0, site=THERE, took_s=8e-6)
+        for call, site in ((both, HERE),) if twin else (("MPI_Reduce", HERE), (then, THERE)):
+            program.all(call, size=4096, root=-1 if twin else 0, site=site, took_s=8e-6)
 
 
 Plant = Callable[[Program, bool], None]
@@ -463,4 +460,5 @@ PLANTS: dict[str, Plant] = {
     "SP079 atomic reads": atomic_reads,
     "SP079 own part": own_part,
     "SP079 two in one": two_in_one,
+    "SP079 reduced and scattered": partial(two_in_one, then="MPI_Scatter", both="MPI_Reduce_scatter_block"),
 }

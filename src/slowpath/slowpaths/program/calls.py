@@ -593,32 +593,38 @@ def _completions(calls: ProgramCalls) -> Iterator[SeenPattern]:
         yield at_place(calls, rows, "each call looks at all requests", what, change, saved_s)
 
 
+UNCHANGED, ADDED = "if the root does not change the result in between", "if the root only adds up what ranks gave"
+# Two calls right behind each other with one root, one call that does the same, and when.
+TWO_IN_ONE = (
+    ("Reduce", "Bcast", "MPI_Allreduce", UNCHANGED),
+    ("Gather", "Bcast", "MPI_Allgather", UNCHANGED),
+    ("Gatherv", "Bcast", "MPI_Allgatherv", UNCHANGED),
+    ("Reduce", "Scatter", "MPI_Reduce_scatter_block", UNCHANGED),
+    ("Reduce", "Scatterv", "MPI_Reduce_scatter", UNCHANGED),
+    ("Gather", "Scatter", "MPI_Scan or MPI_Exscan", ADDED),
+)
+
+
 def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
-    """A reduction or gather to a root that broadcasts the result at once."""
-    if len(calls) < 2:
-        return
-    size = np.where(calls.named("MPI_Gather"), np.array([*calls.members, 0])[calls.communicator], 1)
+    """A reduction or gather to a root that gives the result to all at once, without computing for long."""
+    size = np.array([*calls.members, 1])[calls.communicator[:-1]]
     pair = (calls.thread[1:] == calls.thread[:-1]) & (calls.communicator[1:] == calls.communicator[:-1])
     pair &= (calls.root[1:] == calls.root[:-1]) & (calls.root[1:] != NONE)
     pair &= calls.gap_s[1:] <= np.maximum(calls.end_s - calls.start_s, 2 * PYTHON_STEP_S)[:-1]
-    fits = pair & calls.named("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")[:-1] & calls.named("MPI_Bcast")[1:]
-    fits &= (calls.bytes[1:] == calls.bytes[:-1] * size[:-1]) | calls.named("MPI_Gatherv")[:-1]
-    for place, mine in calls.by_site(np.flatnonzero(fits)):
-        if mine.size < 10:
-            continue
-        rows = np.concatenate([mine, mine + 1])
-        own_s, step = calls.own_s[rows], calls.name_of(mine).removesuffix("_c")
-        both = f"MPI_All{step[4:].lower()}"
-        yield SeenPattern(
-            name=f"{both} in two steps",
-            sites=(place, *(site for site in most(calls.site[mine + 1], own_s[mine.size :]) if site != place)),
-            count=round(float(calls.per_collective[mine].sum())),
-            text=f"{round(float(calls.per_collective[mine].sum())):,} times {step} in {{place}} then MPI_Bcast of the "
-            f"same {format_bytes(round(float(calls.bytes[mine + 1].mean())))} from that root",
-            change=f"call {both} instead of both (if the root does not change the result in between)",
-            rows=rows,
-            saved_s=usual(own_s, calls.call[rows])[:, None] * [0.5, 0.25, 0.75],
-        )
+    lengths = [calls.bytes[1:] * times == calls.bytes[:-1] * of for times, of in ((1, 1), (1, size), (size, 1))]
+    for first, then, both, when in TWO_IN_ONE:
+        fits = pair & calls.named(f"MPI_{first}")[:-1] & calls.named(f"MPI_{then}")[1:]
+        fits &= np.any(lengths, axis=0) | ("v" in first + then)
+        for place, mine in calls.by_site(np.flatnonzero(fits)):
+            if mine.size < 10 or not (calls.root[mine] == calls.rank[mine]).any():  # the root computes there
+                continue
+            other = [site for site in most(calls.site[mine + 1], calls.own_s[mine + 1]) if site != place]
+            given = format_bytes(round(float(calls.bytes[mine + 1].mean())))
+            what = f"in {{place}} right before MPI_{then} of {given} from that root"
+            own_s = usual(np.append(calls.own_s[mine], calls.own_s[mine + 1]), calls.call[np.append(mine, mine + 1)])
+            seen = at_place(calls, mine, f"{both} in two steps", what, f"call {both} instead of both ({when})",
+                            own_s[:, None] * [0.5, 0.25, 0.75], mine + 1)  # fmt: skip
+            yield dataclasses.replace(seen, sites=(place, *other))
 
 
 FILES = r"File_(write|read)(_at)?(_all)?"
