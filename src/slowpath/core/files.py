@@ -57,11 +57,11 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
     Raises: EnvironmentFailure if the disk is full, read-only or gone; `path` is then as it was before.
     """
-    data = content.encode() if isinstance(content, str) else content
+    written = content.encode() if isinstance(content, str) else content
     if _is_special(path):
         try:
             with path.open("wb", buffering=0) as file:
-                file.write(data)
+                file.write(written)
         except OSError as error:
             raise cannot("write", path, error) from error
         return
@@ -70,7 +70,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     try:
         _drop(part)  # of a process that was killed; or a link that somebody put there, which must not be followed
         with part.open("xb") as file:
-            file.write(data)
+            file.write(written)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -97,11 +97,11 @@ def append_at_once(path: Path, text: str) -> None:
     """Add to a local file in one write, so that what others add at the same time stands before or after it (write(2),
     O_APPEND).  Raises: OSError.
     """
-    data = memoryview(text.encode())
+    left = memoryview(text.encode())
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        while data:
-            data = data[os.write(descriptor, data) :]
+        while left:
+            left = left[os.write(descriptor, left) :]
     finally:
         os.close(descriptor)
 

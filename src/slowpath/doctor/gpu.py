@@ -400,7 +400,8 @@ def conclusion(proved: Sequence[Proved]) -> Check:
     if works and works[0] is proved[0][0]:
         return Check(NAME, value, "ok", "", _more(untried))
     if works:
-        return Check(NAME, value, "warn", "only another MPI supports it", f"slowpath run --mpi {_option(works[0])}")
+        named = "cuda" if works[0].source == "installed" else works[0].mpiexec
+        return Check(NAME, value, "warn", "only another MPI supports it", f"slowpath run --mpi {named}")
     if untried:
         return Check(NAME, value, "warn", "not tried", _more(untried))
     return Check(NAME, value, "missing", "no MPI supports it", GET_ONE)
@@ -423,10 +424,6 @@ def in_words(path: DevicePath | None) -> str:
 
 def _more(untried: bool) -> str | None:
     return "slowpath doctor --gpu" if untried else None
-
-
-def _option(mpi: Mpi) -> str:
-    return "cuda" if mpi.source == "installed" else str(mpi.mpiexec)
 
 
 def _rate(bytes_per_s: float | None) -> str:

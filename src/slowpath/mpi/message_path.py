@@ -135,8 +135,8 @@ _INTEL_PROVIDER = re.compile(r"MPI startup\(\): libfabric provider: (\S+)")
 _INTEL_NIC = re.compile(r"MPI startup\(\): (\d+)\s+(\d+)\s+([A-Za-z]\w*)\s*$", re.MULTILINE)
 
 
-def _unstated(what: str) -> str:
-    return f"the library's output does not state {what}"
+def _unstated(fact: str) -> str:
+    return f"the library's output does not state {fact}"
 
 
 def paths_of(

@@ -201,7 +201,7 @@ def _resume(file: _BlockFile, headers: list[BlockHeader], torn: BlockHeader | No
         # inside.
         lost = headers.pop()
         search, position = lost.payload_offset, lost.offset
-        file.notes.append(_lost(file.path, lost, "it is damaged"))
+        file.notes.append(_damaged(file.path, lost))
     following = file.next_header(search)
     if following is None:
         rest = f"the last {file.size - position} bytes, from byte {position} on"
@@ -222,18 +222,8 @@ def left_out(path: Path, part: str, why: str) -> str:
     return f"{path.name}: {part} left out: {why}"
 
 
-def _lost(path: Path, header: BlockHeader, why: str) -> str:
-    return left_out(path, f"block of cell {header.cell} at byte {header.offset}", why)
-
-
-def damaged_note(path: Path, header: BlockHeader) -> str:
-    """The note on a block whose payload does not match its CRC."""
-    return _lost(path, header, "it is damaged")
-
-
-def as_array(headers: list[BlockHeader], layout: Layout) -> np.ndarray[Any, Any]:
-    """Structured array of the headers, shape (blocks,)."""
-    return np.frombuffer(b"".join(header.raw for header in headers), layout.header)
+def _damaged(path: Path, header: BlockHeader) -> str:
+    return left_out(path, f"block of cell {header.cell} at byte {header.offset}", "it is damaged")
 
 
 PHASES: Mapping[int, str] = layout().phases  # number in the header -> name
@@ -380,12 +370,13 @@ def scan(path: str | os.PathLike[str]) -> BlockIndex:
     with opened(path) as descriptor:
         headers, notes = walk(path, descriptor, known)
         bad = _verify(path, descriptor, headers, known)
-    notes += [damaged_note(path, headers[i]) for i in sorted(bad)]
+    notes += [_damaged(path, headers[i]) for i in sorted(bad)]
     if not headers:
         notes.append(f"{path.name}: no samples")
     kept = [header for i, header in enumerate(headers) if i not in bad]
     offsets = np.array([header.payload_offset for header in kept], dtype=np.int64)
-    return BlockIndex(path, as_array(kept, known), offsets, tuple(notes))
+    table = np.frombuffer(b"".join(header.raw for header in kept), known.header)
+    return BlockIndex(path, table, offsets, tuple(notes))
 
 
 def _verify(path: Path, descriptor: int, headers: list[BlockHeader], known: Layout) -> set[int]:
@@ -499,8 +490,8 @@ def write_blocks(path: str | os.PathLike[str], blocks: Iterable[Block]) -> int:
     count = 0
     with open(path, "ab", buffering=0) as file:
         for block in blocks:
-            data = memoryview(encode(block))
-            while data:
-                data = data[file.write(data) :]
+            left = memoryview(encode(block))
+            while left:
+                left = left[file.write(left) :]
             count += 1
     return count

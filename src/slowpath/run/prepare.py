@@ -468,13 +468,8 @@ def _sound(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def new_seed() -> int:
-    """31 random bits: short enough to type again with --seed."""
-    return secrets.randbits(31)
-
-
 def _seed(given: int | None) -> int:
-    return new_seed() if given is None else given
+    return secrets.randbits(31) if given is None else given  # short enough to type again with --seed
 
 
 def _prepared(

@@ -180,7 +180,7 @@ class _Names:
             self.usual[chosen] = self.unknown[chosen] = number
 
 
-_WINDOWS = tuple(f"MPI_Win_{what}" for what in ("create", "allocate", "free", "attach", "detach", "shared_query"))
+_WINDOWS = tuple(f"MPI_Win_{verb}" for verb in ("create", "allocate", "free", "attach", "detach", "shared_query"))
 
 
 def _manages(world: World) -> Bools:

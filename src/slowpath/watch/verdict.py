@@ -188,8 +188,8 @@ def with_proofs(results: WatchResults, proofs: Sequence[Proof], watch: str = "WA
     if not latest:
         return results
     changed = replace(results, findings=tuple(_tried(finding, latest) for finding in results.findings))
-    told = [finding for finding in changed.findings if finding.status == "proven"]
-    named = [p for p in latest.values() if p.saved_s is None or not any(proves(p, finding) for finding in told)]
+    proven = [finding for finding in changed.findings if finding.status == "proven"]
+    named = [p for p in latest.values() if p.saved_s is None or not any(proves(p, finding) for finding in proven)]
     return replace(changed, verdict=verdict_of(changed, watch, named))
 
 

@@ -155,9 +155,9 @@ def too_much(place: object, limit: str) -> RecordError:
     return unreadable(place, f"over {limit}", "import less at a time")
 
 
-def twice(what: str) -> str:
+def twice(part: str) -> str:
     """What is wrong where something stands twice in one log."""
-    return f"{what}: two outputs in one file; split it"
+    return f"{part}: two outputs in one file; split it"
 
 
 def damaged(text: str) -> str:

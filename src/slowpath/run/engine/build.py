@@ -634,7 +634,7 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
 
 def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Path, rebuild: bool) -> Engine:
     hash_of_source = source_hash(source)
-    compiler, blas = _compiler_for(mpi, environ), blas_in_sight(environ)
+    compiler, blas = find_compiler(environ, mpi.mpicxx if mpi.is_compiler else None), blas_in_sight(environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas.identity, processor_features())
     folder = trusted_folder(environ) / key
     ready = None if rebuild else usable_engine(folder, environ, tell)
@@ -764,10 +764,6 @@ def _set_library_folder(program: Path, folder: Path) -> None:
     room = ROOM.search(content)
     if room is not None and len(name) <= len(room[0]):
         program.write_bytes(content[: room.start()] + name.ljust(len(room[0]), b"\0") + content[room.end() :])
-
-
-def _compiler_for(mpi: Mpi, environ: Mapping[str, str]) -> Compiler:
-    return find_compiler(environ, mpi.mpicxx if mpi.is_compiler else None)
 
 
 def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote, rebuild: bool) -> Engine:

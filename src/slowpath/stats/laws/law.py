@@ -100,9 +100,9 @@ class Per:
     page_bytes: int | None = None
 
 
-def per_byte_of(data: str) -> Per:
+def per_byte_of(content: str) -> Per:
     """Return a byte of a length other than the message's."""
-    return Per(f"byte of the {data}", f"MiB of {data}", f"MiB of the {data}", _MIB)
+    return Per(f"byte of the {content}", f"MiB of {content}", f"MiB of the {content}", _MIB)
 
 
 def per_page(page_bytes: int) -> Per:
