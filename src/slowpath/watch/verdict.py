@@ -249,7 +249,7 @@ def _headline(results: WatchResults, changes: Sequence[_Change]) -> str:
     if run_s <= 0:
         return f"{program.program}, {count}"
     mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
-    head = f"{program.program}, {count}, {seconds(run_s)}: {_two_digits(mpi_s, run_s)} % in MPI"
+    head = f"{program.program}, {count}, {seconds(run_s)}: {_digits(100 * min(mpi_s / run_s, 1.0))} % in MPI"
     sums = _summed(results.accounts)
     name, part_s = max(
         ((name, value_s) for name, value_s in sums.items() if name not in USEFUL),
@@ -362,8 +362,14 @@ def _changes(results: WatchResults, watch: str) -> list[_Change]:
     own_s = [saved_s for saved_s, each in saves if each.rule in OF_CALLS and saved_s >= LARGE_PART * (run_s - load_s)]
     saves.sort(key=lambda entry: (min(entry[0], *own_s) if own_s and entry[1].rule == LOAD else entry[0],
                                   entry[1].rule != LOAD), reverse=True)  # fmt: skip
-    first = {each.change or each.id: each for _, each in reversed(saves)}  # of one place and change
-    return [_of_finding(each, watch) for _, each in saves if first[each.change or each.id] is each]
+    first = {_about(each): each for _, each in reversed(saves)}
+    return [_of_finding(each, watch) for _, each in saves if first[_about(each)] is each]
+
+
+def _about(finding: WatchFinding) -> str:
+    """Place and change; what calls cost at one place by their number is saved once, whatever is changed there."""
+    words = finding.change or finding.id
+    return words.partition(": ")[0] if finding.rule == MANY_CALLS.code and finding.sites else words
 
 
 def _of_finding(finding: WatchFinding, watch: str) -> _Change:
@@ -398,8 +404,3 @@ def _collectives_share(results: WatchResults) -> float:
 def run_seconds(results: WatchResults) -> float:
     """From the first MPI_Init to the last MPI_Finalize; of the command where no rank was recorded."""
     return results.program.span_s if results.program.span_s is not None else results.program.wall_s
-
-
-def _two_digits(part: float, whole: float) -> str:
-    """Two digits: 0.37, 4.2, 61."""
-    return _digits(100 * min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0)

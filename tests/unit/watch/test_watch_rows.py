@@ -99,3 +99,12 @@ def test_calls_that_complete_generalized_requests_go_with_them() -> None:
     columns |= {"brings": np.tile([True, False], 40), "call": np.zeros(80, int)}
     (pattern,) = managed.see(calls_in_turn(("MPI_Waitall", "MPI_Grequest_start"), 20, **columns))
     assert pattern.saved_s[:, 0].sum() == pytest.approx(40 * 1e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize(("lengths", "is_named"), [(1, True), (2, False)])
+def test_probes_before_messages_of_one_length_are_needless(lengths: int, is_named: bool) -> None:
+    turn = np.tile(np.arange(400), 2)
+    columns = {"bytes": 8 * (turn % 2) * (1 + turn // 2 % lengths), "is_message": turn >= 0, "brings": turn >= 0}
+    seen = cost_of_calls.see(calls_in_turn(("MPI_Probe", "MPI_Recv"), 200, is_one_sided=turn < 0, **columns))
+    named = [pattern.saved_s[:, 0].sum() for pattern in seen if "receive at once" in pattern.change]
+    assert named == [pytest.approx(400 * 1e-6)] * is_named

@@ -139,6 +139,8 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
         a_finding(id="b", prove=None, change="x.c:3: do"),
     )
     assert [line[:16] for line in lines(a_watch(findings=same)) if "x.c:3" in line] == ["  1. Saves 3.00 s"[:16]]
+    more = (replace(same[0], rule="SP079"), replace(same[1], rule="SP079", change="x.c:3: do less"))
+    assert sum("x.c:3" in line for line in lines(a_watch(findings=more))) == 1, "calls of one place are saved once"
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_exclusive_locks(calls),
         *_contents(calls),
         *_two_in_one(calls),
+        *_probes(calls),
         *collectives_by_hand(calls),
         *_counted(calls),
     ]
@@ -625,6 +626,19 @@ def _two_in_one(calls: ProgramCalls) -> Iterator[SeenPattern]:
             seen = at_place(calls, mine, f"{both} in two steps", what, f"call {both} instead of both ({when})",
                             own_s[:, None] * [0.5, 0.25, 0.75], mine + 1)  # fmt: skip
             yield dataclasses.replace(seen, sites=(place, *other))
+
+
+def _probes(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Blocking probes right before the receives of messages that all have one length."""
+    probes = calls.named("MPI_Probe", "MPI_Mprobe")[:-1] & (calls.thread[1:] == calls.thread[:-1])
+    for place, mine in calls.by_site(np.flatnonzero(probes & calls.is_message[1:] & calls.brings[1:])):
+        length = int(calls.bytes[mine[0] + 1])
+        if mine.size < LEAST_TIMES or calls.within[place] or (calls.bytes[mine + 1] != length).any():
+            continue  # a binding asks by itself how long an object is
+        what = f"in {{place}}, each before a message of {format_bytes(length)}"
+        change = "receive at once (from MPI_ANY_SOURCE where any rank may send), if all messages are as long"
+        saved_s = usual(calls.own_s[mine], calls.call[mine])[:, None] * [1.0, 0.5, 1.5]
+        yield at_place(calls, mine, "a probe before each message", what, change, saved_s)
 
 
 FILES = r"File_(write|read)(_at)?(_all)?"
