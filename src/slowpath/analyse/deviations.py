@@ -342,8 +342,10 @@ class Shared:
         subject = f"One in {period} operations of {self.subject}" if period else self.subject
         takes = "takes" if subject.startswith(("One in", "MPI_")) else "take"
         if self.cost.form == "in proportion":
-            value, low, high = (1 + times * number for number in (self.cost.coefficient_s, *self.cost.interval))
-            longer = f"{format_ratio(value)}x [{format_ratio(low)}, {format_ratio(high)}] as long as {baseline}"
+            ratios = (1 + times * number for number in (self.cost.coefficient_s, *self.cost.interval))
+            value, low, high = map(format_ratio, ratios)
+            most = format_time(max(time.extra_s for time in self.slow))
+            longer = f"{value}x [{low}, {high}] as long as {baseline}, up to {most} more"
         else:
             ratio = "" if self.are_stalls else f" ({format_ratio(self.ratio)}x)"  # of a mean
             longer = f"{self.cost.words(times)} than {baseline}{ratio}"
@@ -401,10 +403,8 @@ def _units(judged: Judged, form: str) -> float:
     item = judged.item
     if form == "in proportion":
         return judged.reference.median
-    if form == "per byte":
-        return float(whole_number(item.traits.get("message_bytes", "")) or 0)
-    if form in _PIECES:
-        return float(-(-(whole_number(item.traits.get("message_bytes", "")) or 0) // _PIECES[form]))
+    if form == "per byte" or form in _PIECES:
+        return float(-(-item.length // _PIECES.get(form, 1)))
     if form == "per request":
         return _REQUESTS if item.traits.get("call") in _OF_MANY else 1.0
     if form == "per block":

@@ -215,6 +215,13 @@ def test_what_one_length_alone_shows_is_said_of_that_length_and_by_no_byte() -> 
     assert re.match(r"Collectives of 1 MiB \(not 1 KiB\) take 1\d\d us \[", group.text)
 
 
+def test_a_cost_in_proportion_is_said_with_the_most_that_it_takes() -> None:
+    usual_s = {64: 1e-6, 1024: 2e-5, 8192: 4e-5, 65536: 3e-4}
+    call = {"experiment": "coll", "collective": "bcast"}
+    (group,) = shared([_time(n, s, 2 * s, **call, message_bytes=str(n)) for n, s in usual_s.items()])
+    assert re.match(r"MPI_Bcast takes 3.00x \[.*\] as long as in healthy runs, up to 600 us more: in all 4", group.text)
+
+
 def test_a_cost_of_two_calls_is_said_of_both_though_first_uses_lack_it() -> None:
     late = {("bcast", "steady"): 30e-6, ("scan", "steady"): 30e-6}
     (group,) = shared(_judged(random.Random(5), lambda t: late.get((t.get("collective"), t["phase"]), 0.0)))
