@@ -403,7 +403,7 @@ def names_gpu_collectives(mpi: Mpi) -> bool:
     """Whether the library or a part of it names NCCL, RCCL or UCC, which may load both; True: its file is not found."""
     library = library_of(mpi)
     files = [library, *(mpi.prefix / "lib" / "openmpi").glob("*.so")] if library else []
-    return not files or any(re.search(b"lib(nccl|rccl|ucc)", file.read_bytes()) for file in files)
+    return not files or any(re.search(b"lib(nccl|rccl|ucc)", file.read_bytes()) for file in files if file.is_file())
 
 
 def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:

@@ -112,7 +112,8 @@ def test_a_variable_of_another_library_is_never_taken_away() -> None:
 
 @pytest.mark.parametrize(("holds", "is_suspect"), [("libnccl.so.2", True), ("libucc.so.1", True), ("libucp.so", False)])
 def test_what_nccl_reads_is_a_suspect_only_where_mpi_may_load_it(tmp_path: Path, holds: str, is_suspect: bool) -> None:
-    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "openmpi").mkdir(parents=True)
+    (tmp_path / "lib" / "openmpi" / "mca_gone.so").symlink_to("nowhere")
     (tmp_path / "lib" / "libmpi.so.40").write_text(holds)
     mpi = Mpi("openmpi", "5.0.11", "option", tmp_path, tmp_path, None, "openmpi", False, "prterun", "")
     left = removable(settings_of(mpi, {"NCCL_NVLS_ENABLE": "0", "UCX_CUDA_IPC_CACHE": "n"}))
