@@ -116,6 +116,14 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
             assert pattern.more_s[2] >= pattern.more_s[0] > pattern.more_s[1] == 0.0
 
 
+@pytest.mark.parametrize(("twin", "kind"), [("faulty", 1), ("clean", 0)])
+def test_locks_are_exclusive_or_not(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path, twin: str, kind: int
+) -> None:
+    calls = calls_of(watched_run(ranks, watch_library, (str(program), "epochs", twin, "30", "9"), tmp_path / twin, 2))
+    assert set(calls.detail[calls.named("MPI_Win_lock")].tolist()) == {kind}
+
+
 def test_numbers_that_become_text_for_a_message_are_named_and_numbers_are_not(
     ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path
 ) -> None:
