@@ -184,7 +184,6 @@ _WINDOWS = tuple(f"MPI_Win_{verb}" for verb in ("create", "allocate", "free", "a
 
 
 def _manages(world: World) -> Bools:
-    """Of each call whether it manages something, shape (calls,)."""
     of_windows, packs = (np.array([name.startswith(names) for name in world.calls], dtype=bool) for names in
                          (_WINDOWS, ("MPI_Pack", "MPI_Unpack")))  # fmt: skip
     manages: Bools = (of_windows | world.is_of(*_MANAGING)) & ~packs

@@ -311,7 +311,6 @@ def _of_side(run: Attributed, side: SideEvents, name: str, by_key: dict[MessageK
 
 
 def _buffer_classes(run: Attributed, side: SideEvents) -> Ints:
-    """Of the allocation of each message; _UNKNOWN: it has no row."""
     events = run.events
     post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
     record, row = events.record[post], events.allocation[post]

@@ -607,7 +607,6 @@ def _placed(pairs: Ints, calls: int, rows: Ints) -> Ints:
 
 
 def _sampled(order: CallOrder, calls: ProgramCalls) -> tuple[CallOrder, Ints]:
-    """The calls that are replayed, and which ones they are."""
     collective = np.where(calls.is_collective, calls.group, NONE)
     members = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
     numbered = replace(order, done=np.stack([np.arange(order.calls), np.arange(order.calls)], axis=1))

@@ -761,6 +761,7 @@ def computing(tmp_path: Path) -> ProgramCalls:
         ((PYTHON,), 1e6, "Python's interpreter between calls"),
         ((PYTHON, *[OWN] * 9), 1e6, None),
         ((CLOCK, PYTHON), 1e6, "a loop reads the clock"),
+        ((dataclasses.replace(PYTHON, function="visit_decref"),), 1e6, "garbage collection of Python"),
         ((AT_CALL,), 1e6, "arguments copied for MPI_Allreduce"),
         ((dataclasses.replace(AT_CALL, called="memcpy"),), 1e6, "arguments copied for MPI_Allreduce"),
         ((CLEAR,), 1e6, "memory cleared by memset"),

@@ -371,11 +371,14 @@ def test_where_a_library_function_is_called_and_which_one_are_known(tmp_path: Pa
     rank.address(0.3, 0x10)
     rank.say("map", "7f00000-7f01000 r-xp 00000000 00:00 0 /site/mpi4py/MPI.so")
     rank.address(0.4, caller - 1, 0x7F00010)
+    rank.say("map", "8f00000-8f01000 r-xp 00000000 00:00 0 /site/numpy/math.cpython-312-x86_64-linux-gnu.so")
+    rank.address(0.5, 0x8F00010, 0x7F00010)
     path = tmp_path / "a.watch"
     path.write_bytes(rank.content())
-    codes, number = sampled_code([read_rank(path)], [np.arange(4)], [np.ones(4, dtype=bool)])
-    called, own, nowhere, below = (codes[i] for i in number.tolist())
+    codes, number = sampled_code([read_rank(path)], [np.arange(5)], [np.ones(5, dtype=bool)])
+    called, own, nowhere, below, computes = (codes[i] for i in number.tolist())
     assert below.object == "MPI.so"
+    assert computes.object.startswith("math."), "what a call of MPI left on the stack does not call it"
     assert called.words == "copy_bytes, called in pack (copies.c:4)"
     assert (own.called, own.function, own.at) == ("", "pack", "copies.c:4")
     assert (nowhere.function, nowhere.object) == ("", "")

@@ -436,7 +436,7 @@ class Work(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 WORKS: Final = read_rows("calls", "work", Work)
-_CLOCK, _PYTHON, _ARGUMENT, TEXT = WORKS[:4]
+_CLOCK, _PYTHON, _ARGUMENT, TEXT, _COLLECTOR = WORKS[:5]
 
 
 def _works(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -447,7 +447,7 @@ def _works(calls: ProgramCalls) -> Iterator[SeenPattern]:
     spins = clock | ((python | samples_in(calls, OF_BINDING)) & (of_clock_s >= SPINS * of_all_s)[kind[row]])
     line, of_code = np.array([*calls.at, ""]), np.array([code.at for code in calls.sampled.codes])[calls.sampled.code]
     argument = (of_code == line[calls.site[row]]) | (of_code == line[calls.site[row - 1]])
-    chosen = {_CLOCK: spins, _PYTHON: python & ~spins, _ARGUMENT: argument}
+    chosen = {_CLOCK: spins, _PYTHON: python & ~spins & ~samples_in(calls, _COLLECTOR.fits), _ARGUMENT: argument}
     for work in WORKS:
         yield from _library_work(calls, work, chosen.get(work, samples_in(calls, work.fits) & ~argument))
 
@@ -466,8 +466,7 @@ def _library_work(calls: ProgramCalls, work: Work, chosen: Bools) -> Iterator[Se
     needed_s += (work is _PYTHON) * np.bincount(calls.counted[:, 2], around_s(calls), calls.ranks)
     spare_s = np.maximum(took_s - needed_s, 0.0)
     of_run_s = spare_s.mean() if work is _PYTHON else spare_s.max()  # one rank may be what all others wait for
-    is_without = work is TEXT and not texts
-    if chosen.sum() < LEAST_SAMPLES or of_run_s < work.least_share * calls.span_s or is_without:
+    if chosen.sum() < LEAST_SAMPLES or of_run_s < work.least_share * calls.span_s or (work is TEXT and not texts):
         return
     kind = _stretch(calls)
     in_kind_s: Floats = np.bincount(kind[sampled.row[chosen]], sampled.seconds[chosen], kind.max() + 1).astype(float)

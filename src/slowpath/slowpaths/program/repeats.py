@@ -96,9 +96,10 @@ OF_BINDING, PYTHON = r"MPI\..*so", r"(lib)?python\d.*"  # mpi4py's object, and t
 
 
 def samples_in(calls: ProgramCalls, fits: str) -> Bools:
-    """Which samples are in functions of libraries, in objects, or in functions of mpi4py that are called so."""
+    """Which samples are in functions of libraries, in objects, or in functions of mpi4py or Python, so called."""
+    fit, of_python = re.compile(fits).fullmatch, re.compile(f"{OF_BINDING}|{PYTHON}").match
     of_code = [
-        any(re.fullmatch(fits, word) for word in (code.called, code.object, code.function * ("MPI." in code.object)))
+        bool(fit(code.called) or fit(code.object) or (of_python(code.object) and fit(code.function)))
         for code in calls.sampled.codes
     ]
     return np.array(of_code, dtype=bool)[calls.sampled.code]

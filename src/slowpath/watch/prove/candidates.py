@@ -141,7 +141,6 @@ def _chosen(path: Path) -> str | None:
 
 
 def _joined(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Tunables of glibc behind the user's own."""
     own, wanted = environ.get(TUNABLES, ""), variables.get(TUNABLES, "")
     if not own or not wanted:
         return dict(variables)

@@ -243,7 +243,6 @@ def _table(file: _RecordFile, header: np.void, known: WatchLayout) -> NDArray[An
 
 
 def _joined(parts: list[NDArray[Any]], section: RecordSection) -> NDArray[Any]:
-    """A writable copy in our own layout."""
     whole = np.zeros(sum(part.size for part in parts), section.element)
     start = 0
     for part in parts:

@@ -551,14 +551,12 @@ def _in_python(place: NamedSite, lines: PythonFrames) -> NamedSite:
 
 
 def _frames(record: RankRecord, row: int, maps: Maps) -> list[tuple[str, int]]:
-    """Object and offset of each frame, nearest first."""
     site = record.sites[row]
     addresses = np.asarray(site["frames"][: min(int(site["depth"]), FRAMES)], dtype=np.uint64)
     return _in_objects(maps, addresses)
 
 
 def _in_objects(maps: Maps, addresses: NDArray[Any]) -> list[tuple[str, int]]:
-    """Path and offset of each; no path: in none."""
     index, offset = maps.places(addresses)
     return [
         (maps.paths[i] if i >= 0 else "", int(o) & (2**63 - 1))
@@ -606,7 +604,7 @@ def sampled_code(
     wanted, called = defaultdict[str, set[int]](set), dict[tuple[str, int], str]()
     for row, _ in Counter(rows).most_common():  # what little time there is goes to the program's own objects
         around = [key for key in row[1:] if key[0]]
-        for path, offset in around or row[:1]:
+        for path, offset in (*around, *(row[:1] if not around or _OF_PYTHON.search(row[0][0]) else ())):
             wanted[path].add(offset)
         called.update(dict.fromkeys(around, ""))
     places = _looked_up(wanted, called)
@@ -616,6 +614,9 @@ def sampled_code(
 
 
 OF_MPI = re.compile(r"p?mpi_(?!wti)", re.IGNORECASE)  # a call that tells the time is not recorded
+_OF_PYTHON = re.compile(r"/(lib)?python\d[^/]*$|" + _EXTENSION.pattern)
+# As in mpi/calls.toml; CPython's Modules/gcmodule.c, from 3.13 on Python/gc.c.
+OF_COLLECTOR = re.compile(r"gc_\w+|visit_\w+|(subtract|update)_refs|\w+_(un)?reachable|(\w+_)?traverse(_slots)?")
 OF_LIBRARY = re.compile(r"lib(?!python)|ld-|\[|MPI\.|$")  # objects that run within a call of MPI anyway
 
 
@@ -627,8 +628,11 @@ def _code(
     """Args: row: where it is, and what may be its callers: what calls MPI is one only where nothing else is."""
     callers = sorted((key for key in row[1:] if called.get(key) not in (None, "", *BEFORE_MAIN)),
                      key=lambda key: bool(OF_MPI.match(called[key])))  # fmt: skip
-    caller = callers[0] if callers else None
-    key = caller or next((key for key in row[1:] if "/mpi4py/" in key[0]), row[0])
+    leaf = places.get(row[0])  # what a call of MPI left on the stack calls neither numpy nor the garbage collector
+    computes = bool(_EXTENSION.search(row[0][0])) and "/mpi4py/" not in row[0][0]
+    computes |= leaf is not None and OF_COLLECTOR.fullmatch(leaf.function) is not None
+    caller = callers[0] if callers and not computes else None
+    key = row[0] if computes else caller or next((key for key in row[1:] if "/mpi4py/" in key[0]), row[0])
     at = places.get(key) or SourcePlace("", None, None)
     object_name = key[0].rsplit("/", 1)[-1]
     return Code(demangled(called[caller]) if caller else "", at.within or at.function, object_name, at.file, at.line)

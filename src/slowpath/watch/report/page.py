@@ -365,7 +365,6 @@ _HEIGHTS = ((4, 44), (8, 30), (16, 22), (32, 16), (64, 11))  # up to so many row
 
 
 def _timeline_section(results: WatchResults) -> Section | None:
-    """Return ranks x time; None: no slices."""
     if not results.slices:
         return None
     rows, most = [], _most_of_path(results.slices)
