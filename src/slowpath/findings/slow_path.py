@@ -39,25 +39,17 @@ DEFAULTS: Final[Parameters] = {
 class When:
     """The messages that a price is about; what is None or empty is not asked. One side that fits is enough.
 
-    memory: kinds, as a watch calls them.  below_page_bytes, above_page_bytes: of the pages that map the buffer.
-    least_bytes, most_bytes: of the mean message.  first: first use of the allocation.  odd: its length is no multiple
-    of its page.  below_block_bytes: of the contiguous stretches of the datatype.  starts: of the buffer.
-    calls: the message is sent by one of these.  made: the program makes one of these calls.  set: one of these
-    variables is set.  thread_level: that MPI gave.
+    memory: kinds, as a watch calls them.  below_page_bytes: of the pages that map the buffer.  least_bytes: of the mean
+    message.  first: first use of the allocation.  odd: its length is no multiple of its page.  below_block_bytes: of
+    the contiguous stretches of the datatype.
     """
 
     memory: frozenset[str] = frozenset()
     below_page_bytes: int | None = None
     least_bytes: int = 0
-    most_bytes: int | None = None
     first: bool | None = None
     odd: bool | None = None
     below_block_bytes: int | None = None
-    starts: frozenset[str] = frozenset()
-    calls: frozenset[str] = frozenset()
-    made: frozenset[str] = frozenset()
-    set: frozenset[str] = frozenset()
-    thread_level: str | None = None
 
 
 @dataclass(frozen=True)

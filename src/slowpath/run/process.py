@@ -19,12 +19,26 @@ from pathlib import Path
 from typing import BinaryIO
 
 from slowpath.core import guard
-from slowpath.core.signals import as_job, held_back
+from slowpath.core.signals import as_job, as_user_had, held_back
 from slowpath.core.units import whole_number
 from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.mpi.probe import Child, ask
 
 MARKER = "SLOWPATH_JOB"
+
+
+def start_users(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    mask: set[signal.Signals] | set[int],
+) -> Child:
+    """Start the user's command with the user's streams, open files, dispositions of signals and signal mask.
+
+    Args: mask: the signals that the user blocked.
+    Raises: OSError.
+    """
+    with held_back():
+        return Child(list(command), env=dict(environ), close_fds=False, preexec_fn=as_user_had(mask))
 
 
 def marked_processes(job: str, proc: Path = Path("/proc")) -> list[int]:

@@ -15,7 +15,7 @@ from slowpath.mpi.libraries import named_in
 from slowpath.slowpaths.program.excess import IN_BLOCKS
 from slowpath.slowpaths.sp015_datatype import SLOW_PATH as DATATYPES
 from slowpath.watch.findings import priced_patterns
-from slowpath.watch.messages import Load, ProgramFacts, loads_of
+from slowpath.watch.messages import Load, loads_of
 from slowpath.watch.patterns import patterns_of
 from slowpath.watch.prices import Price, PriceQuestion, PriceSource, prices_of, questions_of
 from slowpath.watch.results import Account, AccountName, MessageClass, WatchResults
@@ -43,19 +43,18 @@ class Asking:
     questions: tuple[PriceQuestion, ...]
 
 
-def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str, str]) -> Asking:
+def asking(results: WatchResults, kept: KeptOrder | None) -> Asking:
     """What the replay has to measure, the most costly first."""
     pairs = None if kept is None else kept.pairs[(kept.pairs >= 0).all(axis=1)]
     loads = loads_of(results.classes, results.calls, pairs)
-    program = ProgramFacts(frozenset(call.name for call in results.calls), variables, results.program.thread_level)
-    questions = questions_of(loads, program, run_seconds(results), len(results.ranks))
+    questions = questions_of(loads, run_seconds(results), len(results.ranks))
     return Asking(tuple(loads), tuple(questions))
 
 
 def concluded(watched: Watched, sources: Sequence[PriceSource] = (), watch: str = "WATCH") -> WatchResults:
     """Findings and verdict.  Args: sources: replays, the newest first.  watch: its folder, for commands to copy."""
     results, calls = watched.results, watched.calls
-    asked = asking(results, watched.kept, watched.variables)
+    asked = asking(results, watched.kept)
     prices = prices_of(asked.questions, sources)
     moved = _moved(watched.kept, asked.loads)
     library = named_in(results.program.library)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -157,15 +157,6 @@ def _sides(values: Sequence[str]) -> str:
     return values[0] if values[0] == values[1] else ":".join(values)
 
 
-@dataclass(frozen=True)
-class ProgramFacts:
-    """What a rule may ask of the program as a whole. calls: that it made.  variables: that were set for it."""
-
-    calls: frozenset[str] = frozenset()
-    variables: Mapping[str, str] = field(default_factory=dict)
-    thread_level: str | None = None
-
-
 _Side = Callable[[When, MessageClass], bool]
 _SIDE: Final[tuple[_Side, ...]] = (
     lambda when, side: not when.memory or side.memory in when.memory,
@@ -173,23 +164,12 @@ _SIDE: Final[tuple[_Side, ...]] = (
     lambda when, side: when.first is None or side.first == when.first,
     lambda when, side: when.odd is None or side.is_odd == when.odd,
     lambda when, side: when.below_block_bytes is None or 0 < (side.block_bytes or 0) < when.below_block_bytes,
-    lambda when, side: not when.starts or side.start in when.starts,
-    lambda when, side: not when.calls or side.call.removesuffix("_c") in when.calls,
-)
-_Whole = Callable[[When, Load, ProgramFacts], bool]
-_WHOLE: Final[tuple[_Whole, ...]] = (
-    lambda when, load, program: when.least_bytes <= load.bytes <= (when.most_bytes or load.bytes),
-    lambda when, load, program: not when.made or bool(when.made & program.calls),
-    lambda when, load, program: not when.set or bool(when.set & program.variables.keys()),
-    lambda when, load, program: when.thread_level in (None, program.thread_level),
 )
 
 
-def holds(when: When, load: Load, program: ProgramFacts) -> bool:
+def holds(when: When, load: Load) -> bool:
     """Whether a row is about these messages."""
-    return all(test(when, load, program) for test in _WHOLE) and any(
-        all(test(when, side) for test in _SIDE) for side in load.sides
-    )
+    return when.least_bytes <= load.bytes and any(all(test(when, side) for test in _SIDE) for side in load.sides)
 
 
 def program_use(results: WatchResults) -> ProgramUse:

@@ -20,7 +20,7 @@ from slowpath.findings.slow_path import DEFAULTS, STEADY_METRICS, Parameters, Pr
 from slowpath.mpi.own_settings import own_settings
 from slowpath.slowpaths.registry import PRICES
 from slowpath.stats.estimate import hodges_lehmann, mean
-from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, ProgramFacts, holds, p2p_parameters
+from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, holds, p2p_parameters
 from slowpath.watch.results import MessageClass, WatchedProgram
 
 FEWEST_PAIRS: Final = 3
@@ -155,7 +155,7 @@ class Prices:
         return min(sum(shares.values()), 1.0)
 
 
-def questions_of(loads: Sequence[Load], program: ProgramFacts, run_s: float, ranks: int) -> list[PriceQuestion]:
+def questions_of(loads: Sequence[Load], run_s: float, ranks: int) -> list[PriceQuestion]:
     """What is worth a price and has a cell, most time first.
 
     Args: run_s: of the program, seconds.  ranks: of it.
@@ -165,11 +165,11 @@ def questions_of(loads: Sequence[Load], program: ProgramFacts, run_s: float, ran
         return questions
     share = [seconds_of(load, ranks) / ranks / run_s for load in loads]
     for row in PRICES:
-        about = [number for number, load in enumerate(loads) if holds(row.when, load, program)]
+        about = [number for number, load in enumerate(loads) if holds(row.when, load)]
         if sum(share[number] for number in about) < LEAST_SHARE:
             continue
         for number in about:
-            question = _question(row, number, loads[number], share[number], program)
+            question = _question(row, number, loads[number], share[number])
             questions += [question] if question and share[number] >= LEAST_LOAD_SHARE else []
     asked = {question.number for question in questions if question.row is not None and question.row.phase == "steady"}
     for number, load in enumerate(loads):
@@ -192,13 +192,11 @@ def _time_s(side: MessageClass) -> float:
     return side.transfer_s if side.transfer_s is not None else side.time_s
 
 
-def _question(row: ProgramPrice, number: int, load: Load, share: float, program: ProgramFacts) -> PriceQuestion | None:
+def _question(row: ProgramPrice, number: int, load: Load, share: float) -> PriceQuestion | None:
     slow = p2p_parameters(load)
     if slow is None:
         return None
-    if row.both_sides and not all(
-        holds(row.when, Load(side, side, load.count, load.bytes), program) for side in load.sides
-    ):
+    if row.both_sides and not all(holds(row.when, Load(side, side, load.count, load.bytes)) for side in load.sides):
         return None
     if row.phase != row.remedied_phase:
         return PriceQuestion(number, load, share, slow, row, "phase", slow)

@@ -163,7 +163,7 @@ def priced(watch: Path) -> tuple[Watched, Prices]:
 
 
 def _prices(watch: Path, watched: Watched) -> Prices:
-    asked = asking(watched.results, watched.kept, watched.variables)
+    asked = asking(watched.results, watched.kept)
     return prices_of(asked.questions, read_sources(watch, watched.results.program)[0])
 
 

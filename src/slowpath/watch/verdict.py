@@ -329,7 +329,7 @@ def account_words(accounts: Sequence[Account], span_s: float) -> str | None:
     shown = [entry for entry in order if entry[1] >= LEAST_SHOWN * span_s]
     while True:
         rest_s = sum(value_s for _, value_s in order[len(shown) :])
-        more = [("other names", rest_s)] if rest_s >= LEAST_SHOWN * span_s else []
+        more = [("in smaller parts", rest_s)] if rest_s >= LEAST_SHOWN * span_s else []
         line = _sum_line([*shown, *more, ("unattributed", unnamed_s)], span_s)
         if len(line) <= LONGEST or not shown:
             return line

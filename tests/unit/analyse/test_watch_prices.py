@@ -45,7 +45,7 @@ def program(*classes: MessageClass, **changes: Any) -> WatchResults:
 
 def asked_of(watch: Watched) -> PriceQuestion:
     """About small pages."""
-    questions = asking(watch.results, watch.kept, {}).questions
+    questions = asking(watch.results, watch.kept).questions
     return next(question for question in questions if question.row is not None and question.row.rule == "SP008")
 
 
@@ -130,15 +130,15 @@ def test_what_a_rank_lacked_a_processor_is_no_excess() -> None:
 
 def test_messages_that_no_rule_names_are_asked_for_as_they_are() -> None:
     fast = small_pages(page_bytes=2 * MIB)
-    (question,) = asking(program(fast), None, {}).questions
+    (question,) = asking(program(fast), None).questions
     assert (question.row, question.fast) == (None, None)
     assert question.slow["pages"] == "huge"
 
 
 def test_messages_that_cost_less_than_a_hundredth_of_the_run_are_not_asked_for() -> None:
     few = small_pages(count=100, bytes=200 * MIB, transfer_s=0.1 / RANKS, time_s=0.1 / RANKS)
-    assert not asking(program(few), None, {}).questions
-    assert asking(program(small_pages()), None, {}).questions
+    assert not asking(program(few), None).questions
+    assert asking(program(small_pages()), None).questions
 
 
 def nothing() -> CallOrder:
@@ -167,5 +167,5 @@ def test_matched_messages_are_shared_out_by_their_receivers() -> None:
         small_pages(i, side="receive", call="MPI_Recv", page_bytes=page) for i, page in ((1, 4096), (2, 2 * MIB))
     ]
     pairs = np.array([[0, 1]] * 3 + [[0, 2]])
-    loads = asking(program(sender, *receivers), KeptOrder(nothing(), pairs), {}).loads
+    loads = asking(program(sender, *receivers), KeptOrder(nothing(), pairs)).loads
     assert [(load.receiver.id if load.receiver else None, load.count) for load in loads] == [(1, 15_000), (2, 5_000)]

@@ -35,7 +35,7 @@ def a_program(*classes: MessageClass) -> WatchResults:
 
 
 def asked(*classes: MessageClass) -> Asking:
-    return asking(a_program(*classes), None, {})
+    return asking(a_program(*classes), None)
 
 
 def written(wanted: Asking, **changes: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_blocks_on_one_side_alone_are_measured_one_way() -> None:
     """Round trips would pack in one direction and unpack in the other, and report the mean of both."""
     sides = [a_load(block_bytes=8), a_load(1, side="receive")]
     pairs = KeptOrder(CallOrder(*[np.zeros(0)] * 4, *[np.zeros((0, 3))] * 2), np.array([[0, 1]]))  # type: ignore[arg-type]
-    campaign = written(asking(a_program(*sides), pairs, {}))
+    campaign = written(asking(a_program(*sides), pairs))
     contrast = next(table for table in campaign["contrast"] if table["name"].endswith("small blocks"))
     own = next(table for table in campaign["cells"] if table["name"] == contrast["cells"])["parameters"]
     assert (own["datatype"], own["pattern"], contrast["metric"]) == ("vector:contiguous", "one_way", "one_way_s")

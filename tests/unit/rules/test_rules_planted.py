@@ -28,6 +28,7 @@ COUNTED = ("rounds", "involuntary_switches")  # no time was taken
 
 def named_by(code: str, slow: bool, seed: int) -> list[Finding]:
     run = Planted(seed)
+    assert code in PLANTS, f"plant {code} in tests/unit/rules/plants.py"
     PLANTS[code](run, slow)
     return findings(run.results(), ROLES)
 

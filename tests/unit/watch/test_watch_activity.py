@@ -34,7 +34,7 @@ def sampled() -> Rank:
     sleeps = [("S", 230), ("D", -1), ("S", 9999), ("S", -3)]
     for i in range(400):
         state, call = sleeps[i // 2 % 4] if i % 2 else ("R", -2)
-        rank.sample(i * 0.01, state, call, ran_ns=i * 5_000_000, minor_faults=7 + i, written_bytes=1000 * i)
+        rank.sample(i * 0.01, state, call, ran_ns=i * 5_000_000, waited_ns=i * 1_000_000, minor_faults=7 + i, written_bytes=1000 * i)
     return rank
 
 
@@ -49,7 +49,7 @@ def test_shares_are_those_of_the_samples_and_sums_those_of_the_kernel(tmp_path: 
     assert seen.ran_s == pytest.approx(1.0, rel=0.02)
     assert seen.minor_faults == pytest.approx(200, rel=0.02)
     assert seen.written_bytes == pytest.approx(200_000, rel=0.02)
-    assert seen.queued_s == 0
+    assert seen.queued_s == pytest.approx(0.2, rel=0.02)
 
 
 def test_samples_that_come_more_rarely_stand_for_more(tmp_path: Path) -> None:

@@ -90,6 +90,8 @@ def test_one_line_adds_up_to_the_whole_time_of_a_rank() -> None:
     short = a_watch(ranks=tuple(a_rank(rank, span_s=0.04, mpi_s=0.01) for rank in range(4)))
     short = replace(short, accounts=(account("late sender", 1.0, 0.01), account("computing", 1.0, 0.03)))
     assert "Of 40 ms a rank: 30 computing, 10 waiting (late sender), 0 unattributed." in lines(short)
+    small = (account("files", 0.001, 41.2), account("asleep", 0.0049, 41.2), *ACCOUNTS)
+    assert "0.24 in smaller parts, 0.5 unattributed." in " ".join(lines(a_watch(accounts=small)))
 
 
 NEVER = ("at most", "no more than", "no slow path", "could be saved", "not priced")

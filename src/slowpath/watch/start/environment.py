@@ -37,7 +37,7 @@ from slowpath.mpi.launchers import identify
 from slowpath.mpi.probe import Child, output_of
 from slowpath.run.engine.cache import VARIABLE as CACHE
 from slowpath.run.engine.cache import dynamic, engines_folder
-from slowpath.run.starting import start_users
+from slowpath.run.process import start_users
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher
 
 PRELOAD = "LD_PRELOAD"
