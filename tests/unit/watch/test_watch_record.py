@@ -386,6 +386,12 @@ def test_where_a_library_function_is_called_and_which_one_are_known(tmp_path: Pa
     assert codes[number[0]].called == "", "within a call of MPI"
 
 
+def test_a_word_of_a_call_that_is_over_calls_nothing() -> None:
+    """A long frame holds what a shorter one left there; of a copy that runs there is no other."""
+    row, called = (("libc", 1), ("app", 2), ("app", 3)), {("app", 2): "memset", ("app", 3): "snprintf"}
+    assert [symbols._code(row[:count], {}, called).called for count in (2, 3)] == ["memset", "snprintf"]
+
+
 def test_a_damaged_object_costs_its_names_alone(compiled: Path, tmp_path: Path) -> None:
     whole = (compiled / "pie").read_bytes()
     program = tmp_path / "halo"

@@ -617,6 +617,7 @@ OF_MPI = re.compile(r"p?mpi_(?!wti)", re.IGNORECASE)  # a call that tells the ti
 _OF_PYTHON = re.compile(r"/(lib)?python\d[^/]*$|" + _EXTENSION.pattern)
 # As in mpi/calls.toml; CPython's Modules/gcmodule.c, from 3.13 on Python/gc.c.
 OF_COLLECTOR = re.compile(r"gc_\w+|visit_\w+|(subtract|update)_refs|\w+_(un)?reachable|(\w+_)?traverse(_slots)?")
+CALLS_NONE = re.compile(r"_*w?(mem|str)")  # in another function's frame such a word is of a call that is over
 OF_LIBRARY = re.compile(r"lib(?!python)|ld-|\[|MPI\.|$")  # objects that run within a call of MPI anyway
 
 
@@ -627,7 +628,7 @@ def _code(
 ) -> Code:
     """Args: row: where it is, and what may be its callers: what calls MPI is one only where nothing else is."""
     callers = sorted((key for key in row[1:] if called.get(key) not in (None, "", *BEFORE_MAIN)),
-                     key=lambda key: bool(OF_MPI.match(called[key])))  # fmt: skip
+                     key=lambda key: [bool(kind.match(called[key])) for kind in (OF_MPI, CALLS_NONE)])  # fmt: skip
     leaf = places.get(row[0])  # what a call of MPI left on the stack calls neither numpy nor the garbage collector
     computes = bool(_EXTENSION.search(row[0][0])) and "/mpi4py/" not in row[0][0]
     computes |= leaf is not None and OF_COLLECTOR.fullmatch(leaf.function) is not None
