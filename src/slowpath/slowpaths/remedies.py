@@ -181,6 +181,6 @@ _Page = msgspec.defstruct("_Page", [(name, str) for name in ("code", "name", "ti
 
 def page_of(code: str) -> dict[str, Any]:
     """Code, name, title and so on of a slow path, of slowpaths/pages.toml."""
-    pages = {page.code: page for page in read_rows("pages", "pages", _Page, "slowpaths")}
+    pages = {page.code: page for page in read_rows("pages", "pages", _Page, "slowpaths")}  # type: ignore[attr-defined]
     assert code in pages, f"slowpaths/pages.toml has no page of {code}: add one"
     return msgspec.structs.asdict(pages[code])

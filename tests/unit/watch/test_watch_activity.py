@@ -34,7 +34,8 @@ def sampled() -> Rank:
     sleeps = [("S", 230), ("D", -1), ("S", 9999), ("S", -3)]
     for i in range(400):
         state, call = sleeps[i // 2 % 4] if i % 2 else ("R", -2)
-        rank.sample(i * 0.01, state, call, ran_ns=i * 5_000_000, waited_ns=i * 1_000_000, minor_faults=7 + i, written_bytes=1000 * i)
+        rank.sample(i * 0.01, state, call, ran_ns=i * 5_000_000, waited_ns=i * 1_000_000, minor_faults=7 + i,
+                    written_bytes=1000 * i)  # fmt: skip
     return rank
 
 
