@@ -358,6 +358,7 @@ def _stretch_words(calls: ProgramCalls, sites: Sequence[CallSite], rows: Ints) -
     return words.removeprefix("outside MPI ")
 
 
+SMALLER: Final = "in smaller parts, or wait for each other less often"  # where one is late after the other
 MOSTLY, LEAST_TOLD, LITTLE = 0.5, 0.25, 0.05  # of a time: what says what it is, what is worth a word, what is not
 LONG_BYTES: Final = 64 * 1024  # of a message whose time is that of its bytes
 # Of a call: a longer one may have stood in the queue for a slice of the scheduler, of 3 ms or more.
@@ -398,8 +399,8 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     said = f"{head}, which {doing.words} {_stretch_words(calls, sites, there)}"
     if (seen := activity_before(calls, rank, there)) is not None:
         said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
-    if 1 < late <= calls.ranks / 2 and doing.change == GIVEN:
-        return f"{said}: share what ranks compute there more evenly"
+    if late > 1 and doing.change == GIVEN and not fewer:
+        return f"{said}: share what ranks compute there {'more evenly' if late <= calls.ranks / 2 else SMALLER}"
     return f"{said}{f': {doing.change.format(rank=rank)}' if late == 1 and doing.words != NO_CORE else fewer}"
 
 
@@ -411,7 +412,7 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, s
     for call in (calls.messages.left, calls.messages.arrived):
         np.add.at(moved, call[call != NONE], calls.messages.bytes[call != NONE])
     each, is_queued = float(np.average(moved[rows], weights=calls.weight[rows])), queued_s > MOSTLY * own_s
-    completes = not each and bool(calls.is_message[rows].any())  # what others move
+    completes = not each and bool(calls.is_message[rows].any()) and "probe" not in calls.name_of(rows)
     is_many = each < LONG_BYTES and took_s < SLICE_S * float(calls.weight[rows].sum())
     if completes or own_s < LEAST_TOLD * took_s or (is_queued and not is_many):
         return 0.0, None

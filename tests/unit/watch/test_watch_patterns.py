@@ -749,6 +749,9 @@ def computing(tmp_path: Path) -> ProgramCalls:
     return read_watched(tmp_path).calls
 
 
+WRITTEN = "objects written as bytes by std::ostream::write"
+
+
 @pytest.mark.parametrize(
     ("codes", "moved_bytes", "name"),
     [
@@ -768,6 +771,9 @@ def computing(tmp_path: Path) -> ProgramCalls:
         ((CLEAR, *[OWN] * 24), 1e6, None),
         ((dataclasses.replace(CLEAR, called="operator new(unsigned long)"),), 4e9, ALLOCATED),
         ((dataclasses.replace(CLEAR, called="crc32_z"),), 4e9, "checks by crc32_z"),
+        ((dataclasses.replace(CLEAR, called="", object="libz.so.1.3"),), 4e9, "compression by libz.so.1.3"),
+        ((dataclasses.replace(CLEAR, called="qsort_r"),), 4e9, "sorting by qsort_r"),
+        ((dataclasses.replace(CLEAR, called="std::ostream::write"),), 4e9, WRITTEN),
     ],
 )
 def test_library_work_that_serves_messages_is_named(

@@ -27,7 +27,7 @@ from slowpath.findings.program_pattern import (
 from slowpath.slowpaths.program import excess, outside, waiting
 from slowpath.slowpaths.program.repeats import fewer_words
 from slowpath.watch.analysis import read_watched
-from slowpath.watch.patterns import patterns_of, why_words
+from slowpath.watch.patterns import SMALLER, patterns_of, why_words
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.report.page import render_watch_html
 from support.program_plants import another_rank, late_rank, polls
@@ -296,6 +296,10 @@ def test_why_most_time_in_mpi(work_s: float, size: int, call_s: float, words: st
     assert work_s or why_words(without, sites, kinds) is None, "it is not known what a call completed"
     most = [changed(kinds[0], time_s=10 * kinds[0].time_s)]
     assert why_words(whole.calls, sites, most) is None, "few calls were kept"
+    names = tuple("MPI_Iprobe" if name == kinds[0].call else name for name in whole.calls.names)
+    probes = dataclasses.replace(without, names=names)
+    said = why_words(probes, sites, [changed(kinds[0], call="MPI_Iprobe")])
+    assert work_s or "fewer would shorten it, such as one in many steps" in (said or ""), "a poll's time is its own"
     opens = dataclasses.replace(whole.calls, names=(*whole.calls.names, "MPI_File_open"))
     assert "or behind it" in (why_words(opens, sites, [changed(kinds[0], call="MPI_File_open")]) or "")
     loaded = why_words(dataclasses.replace(whole.calls, resources=ProgramResources(tuple(shares), 9.0)), sites, kinds)
@@ -313,6 +317,8 @@ def test_work_of_some_late_ranks_is_shared_more_evenly_and_that_of_all_is_not(tm
         kinds, whole = program.watched(folder).classes[:1], read_watched(folder)
         said = why_words(whole.calls, whole.results.sites, kinds) or ""
         assert said.endswith("share what ranks compute there more evenly") is (late == 2)
+    unfit = dataclasses.replace(whole.calls, own_s=np.zeros(len(whole.calls)))
+    assert (why_words(unfit, whole.results.sites, kinds) or "").endswith(f"share what ranks compute there {SMALLER}")
     assert re.search(r"waits for 4 ranks, .*; \d+ % of that is spent .*, if the result is not needed each time", said)
     own = dataclasses.replace(whole.calls, names=("MPI_Op_create",), counted=np.zeros((1, 4), np.int64))
     assert ["commutative" in fewer_words(name, own) for name in ("MPI_Reduce", "MPI_Bcast")] == [True, False]
