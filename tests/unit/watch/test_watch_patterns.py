@@ -749,9 +749,6 @@ def computing(tmp_path: Path) -> ProgramCalls:
     return read_watched(tmp_path).calls
 
 
-WRITTEN = "objects written as bytes by std::ostream::write"
-
-
 @pytest.mark.parametrize(
     ("codes", "moved_bytes", "name"),
     [
@@ -773,7 +770,7 @@ WRITTEN = "objects written as bytes by std::ostream::write"
         ((dataclasses.replace(CLEAR, called="crc32_z"),), 4e9, "checks by crc32_z"),
         ((dataclasses.replace(CLEAR, called="", object="libz.so.1.3"),), 4e9, "compression by libz.so.1.3"),
         ((dataclasses.replace(CLEAR, called="qsort_r"),), 4e9, "sorting by qsort_r"),
-        ((dataclasses.replace(CLEAR, called="std::ostream::write"),), 4e9, WRITTEN),
+        ((dataclasses.replace(CLEAR, called="std::ostream::write"),), 4e9, "bytes written by std::ostream::write"),
     ],
 )
 def test_library_work_that_serves_messages_is_named(

@@ -108,3 +108,10 @@ def test_probes_before_messages_of_one_length_are_needless(lengths: int, is_name
     seen = cost_of_calls.see(calls_in_turn(("MPI_Probe", "MPI_Recv"), 200, is_one_sided=turn < 0, **columns))
     named = [pattern.saved_s[:, 0].sum() for pattern in seen if "receive at once" in pattern.change]
     assert named == [pytest.approx(400 * 1e-6)] * is_named
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+def test_epochs_with_one_rank_after_the_other_are_one(targets: int) -> None:
+    target = np.tile(np.arange(300) // 3 % targets, 2)
+    seen = cost_of_calls.see(calls_in_turn(("MPI_Win_lock", "MPI_Put", "MPI_Win_unlock"), 100, target=target))
+    assert [p.saved_s[:, 0].sum() for p in seen if "one epoch" in p.name] == [pytest.approx(400e-6, rel=0.05)]

@@ -88,9 +88,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_puts(calls),
         *_collectives(calls),
         *collectives_of_objects(calls),
-        *_epochs(calls, calls.named("MPI_Win_lock"), calls.named(*CLOSES), to_one=True, is_joint=False),
-        *_epochs(calls, calls.named("MPI_Win_lock_all"), calls.named(*CLOSES), to_one=False, is_joint=False),
-        *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), to_one=False, is_joint=True),
+        *_epochs(calls, calls.named("MPI_Win_lock", "MPI_Win_lock_all"), calls.named(*CLOSES), is_joint=False),
+        *_epochs(calls, calls.named(*JOINT_OPENS), calls.named(*JOINT_CLOSES), is_joint=True),
         *_reads(calls),
         *_cheaper(calls),
         *_spare_partners(calls),
@@ -311,21 +310,20 @@ def _of_different_things(calls: ProgramCalls, runs: Runs) -> Runs:
     return dataclasses.replace(runs, length=np.where(are_several, different, runs.length)).only(are_several | repeats)
 
 
-def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, is_joint: bool) -> Iterator[SeenPattern]:
-    """Epochs of few transfers, one behind the other: lock, put, unlock to one rank; put, fence to any.
+def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool) -> Iterator[SeenPattern]:
+    """Epochs of few transfers, one behind the other: lock, put, unlock; put, fence.
 
-    Args: to_one: an epoch is one with one rank.  is_joint: targets take part, so that an epoch's end may bring what the
-    next one sends; what gets bring is needed at once, unless each of them has a buffer of its own.
+    Args: is_joint: targets take part, so that an epoch's end may bring what the next one sends; what gets bring is
+    needed at once, unless each of them has a buffer of its own.
     """
     puts, gets = calls.named(*PUTS), calls.named(*GETS)
-    every = blocks(calls, to_each=to_one) if closes.any() else None
+    every = blocks(calls, to_each=False) if closes.any() else None
     if every is None or not every.rows.size:
         return
     count = [np.bincount(every.run, weights=which[every.rows], minlength=every.length.size) for which in
              (opens, closes, puts, gets, ~(opens | closes | puts | gets))]  # fmt: skip
     opened, closed, put, got, others = count
-    is_row = (got <= buffers_of(calls, every, gets)) & is_joint | (got == 0) & (to_one | is_joint)
-    is_row |= (opened > 0) & (not is_joint)
+    is_row = got <= buffers_of(calls, every, gets) if is_joint else (opened > 0) | (got == 0)
     fits = (closed > 0) & (put + got > 0) & ((put == 0) | (got == 0)) & (others == 0) & is_row
     for place, mine in dense(calls, every.only(fits)).by_place(calls):
         order = np.where(opens, 0, np.where(closes, 2, 1))[mine.rows]
@@ -353,8 +351,7 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, to_one: bool, i
             name="one epoch for each transfer",
             sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
             count=total,
-            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.in_a_row(calls)}"
-            + (" to one rank" if to_one else ""),
+            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.in_a_row(calls)}",
             change="move all of them within one epoch, "
             + ("if none needs what another brought" if is_joint else "and call MPI_Win_flush where a result is needed"),
             rows=rows,
