@@ -189,14 +189,10 @@ def prepared_for(
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
     campaign = campaign_of(questions, given, taken, _nodes(watched.results))
-    prepared = prepare(campaign, environ, tell if dry else _silent, launcher, None, rounds, None, budget_s, True)
+    prepared = prepare(campaign, environ, tell if dry else lambda _: None, launcher, None, rounds, None, budget_s, True)
     if not dry and not all(library.is_built for library in prepared.libraries):
         prepared = prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s)
     return prepared, campaign
-
-
-def _silent(_: str) -> None:
-    """Take a line that nobody has to read."""
 
 
 def outcome(prices: Prices, results: WatchResults) -> str:
@@ -205,6 +201,8 @@ def outcome(prices: Prices, results: WatchResults) -> str:
     Args: prices: that were measured, of the results of a watch.
     """
     shares = {price.question.number: price.question.share for price in prices.known}
+    if not shares:
+        return "Nothing measured: no kind of message takes 1 % of the run, or the engine can't send it."
     percent = 100 * min(sum(shares.values()), 1.0)
     head = f"Measured: {len(shares)} kind{'s' if len(shares) != 1 else ''} of messages, {percent:.0f} % of the run"
     beyond_s = sum(account.seconds for account in results.accounts if account.name == "slow transfer")
@@ -242,7 +240,7 @@ def measured_briefly(watch: Path, environ: Mapping[str, str], tell: Tell, quiet:
     if platform.node() not in unpriced.results.program.hosts:
         return "the program ran on another machine"
     try:
-        prepared, _ = prepared_for(unpriced, prices.missing, environ, _silent, None, None, MEASURE_S, True)
+        prepared, _ = prepared_for(unpriced, prices.missing, environ, lambda _: None, None, None, MEASURE_S, True)
         if not all(library.is_built for library in prepared.libraries):
             return f"no engine is compiled; slowpath replay {watch} compiles it and measures"
         kinds = len({question.number for question in prices.missing})

@@ -117,6 +117,7 @@ def test_a_replay_says_what_was_measured_and_what_that_changes() -> None:
     assert lossy.startswith("Measured: 1 kind of messages, ")
     assert lossy.endswith(" costs 2.00 s [1.60, 2.40].")
     assert outcome(prices, watched.results(findings=(), accounts=())).endswith("in the program they take no longer.")
+    assert outcome(Prices((), ()), watched.results()).startswith("Nothing measured")
 
 
 def test_another_mpi_is_no_mpi_of_the_program(tmp_path: Path) -> None:
