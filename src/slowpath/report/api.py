@@ -64,6 +64,11 @@ class RecordedBlock:
     start_ns: NDArray[np.int64] | None
     doubtful: bool
 
+    def to_dict(self) -> Json:
+        """Return plain values, with the arrays as lists."""
+        start = None if self.start_ns is None else self.start_ns.tolist()
+        return {**self.__dict__, "duration_ns": self.duration_ns.tolist(), "start_ns": start}
+
 
 class RunCell:
     """A cell of a run. `to_dict` returns its entry in results.json (docs/reference/results.md)."""
