@@ -24,7 +24,7 @@ from slowpath.slowpaths.sp060_shared_processors import SLOW_PATH as SHARED_PROCE
 from slowpath.watch.accounts import WAITS
 from slowpath.watch.findings import most_called, place_words
 from slowpath.watch.proof import Proof, proof_lines
-from slowpath.watch.results import Account, Standstill, WatchFinding, WatchResults, tried_remedy
+from slowpath.watch.results import Account, CallSite, Standstill, WatchFinding, WatchResults, tried_remedy
 
 MOST_CHANGES: Final = 3
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
@@ -362,14 +362,16 @@ def _changes(results: WatchResults, watch: str) -> list[_Change]:
     own_s = [saved_s for saved_s, each in saves if each.rule in OF_CALLS and saved_s >= LARGE_PART * (run_s - load_s)]
     saves.sort(key=lambda entry: (min(entry[0], *own_s) if own_s and entry[1].rule == LOAD else entry[0],
                                   entry[1].rule != LOAD), reverse=True)  # fmt: skip
-    first = {_about(each): each for _, each in reversed(saves)}
-    return [_of_finding(each, watch) for _, each in saves if first[_about(each)] is each]
+    about = {each.id: _about(each, results.sites) for _, each in saves}
+    first = {about[each.id]: each for _, each in reversed(saves)}
+    return [_of_finding(each, watch) for _, each in saves if first[about[each.id]] is each]
 
 
-def _about(finding: WatchFinding) -> str:
+def _about(finding: WatchFinding, sites: Sequence[CallSite]) -> str:
     """Place and change; what calls cost at one place by their number is saved once, whatever is changed there."""
-    words = finding.change or finding.id
-    return words.partition(": ")[0] if finding.rule == MANY_CALLS.code and finding.sites else words
+    if finding.rule == MANY_CALLS.code and finding.sites:
+        return place_words(sites[finding.sites[0]])
+    return finding.change or finding.id
 
 
 def _of_finding(finding: WatchFinding, watch: str) -> _Change:

@@ -424,7 +424,7 @@ class Work(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     fits: what functions of libraries, objects, or functions of mpi4py are called.  name, change: of the finding.
     least_share: of the run, by the rank that does most.  s_per_byte: that it may take of each byte which MPI moves.
-    surely: share of it that goes.
+    surely: share of it that goes.  role: of a row that `_works` treats by itself.
     """
 
     name: str
@@ -433,10 +433,14 @@ class Work(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least_share: float = 0.03
     s_per_byte: float = 0.0
     surely: float = 0.5
+    role: str = ""
 
 
 WORKS: Final = read_rows("calls", "work", Work)
-_CLOCK, _PYTHON, _ARGUMENT, TEXT, _COLLECTOR = WORKS[:5]
+_BY_ROLE = {work.role: work for work in WORKS}
+_CLOCK, _PYTHON, _ARGUMENT, TEXT, _COLLECTOR = map(
+    _BY_ROLE.__getitem__, ("clock", "python", "argument", "text", "collector")
+)
 
 
 def _works(calls: ProgramCalls) -> Iterator[SeenPattern]:
