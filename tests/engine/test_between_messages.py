@@ -14,7 +14,6 @@ from slowpath.record.blocks import BlockIndex, read, scan
 
 LIVE, MESSAGES, IDLE_S = 5, 4, 0.003
 MANY = 100  # that some of them are disturbed by nothing else on the machine
-LAUNCHES = 3
 PAIRS = 5  # of cold and warm messages, by turns: a shared machine is faster in some of them
 ONE_WAY = f"p2p pattern=one_way messages={MESSAGES}"
 CELLS = (
@@ -29,7 +28,7 @@ CELLS = (
 )
 
 BY_TURNS = tuple(
-    f"p2p pattern=one_way messages={MANY} message_bytes=262144 cache={cache}"
+    f"p2p pattern=one_way messages={MANY} message_bytes=1024 cache={cache}"
     for _ in range(PAIRS)
     for cache in ("cold", "warm", "warm")
 )
@@ -125,20 +124,15 @@ def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
 
 
 def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(ranks: Ranks, tmp_path: Path) -> None:
-    """By turns; warm over warm is the control. Cold took 1.1 to 1.9 times as long: how far bytes are thrown out depends
-    on a cache that other programs share, and beside them Intel MPI shows 0.4 to 2.6, control and all. So one of three
-    launches has to show it.
+    """By turns; warm over warm is the control. 1 KiB stays in a core's own cache, which no other program shares, and is
+    sent eagerly: the sender waits for nobody. Cold took 2.1 times as long, beside programs that copy without end as well.
     """
-    seen = []
-    for number in range(LAUNCHES):
-        done = ranks.run_plan(tmp_path / str(number), BY_TURNS)
-        assert done.returncode == 0, done.stderr
-        by_cell = np.array([_quartile_ns(tmp_path / str(number), cell) for cell in range(len(BY_TURNS))])
-        cold_ns, warm_ns, again_ns = by_cell.reshape(PAIRS, 3).T
-        seen.append((float(np.median(cold_ns / warm_ns)), float(np.median(again_ns / warm_ns))))
-        if seen[-1][0] - 1 > max(0.03, 2 * abs(seen[-1][1] - 1)):
-            return
-    pytest.fail(f"cold over warm, and warm over warm: {seen}")
+    done = ranks.run_plan(tmp_path / "launch", BY_TURNS)
+    assert done.returncode == 0, done.stderr
+    by_cell = np.array([_quartile_ns(tmp_path / "launch", cell) for cell in range(len(BY_TURNS))])
+    cold_ns, warm_ns, again_ns = by_cell.reshape(PAIRS, 3).T
+    cold_ratio, control_ratio = np.median(cold_ns / warm_ns), np.median(again_ns / warm_ns)
+    assert cold_ratio - 1 > max(0.2, 2 * abs(control_ratio - 1)), (cold_ratio, control_ratio)
 
 
 def _quartile_ns(folder: Path, cell: int) -> float:
