@@ -125,7 +125,7 @@ def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
 
 def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(ranks: Ranks, tmp_path: Path) -> None:
     """By turns; warm over warm is the control. 1 KiB stays in a core's own cache, which no other program shares, and is
-    sent eagerly: the sender waits for nobody. Cold took 2.1 times as long, beside programs that copy without end as well.
+    sent eagerly: the sender waits for nobody. Cold took 2.1 times as long, also beside programs that copy without end.
     """
     done = ranks.run_plan(tmp_path / "launch", BY_TURNS)
     assert done.returncode == 0, done.stderr

@@ -361,6 +361,7 @@ def _stretch_words(calls: ProgramCalls, sites: Sequence[CallSite], rows: Ints) -
 SMALLER: Final = "in smaller parts, or wait for each other less often"  # where one is late after the other
 MOSTLY, LEAST_TOLD, LITTLE = 0.5, 0.25, 0.05  # of a time: what says what it is, what is worth a word, what is not
 LONG_BYTES: Final = 64 * 1024  # of a message whose time is that of its bytes
+FEWER_BYTES: Final = "fewer bytes would shorten it, such as only what is used there or has changed, or fewer calls"
 # Of a call: a longer one may have stood in the queue for a slice of the scheduler, of 3 ms or more.
 SLICE_S: Final = 1e-3
 
@@ -417,11 +418,11 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, s
     if completes or own_s < LEAST_TOLD * took_s or (is_queued and not is_many):
         return 0.0, None
     size, rate = format_bytes(round(each)), float((moved * calls.weight)[rows].sum()) / own_s / 1e9
-    what = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s"
+    what, change = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s", FEWER_BYTES
     if each < LONG_BYTES:
         queue, carried = ", with the queue for a processor" * is_queued, f", with {size} each" * (each > SHORT_BYTES)
-        what = f"is spent in the calls themselves{carried}{queue}"
-    return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {fewer_words(calls.name_of(rows), calls)}"
+        what, change = f"is spent in the calls themselves{carried}{queue}", fewer_words(calls.name_of(rows), calls)
+    return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {change}"
 
 
 MOST_REPLAYED: Final = 200_000  # calls; more are sampled, so that the verdict does not have to wait

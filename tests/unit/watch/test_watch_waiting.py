@@ -280,7 +280,7 @@ def test_of_polls_that_are_one_event_what_they_take_is_saved(tmp_path: Path) -> 
      (0.0, 8, 2e-5, r"\d+ % of that is spent in .* themselves: fewer .* it, such as one message"),
      (0.0, 4096, 2e-5, r"\d+ % of that is spent in .* themselves, with 4 KiB each: fewer .* it, such as one message"),
      (0.0, 8, 4e-3, r"\d+ % of that is spent in the calls themselves: fewer would"),
-     (0.0, 2**20, 2e-5, r"\d+ % of that moves bytes, 1 MiB a call at [\d.]+ GB/s: fewer would")],
+     (0.0, 2**20, 2e-5, r"\d+ % of that moves bytes, 1 MiB a call at [\d.]+ GB/s: fewer bytes would")],
 )  # fmt: skip
 def test_why_most_time_in_mpi(work_s: float, size: int, call_s: float, words: str | None, tmp_path: Path) -> None:
     program = Program(2, call_s=call_s)
