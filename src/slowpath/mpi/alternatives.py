@@ -41,9 +41,9 @@ class PlaceFacts:
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row; alternatives.toml says what its fields mean."""
+    """One row; alternatives.toml says what its fields mean.  name: unique in its library, for people."""
 
-    name: str
+    name: str = ""
     variables: dict[str, str]
     operations: tuple[Operation, ...] = _EVERY_CALL
     job: Literal["any", "one node", "nodes", "gpu"] = "any"
@@ -68,7 +68,7 @@ class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The head of a library and its rows."""
 
     versions: str
-    rows: tuple[Alternative, ...]
+    rows: dict[str, Alternative]
 
 
 @cache
@@ -78,10 +78,10 @@ def all_alternatives() -> tuple[Alternative, ...]:
     rows = list[Alternative]()
     for name, library in msgspec.convert(content, dict[str, _Library]).items():
         applies = AppliesTo(None, "", "ucx") if name == "ucx" else AppliesTo(name, library.versions)
-        for row in library.rows:
+        for of_row, row in library.rows.items():
             # MPICH lists each variable only where its module is built.
             needs = row.needs or (tuple(row.variables) if name == "mpich" else ())
-            rows.append(msgspec.structs.replace(row, applies=applies, needs=needs))
+            rows.append(msgspec.structs.replace(row, name=of_row, applies=applies, needs=needs))
     return tuple(rows)
 
 

@@ -88,9 +88,11 @@ Row = TypeVar("Row")
 
 
 def read_rows(file: str, table: str, kind: type[Row], part: str = "mpi") -> tuple[Row, ...]:
-    """Return the rows of a table of PART/FILE.toml; `library`, `versions`, `transport` become the field `applies`."""
-    rows = []
-    for row in _content(part, file)[table]:
+    """Return the rows of a table of PART/FILE.toml, which may be headed by their names; `library`, `versions`,
+    `transport` become the field `applies`.
+    """
+    rows, given = [], content(file, part)[table]
+    for row in [{"name": name, **row} for name, row in given.items()] if isinstance(given, dict) else given:
         if "applies" in kind.__annotations__:
             names = [name for name in ("library", "versions", "transport") if name in row]
             row = {
@@ -102,7 +104,8 @@ def read_rows(file: str, table: str, kind: type[Row], part: str = "mpi") -> tupl
 
 
 @cache
-def _content(part: str, file: str) -> dict[str, list[dict[str, Any]]]:
+def content(file: str, part: str = "mpi") -> dict[str, Any]:
+    """Tables of PART/FILE.toml."""
     return tomllib.loads(files(f"slowpath.{part}").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
 
 

@@ -144,6 +144,18 @@ def test_what_is_asked_again_at_several_places_is_one_change(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("asked", "change", "seconds"),
+    [("File_set_size", "leave MPI_File_set_size out", 0.9 * 400 * 5e-6),
+     ("File_set_atomicity", "leave atomic mode off", 0.5 * 400 * (5e-6 + 50e-6))],
+)  # fmt: skip
+def test_what_makes_a_file_slow_is_named(asked: str, change: str, seconds: float, tmp_path: Path) -> None:
+    """Its length is set again and again; or each transfer takes a lock."""
+    found = with_counted(tmp_path, (asked, 5.0, 400, HERE), ("File_read_at", 50.0, 400, THERE)).values()
+    (finding,) = [each for each in found if change in (each.change or "")]
+    assert finding.seconds == pytest.approx(seconds, rel=0.02)
+
+
+@pytest.mark.parametrize(
     ("count", "completed", "moved", "posts", "named"),
     [(200, 0, 0, 0, "MPI_Isend"), (200, 10, 0, 0, "MPI_Isend"), (200, 200, 0, 0, None), (200, 100, 0, 0, None),
      (50, 0, 0, 0, None), (200, 0, 190, 0, None), (200, 0, 200, 1, "MPI_Irecv")],

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from slowpath.slowpaths.program import calls as cost_of_calls
-from slowpath.slowpaths.program import managed
 from support.program_plants import small_collectives
 from support.watched_program import HERE, ITERATIONS, THERE, Program, calls_in_turn
 
@@ -97,8 +96,39 @@ def test_exclusive_locks_wait_for_the_rank_that_holds_one(kind: int, also: str, 
 def test_calls_that_complete_generalized_requests_go_with_them() -> None:
     columns = {"counted": np.array([[1, 1, 0, 5000], [1, 1, 1, 5000]]), "counted_s": np.array([0.1, 0.1])}
     columns |= {"brings": np.tile([True, False], 40), "call": np.zeros(80, int)}
-    (pattern,) = managed.see(calls_in_turn(("MPI_Waitall", "MPI_Grequest_start"), 20, **columns))
+    (pattern,) = cost_of_calls.see(calls_in_turn(("MPI_Waitall", "MPI_Grequest_start"), 20, **columns))
     assert pattern.saved_s[:, 0].sum() == pytest.approx(40 * 1e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize(("other", "waits"), [("MPI_Barrier", 0.8), ("MPI_Rget", 0.0)])
+def test_what_completes_small_nonblocking_transfers_of_a_file_goes_with_them(other: str, waits: float) -> None:
+    """A wait may be for a request of a window, where there are some."""
+    names = ("MPI_Wait", other, "MPI_File_iwrite_at")
+    columns = {"counted": np.array([[2, 1, 0, 2000]]), "counted_s": np.array([0.1]), "moved": np.array([[24000, 0]])}
+    every = cost_of_calls.see(calls_in_turn(names, 20, call=np.tile([0, 1, 0], 40), **columns))
+    (pattern,) = [each for each in every if each.name == "small nonblocking transfers of a file"]
+    assert "call MPI_File_write_at where the program waits at once" in pattern.change
+    assert pattern.more_s[0] == pytest.approx(0.8 * 0.1)
+    assert pattern.saved_s[:, 0].sum() == pytest.approx(waits * 80e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize(("makes", "is_named"), [(("allocate_shared",), True), (("allocate_shared", "create"), False)])
+def test_memory_that_ranks_share_is_read_in_place(makes: tuple[str, ...], is_named: bool) -> None:
+    """Where all windows are of such memory."""
+    columns = {"counted": np.array([[2 + i, 3, 0, 1] for i in range(len(makes))]), "bytes": np.full(1600, 16)}
+    calls = calls_in_turn(("MPI_Get", "MPI_Win_flush"), 400, counted_s=np.zeros(len(makes)), **columns)
+    calls = dataclasses.replace(calls, names=(*calls.names, *(f"MPI_Win_{name}" for name in makes)))
+    seen = [pattern for pattern in cost_of_calls.see(calls) if "MPI_Win_shared_query" in pattern.change]
+    assert [pattern.saved_s[:, 0].sum() for pattern in seen] == [pytest.approx(1600 * 1e-6, rel=0.01)] * is_named
+
+
+@pytest.mark.parametrize(("step", "goes"), [(16, 1.0), (0, 0.6)])
+def test_gets_into_buffers_of_their_own_need_not_wait_for_each_other(step: int, goes: float) -> None:
+    offset = np.tile(np.repeat(np.arange(400) * step, 3), 2)
+    columns = {"bytes": np.full(2400, 16), "offset": offset}
+    every = cost_of_calls.see(calls_in_turn(("MPI_Win_lock", "MPI_Get", "MPI_Win_unlock"), 400, **columns))
+    (pattern,) = [each for each in every if each.name == "one epoch for each transfer"]
+    assert pattern.saved_s[:, 0].sum() == pytest.approx(goes * 1600e-6, rel=0.01)
 
 
 @pytest.mark.parametrize(("lengths", "is_named"), [(1, True), (2, False)])

@@ -46,6 +46,7 @@ from slowpath.slowpaths.program.repeats import (
     between_s,
     blocks,
     buffers_of,
+    completing_others,
     dense,
     gaps,
     less,
@@ -313,8 +314,8 @@ def _of_different_things(calls: ProgramCalls, runs: Runs) -> Runs:
 def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool) -> Iterator[SeenPattern]:
     """Epochs of few transfers, one behind the other: lock, put, unlock; put, fence.
 
-    Args: is_joint: targets take part, so that an epoch's end may bring what the next one sends; what gets bring is
-    needed at once, unless each of them has a buffer of its own.
+    What gets bring is needed at once, unless each of them has a buffer of its own.
+    Args: is_joint: targets take part, so that an epoch's end may bring what the next one sends.
     """
     puts, gets = calls.named(*PUTS), calls.named(*GETS)
     every = blocks(calls, to_each=False) if closes.any() else None
@@ -323,7 +324,8 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool)
     count = [np.bincount(every.run, weights=which[every.rows], minlength=every.length.size) for which in
              (opens, closes, puts, gets, ~(opens | closes | puts | gets))]  # fmt: skip
     opened, closed, put, got, others = count
-    is_row = got <= buffers_of(calls, every, gets) if is_joint else (opened > 0) | (got == 0)
+    is_apart = got <= buffers_of(calls, every, gets)
+    is_row = is_apart if is_joint else (opened > 0) | (got == 0)
     fits = (closed > 0) & (put + got > 0) & ((put == 0) | (got == 0)) & (others == 0) & is_row
     for place, mine in dense(calls, every.only(fits)).by_place(calls):
         order = np.where(opens, 0, np.where(closes, 2, 1))[mine.rows]
@@ -334,12 +336,11 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool)
         rows = mine.rows[ends]
         total = calls.stood_for(rows[closes[rows]])
         size = format_bytes(round(float(calls.bytes[moves].mean())))
-        reads = bool(gets[moves].any())
         between_moves_s = np.diff(np.cumsum(gaps(calls))[moves], prepend=0.0)
         computes = np.median(between_moves_s) > 3 * NO_COMPUTING_S  # three gaps: an iteration's exchange, and no row
         if is_joint and (computes or calls.bytes[moves].mean() > MOST_JOINT_BYTES):
             continue
-        share = mine.gone[ends] * (0.6 if reads and not is_joint else 1.0)
+        share = mine.gone[ends] * np.where(is_apart, 1.0, 0.6)[mine.run[ends]]
         saved_s = merged(calls, rows, calls.own_s[rows], share, np.zeros(rows.size))
         if is_joint:  # ranks wait for each other in each of them
             took_s = usual(calls.end_s[rows] - calls.start_s[rows], calls.call[rows])
@@ -404,7 +405,7 @@ class Cheaper(NamedTuple):
     change: str
 
 
-SWAPS = "reads for a swap"
+SWAPS, SHARED = "reads for a swap", "within memory that ranks share"
 CHEAPER = (
     Cheaper("atomic reads", "(?i:r?get_accumulate)|Fetch_and_op", "reads", "with MPI_NO_OP",
             "read with MPI_Get, if nobody writes there by accumulate calls at the same time"),
@@ -417,12 +418,16 @@ CHEAPER = (
             "give 0 as the count of the own rank, and copy that part"),
     Cheaper("exchange in one buffer", "Sendrecv_replace", "copies", "that the library may copy to its own memory first",
             "receive into a second buffer by MPI_Sendrecv, and swap the two"),
+    Cheaper("transfers within shared memory", "(?i:r?(get|put))", SHARED, SHARED,
+            "read and write there in place: ask MPI_Win_shared_query for its address once, before the loop"),
 )  # fmt: skip
 LEAST_OWN, LEAST_OWN_BYTES = 0.2, 65536  # of the bytes of an all-to-all; of all: of fewer, the copy is nothing
 
 
 def _cheaper(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """With what completes them right behind; the first row that fits a call is its own."""
+    made = calls.counted[named_like(calls, r"Win_(create|allocate)\w*")[calls.counted[:, 0]], 0]
+    windows = {calls.names[call].removesuffix("_c") for call in made.tolist()}
     swaps = np.append(calls.named("MPI_Compare_and_swap"), [False, False])[2:]
     copied_s, own_ratio, is_long = (
         S_PER_COPIED_BYTE * calls.bytes,
@@ -435,13 +440,16 @@ def _cheaper(calls: ProgramCalls) -> Iterator[SeenPattern]:
         "replaces": (calls.detail == 1, CALL_S + copied_s),
         "own part": (is_long & (own_ratio >= LEAST_OWN), calls.own_s * (1.0 - own_ratio)),
         "copies": (is_long, np.maximum(calls.own_s - copied_s, 0.2 * calls.own_s)),
+        SHARED: ((calls.bytes <= SHORT_BYTES) & (windows == {"MPI_Win_allocate_shared"}), copied_s),
     }
     for row in CHEAPER:
         fits, other_s = takes[row.when]
         for _, mine in calls.by_site(np.flatnonzero(fits & named_like(calls, row.calls)[calls.call])):
             ends = mine[mine + 1 < len(calls)] + 1
             ends = ends[calls.named(*CLOSES)[ends] & (calls.thread[ends] == calls.thread[ends - 1])]
-            ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S) * (row.when != SWAPS)
+            ends_s = np.minimum(usual(calls.own_s[ends], calls.call[ends], 1.0), CALL_S) * (
+                row.when not in (SWAPS, SHARED)
+            )
             least_s = other_s[mine]
             if calls.is_one_sided[mine].any():
                 least_s = np.minimum(least_s, float(np.percentile(calls.own_s[mine], FASTEST)))
@@ -638,21 +646,20 @@ def _probes(calls: ProgramCalls) -> Iterator[SeenPattern]:
         yield at_place(calls, mine, "a probe before each message", what, change, saved_s)
 
 
-FILES = r"File_(write|read)(_at)?(_all)?"
-MOST_PIECE_BYTES = 65536  # of a transfer: in longer ones the bytes take their time
-
-
 class InLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls that come again and again.
 
     name: of what they are.  calls: behind MPI_.  least: of a rank at one place.  most_s, most_bytes: what one takes and
     moves at most; 0: nothing is known of bytes.  least_share: of the run, that they take.  goes_ratio: part of their
-    time that goes with the change.  why, change: ends of sentences; a change may use groups of the first of `calls`.
+    time that goes with the change.  slows: calls that take longer after it.  is_waited_for: what completes no message
+    completes it.  why, change: ends of sentences; a change may use groups of the first of `calls`.
     """
 
     calls: tuple[str, ...]
     change: str
     name: str = "a local call in a loop"
+    slows: str = "(?!)"
+    is_waited_for: bool = False
     goes_ratio: float = 0.7
     why: str = "and sends nothing"
     least: int = 100
@@ -690,7 +697,9 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
                 continue
             match = re.fullmatch(f"MPI_(?:{row.calls[0]})(_c)?", name)
             # The last rank to come to one of all ranks does not wait for others in it.
-            is_of_all = re.search(r"_all(_c)?$|File_sync|Comm_(spawn|accept|connect)", name) is not None
+            is_of_all = (
+                re.search(r"_all(_c)?$|File_(sync|preallocate|set_[sv])|Comm_(spawn|accept|connect)", name) is not None
+            )
             goes_s = row.goes_ratio * np.minimum(every_s, every_s[each > 0].min() if is_of_all else np.inf)
             change = match.expand(row.change) if match else row.change
             alike_at.setdefault(change, []).append((row, place, name, here, goes_s))
@@ -698,10 +707,14 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
         parts.sort(key=lambda part: -float(part[-1].max()))
         row, place, name, here, _ = parts[0]
         every = np.any([part[3] for part in parts], axis=0)
-        every_s = np.bincount(table[every, 2], every_took_s[every])
+        slowed_s = every_took_s * named_like(calls, row.slows)[table[:, 0]]
+        every_s, slower_s = (np.bincount(table[:, 2], took_s, calls.ranks)
+                             for took_s in (every_took_s * every + slowed_s, slowed_s))  # fmt: skip
+        waits = np.flatnonzero(completing_others(calls) & row.is_waited_for)
         if every_s.max() < min(part[0].least_share for part in parts) * calls.span_s:
             continue
-        value_s, total = float(np.sum([part[-1] for part in parts], axis=0).max()), int(table[here, 3].sum())
+        goes_s = np.sum([part[-1] for part in parts], axis=0) + row.goes_ratio * slower_s
+        value_s, total = float(goes_s.max()), int(table[here, 3].sum())
         more = f", and {len(parts) - 1} more like it" if len(parts) > 1 else ""
         most_s = f"{format_time(float(every_s.max()))} on rank {every_s.argmax()}"
         yield SeenPattern(
@@ -710,6 +723,8 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
             count=int(table[every, 3].sum()),
             text=f"{name} is called {total:,} times in {{place}}{more}, {row.why}: {most_s}",
             change=f"{name}, {total:,} times{more}: {change}",
+            rows=waits,
+            saved_s=row.goes_ratio * calls.own_s[waits, None] * [1.0, 0.5, 1.25],
             more_s=(value_s, value_s / 2, 1.5 * value_s),
         )
 

@@ -31,7 +31,7 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     makes, frees, along: what calls are named behind MPI_ that make one, free it, and go with making it.  is_timed: each
     call has a time of its own.  least: made by a rank at one place, after communication each time where that is known.
     least_held: made by a rank at one place, hardly any freed.  once: what to write instead.  is_used_first: the first
-    calls on a new one set it up, so that what they take may go as well.  is_waited_for: so are calls that complete it.
+    calls on a new one set it up, so that what they take may go as well.
     """
 
     name: str
@@ -43,7 +43,6 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     once: str = ""
     is_timed: bool = False
     is_used_first: bool = False
-    is_waited_for: bool = False
 
 
 KINDS: Final = read_rows("calls", "objects", Kind)
@@ -127,11 +126,6 @@ def _saved(calls: ProgramCalls, kind: Kind, rounds_at: Mapping[int, int], part: 
         uses = np.flatnonzero(calls.is_one_sided & ~(makes | others)[calls.call])
         rows = np.concatenate([rows, uses])
         saved_s = np.concatenate([saved_s, calls.own_s[uses, None] * np.array([0.0, 0.0, part * again])])
-    if kind.is_waited_for:  # what completes no message completes these
-        waits = named_like(calls, "Wait(all|any|some)?")[calls.call] & ~calls.brings
-        waits[calls.messages.left[calls.messages.left != NONE]] = False
-        rows = np.concatenate([rows, np.flatnonzero(waits)])
-        saved_s = np.concatenate([saved_s, calls.own_s[waits, None] * np.array([1.0, 0.5, 1.0]) * again])
     return rows, saved_s, alone_s
 
 

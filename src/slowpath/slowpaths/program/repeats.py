@@ -7,11 +7,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
-from slowpath.findings.program_pattern import Bools, Floats, Ints, ProgramCalls, SeenPattern, grouped, unhindered, usual
-from slowpath.mpi.libraries import read_rows
+from slowpath.findings.program_pattern import (
+    NONE,
+    Bools,
+    Floats,
+    Ints,
+    ProgramCalls,
+    SeenPattern,
+    grouped,
+    unhindered,
+    usual,
+)
+from slowpath.mpi.libraries import content
 
 LEAST_RUN = 8  # times in a row; fewer may be fields of one exchange
 MOST_PERIOD = 6  # calls of a block
@@ -67,12 +76,15 @@ def named_like(calls: ProgramCalls, pattern: str) -> Bools:
     return np.array([re.fullmatch(f"MPI_({pattern})(_c)?", name) is not None for name in calls.names], dtype=bool)
 
 
-class _Fewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    calls: str
-    change: str
+def completing_others(calls: ProgramCalls) -> Bools:
+    """Waits that complete no message and nothing one-sided, and so something else that a call began; shape (n,)."""
+    of_windows = named_like(calls, "(?i:r(put|(get_)?accumulate|get))")[calls.call].any()
+    waits: Bools = named_like(calls, "Wait(all|any|some)?")[calls.call] & ~calls.brings & ~of_windows
+    waits[calls.messages.left[calls.messages.left != NONE]] = False
+    return waits
 
 
-FEWER = read_rows("calls", "fewer", _Fewer)
+FEWER: dict[str, str] = content("calls")["fewer"]
 REDUCES = r"(?i:.*(reduce|scan).*)"
 OF_OWN = "an operation of the program's own may be faster if MPI_Op_create is told that it is commutative, where it is"
 
@@ -80,7 +92,7 @@ OF_OWN = "an operation of the program's own may be faster if MPI_Op_create is to
 def fewer_words(name: str, calls: ProgramCalls | None = None) -> str:
     """How calls of this name become fewer, whatever they are for, or faster.  Args: calls: of the program."""
     is_own = calls is not None and "MPI_Op_create" in [calls.names[call] for call in np.unique(calls.counted[:, 0])]
-    fitting = (row.change for row in FEWER if re.fullmatch(f"MPI_(?i:{row.calls})(_c)?", name))
+    fitting = (change for like, change in FEWER.items() if re.fullmatch(f"MPI_(?i:{like})(_c)?", name))
     own = [OF_OWN] * (is_own and re.fullmatch(REDUCES, name) is not None)
     return "; ".join([", ".join(["fewer would shorten it", *list(fitting)[:1]]), *own])
 

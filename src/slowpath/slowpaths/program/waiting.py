@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import msgspec
 import numpy as np
@@ -31,7 +32,7 @@ from slowpath.findings.program_pattern import (
     most,
     usual,
 )
-from slowpath.mpi.libraries import read_rows
+from slowpath.mpi.libraries import content
 from slowpath.slowpaths.program.outside import LARGE_BYTES, LEAST_CALLS, activity_before, between_words
 from slowpath.slowpaths.program.repeats import PYTHON_STEP_S, gaps, in_counted_s
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS, page_of
@@ -454,6 +455,12 @@ def _saved_by(spent_s: Floats, period: int) -> float:
     return float((whole.max(axis=2).sum(axis=1) - whole.sum(axis=1).max(axis=1)).sum())
 
 
+class Held(IntEnum):
+    """What a call that waits is held up by; UNPACKED, FIXED_ORDER: by the order in which a rank takes messages."""
+
+    TARGET_AWAY, RECEIVE_LATE, SEND_LATE, SYNCHRONOUS_SEND, UNPACKED, FIXED_ORDER = range(6)
+
+
 class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Waits that a program avoids by another order of its calls.
 
@@ -470,8 +477,8 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     short_s: float = 20e-6
 
 
-ORDERS = read_rows("calls", "orders", Order)
-_, _RECEIVER, _SENDER, _SYNCHRONOUS, *_TAKEN = ORDERS  # the last are of the order in which a rank takes messages
+ORDERS = {Held[by]: msgspec.convert(row, Order) for by, row in content("calls")["orders"].items()}
+_TAKEN = (Held.UNPACKED, Held.FIXED_ORDER)
 
 
 def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = False) -> Iterator[SeenPattern]:
@@ -491,38 +498,40 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     exchanges = messages.arrived[both] * len(calls) + messages.sent[both]  # MPI_Sendrecv waits for the other's send
     of_receive = np.isin(rows * len(calls) + waits.other[rows], np.setdiff1d(pair, exchanges))
     no_core_s = sum(map(_no_core_s, calls.shares))
-    kind = np.where(calls.is_one_sided[rows], 0, np.where(of_receive, 1, 2))
-    kind[np.isin(rows, messages.left[both[needless]])] = 3  # these wait for the kind of their send
-    kind[(kind == 1) & (between_s[rows] >= OWN * known[rows])] = 4
+    kind = np.where(of_receive, Held.RECEIVE_LATE, Held.SEND_LATE)
+    kind[calls.is_one_sided[rows]] = Held.TARGET_AWAY
+    kind[np.isin(rows, messages.left[both[needless]])] = Held.SYNCHRONOUS_SEND
+    kind[(kind == Held.RECEIVE_LATE) & (between_s[rows] >= OWN * known[rows])] = Held.UNPACKED
     asks, last = _held_up(calls)
-    kind[np.isin(rows, asks)], other = 5, waits.other.copy()
+    kind[np.isin(rows, asks)], other = Held.FIXED_ORDER, waits.other.copy()
     other[asks] = last
-    even = (kind != 2) | ~np.isin(calls.rank[waits.other[rows]], own)
+    even = (kind != Held.SEND_LATE) | ~np.isin(calls.rank[waits.other[rows]], own)
     rows, kind = rows[even], kind[even]
     alike, _ = grouped(kind, calls.site[rows], calls.site[waits.other[rows]])
     for number in np.unique(alike).tolist():
-        kind_of_wait = ORDERS[int(kind[alike == number][0])]
-        here = rows[(alike == number) & (wait_s[rows] > kind_of_wait.short_s)]
+        by = Held(int(kind[alike == number][0]))
+        order = ORDERS[by]
+        here = rows[(alike == number) & (wait_s[rows] > order.short_s)]
         usual_s = _usual_s(wait_s[here])
         there = np.isin(calls.site, calls.site[here]) & np.isin(calls.call, calls.call[here])
         in_mpi = computed_s[here].sum() < OWN * known[here].sum()
-        is_passed_on = in_mpi and bool(kind_of_wait.in_mpi) and _passed_on(calls, waits.other[here])
+        is_passed_on = in_mpi and bool(order.in_mpi) and _passed_on(calls, waits.other[here])
         # That ranks pass messages on is how the program is made: waits that anyone has without a processor are not.
         is_busy = not is_passed_on and no_core_s >= OWN * float((wait_s[here] * calls.seconds_weight[here]).sum())
-        if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum() * (kind_of_wait not in _TAKEN)):
+        if here.size < max(LEAST, (USUAL_ON_BUSY if is_busy else USUAL) * there.sum() * (by not in _TAKEN)):
             continue
         there = rows[np.isin(calls.site[rows], calls.site[waits.other[here]])]
         reverse = there[np.isin(calls.site[waits.other[there]], calls.site[here])]
-        if kind_of_wait is _RECEIVER and usual_s < MORE * _usual_s(wait_s[reverse]):
+        if by == Held.RECEIVE_LATE and usual_s < MORE * _usual_s(wait_s[reverse]):
             continue  # on busy processors either is late now and then
-        if (in_mpi and not is_passed_on and kind_of_wait is not _SYNCHRONOUS) or (only_in_mpi and not in_mpi):
+        if (in_mpi and not is_passed_on and by != Held.SYNCHRONOUS_SEND) or (only_in_mpi and not in_mpi):
             continue
         # Equal ranks are as late as that by chance, this one and then that one.
-        by_chance = kind_of_wait in (_SENDER, *_TAKEN) and usual_s < OFTEN_LATE * calls.span_s * calls.ranks
-        if not in_mpi and (by_chance or (kind_of_wait is _SENDER and not _in_turn(calls, here, wait_s))):
+        by_chance = by in (Held.SEND_LATE, *_TAKEN) and usual_s < OFTEN_LATE * calls.span_s * calls.ranks
+        if not in_mpi and (by_chance or (by == Held.SEND_LATE and not _in_turn(calls, here, wait_s))):
             continue
-        pattern = _reordered(calls, kind_of_wait, here, other[here], wait_s[here], in_mpi=in_mpi)
-        yield replace(pattern, sites=pattern.sites[:: -1 if kind_of_wait is ORDERS[-1] else 1],
+        pattern = _reordered(calls, order, here, other[here], wait_s[here], in_mpi=in_mpi)
+        yield replace(pattern, sites=pattern.sites[:: -1 if by == Held.FIXED_ORDER else 1],
                       freed=np.stack([here, waits.other[here]], axis=1),
                       waited_s=float((wait_s[here] * calls.seconds_weight[here]).sum()) / calls.ranks)  # fmt: skip
 
