@@ -88,11 +88,12 @@ Row = TypeVar("Row")
 
 
 def read_rows(file: str, table: str, kind: type[Row], part: str = "mpi") -> tuple[Row, ...]:
-    """Return the rows of a table of PART/FILE.toml, which may be headed by their names; `library`, `versions`,
+    """Return the rows of a table of PART/FILE.toml, which may be headed by their first field; `library`, `versions`,
     `transport` become the field `applies`.
     """
     rows, given = [], content(file, part)[table]
-    for row in [{"name": name, **row} for name, row in given.items()] if isinstance(given, dict) else given:
+    first = next(iter(kind.__annotations__))
+    for row in [{first: key, **row} for key, row in given.items()] if isinstance(given, dict) else given:
         if "applies" in kind.__annotations__:
             names = [name for name in ("library", "versions", "transport") if name in row]
             row = {

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slowpath.findings.program_pattern import Activity
 from slowpath.slowpaths.program import calls as cost_of_calls
 from support.program_plants import small_collectives
 from support.watched_program import HERE, ITERATIONS, THERE, Program, calls_in_turn
@@ -110,6 +111,21 @@ def test_what_completes_small_nonblocking_transfers_of_a_file_goes_with_them(oth
     assert "call MPI_File_write_at where the program waits at once" in pattern.change
     assert pattern.more_s[0] == pytest.approx(0.8 * 0.1)
     assert pattern.saved_s[:, 0].sum() == pytest.approx(waits * 80e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("writes", "size", "is_named"),
+    [(6400, 2**14, True), (6400, 2**20, False), (100, 2**20, False), (20, 2**14, False), (6400, 10, False)],
+)
+def test_transfers_of_a_file_that_are_many_system_calls_are_named(writes: int, size: int, is_named: bool) -> None:
+    """Rank 0 writes for both: 32 calls of 3.1 MiB by the library's buffer; or what it writes are other files."""
+    columns = {"counted": np.array([[1, 1, rank, 16] for rank in (0, 1)]), "counted_s": np.array([0.3, 0.1])}
+    columns |= {"moved": np.array([[16 * 3276800, 0]] * 2), "call": np.zeros(80, int)}
+    calls = calls_in_turn(("MPI_Barrier", "MPI_File_write_at_all"), 20, **columns)
+    done = Activity(1.0, 9, {}, 1.0, 0.0, 0.5, 0.0, 0.0, float(writes * size), 0.0, writes)
+    calls = dataclasses.replace(calls, activity=lambda rank, *_: dataclasses.replace(done) if rank == 0 else None)
+    every = [each for each in cost_of_calls.see(calls) if "go to the system in pieces of 16 KiB" in each.change]
+    assert [each.more_s[0] for each in every] == [pytest.approx(0.5 * 0.4 / 2)] * is_named
 
 
 @pytest.mark.parametrize(("makes", "is_named"), [(("allocate_shared",), True), (("allocate_shared", "create"), False)])

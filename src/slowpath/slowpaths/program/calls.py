@@ -100,6 +100,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         *_probes(calls),
         *collectives_by_hand(calls),
         *_counted(calls),
+        *_in_pieces(calls),
     ]
 
 
@@ -726,6 +727,39 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
             rows=waits,
             saved_s=row.goes_ratio * calls.own_s[waits, None] * [1.0, 0.5, 1.25],
             more_s=(value_s, value_s / 2, 1.5 * value_s),
+        )
+
+
+MOST_PIECE_BYTES, LEAST_PIECES = 65536, 8  # of a system call; of these for each transfer of a file
+
+
+def _in_pieces(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Transfers of files that the library makes by many short system calls: its buffer is small, or parts lie apart."""
+    if not len(calls.moved) or not len(calls):
+        return
+    begin_s, end_s = calls.start_s.min(keepdims=True), calls.end_s.max(keepdims=True)
+    seen = [done for rank in range(calls.ranks) if (done := calls.activity(rank, begin_s, end_s)) is not None]
+    for word, pieces, size in (
+        ("read", sum(done.reads for done in seen), sum(done.read_bytes for done in seen)),
+        ("write", sum(done.writes for done in seen), sum(done.written_bytes for done in seen)),
+    ):
+        here = named_like(calls, rf"File_i?{word}\w*")[calls.counted[:, 0]]
+        moves = np.flatnonzero(here & (calls.moved[:, 0] > 0))
+        total, moved = int(calls.counted[moves, 3].sum()), float(calls.moved[moves, 0].sum())
+        few = pieces < max(LEAST_PIECES * total, LEAST_READS) or size > MOST_PIECE_BYTES * pieces
+        if few or not 0.5 * moved <= size <= 2.0 * moved:  # else they are of other files, too
+            continue
+        call, site = calls.counted[moves[calls.counted_s[moves].argmax()], :2].tolist()
+        piece, took_s = format_bytes(round(size / pieces)), float(calls.counted_s[here].sum()) / calls.ranks
+        name = f"{total:,} {calls.names[call]} of {format_bytes(round(moved / total))}"
+        yield SeenPattern(
+            name="transfers of a file in small pieces",
+            sites=(site,),
+            count=total,
+            text=f"{name} in {{place}} are {pieces:,.0f} system calls of {piece}",
+            change=f"{name} go to the system in pieces of {piece}: leave out hints that make the library's buffer "
+            "small (cb_buffer_size; MPI_File_get_info shows them), or use collective calls where the parts lie apart",
+            more_s=(0.5 * took_s, 0.3 * took_s, 0.85 * took_s),
         )
 
 
