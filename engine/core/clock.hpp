@@ -15,13 +15,15 @@ concept Clock = requires(C clock) {
     { clock.now_ns() } -> std::same_as<std::int64_t>;
 };
 
+inline std::int64_t clock_ns(clockid_t clock) noexcept {
+    timespec now;
+    clock_gettime(clock, &now);
+    return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
 class MonotonicClock {
   public:
-    std::int64_t now_ns() const noexcept {
-        timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-    }
+    std::int64_t now_ns() const noexcept { return clock_ns(CLOCK_MONOTONIC); }
 };
 
 /// What the system claims the resolution is, ns; the measured quantum is often coarser.

@@ -98,18 +98,12 @@ std::optional<int> size_from_environment() {
 
 namespace {
 
-std::int64_t read_ns(clockid_t which) {
-    timespec now{};
-    clock_gettime(which, &now);
-    return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
 std::int64_t loaded_ns = 0;
 std::int64_t load_processor_ns = 0;
 
 void note_loaded(int, char**, char**) {
-    loaded_ns = read_ns(CLOCK_MONOTONIC);
-    load_processor_ns = read_ns(CLOCK_PROCESS_CPUTIME_ID);
+    loaded_ns = clock_ns(CLOCK_MONOTONIC);
+    load_processor_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /// Called when all libraries are mapped and relocated, before any of their constructors (System V ABI, gABI
@@ -129,7 +123,7 @@ std::optional<std::int64_t> born_ns() {
     const long ticks_per_s = sysconf(_SC_CLK_TCK);
     if (!rest || ticks_per_s <= 0) return std::nullopt;
     const std::int64_t since_boot_ns = std::stoll(field) * (1'000'000'000 / ticks_per_s);
-    return since_boot_ns - (read_ns(CLOCK_BOOTTIME) - read_ns(CLOCK_MONOTONIC));
+    return since_boot_ns - (clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC));
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/clock.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 
 #include "watch/file.hpp"
@@ -16,12 +14,6 @@ constinit std::uint64_t read_ticks = 0;
 namespace {
 
 constinit Anchor loaded{};
-
-std::int64_t realtime_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
 
 // The constructor that chooses the clock has a number: it runs before.
 [[gnu::constructor]] void note_load() {
@@ -38,7 +30,7 @@ Anchor read_anchor() {
         const std::uint64_t before = now_ticks();
         const auto monotonic = static_cast<std::int64_t>(monotonic_ns());
         const std::uint64_t between = now_ticks();
-        const std::int64_t realtime = realtime_ns();
+        const std::int64_t realtime = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME));
         const std::uint64_t took = now_ticks() - before;
         if (took >= least) continue;
         least = took;

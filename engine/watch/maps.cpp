@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 
 #include "watch/allocations.hpp"
 #include "watch/proc_text.hpp"
+#include "watch/ticks.hpp"
 
 namespace slowpath::watch {
 namespace {
@@ -42,12 +42,12 @@ constexpr std::uint64_t page_present = 1 << 3, page_is_zero = 1 << 5, page_huge 
 constexpr std::size_t huge_bytes = std::size_t{2} << 20;
 /// Of an allocation, at most: 8192 pages are walked in 50 us.
 constexpr std::size_t most_walked_bytes = std::size_t{32} << 20;
-constexpr std::int64_t most_smaps_ns = 20'000'000;
+constexpr std::uint64_t most_smaps_ns = 20'000'000;
 
 constexpr std::size_t most_stack_bytes = std::size_t{64} << 20;
 
 constinit bool text_only = false;
-constinit std::atomic<std::int64_t> smaps_ns{0};
+constinit std::atomic<std::uint64_t> smaps_ns{0};
 
 class ErrnoKept {
   public:
@@ -152,18 +152,12 @@ bool scan(Address begin, Address end, std::uint64_t& huge, std::uint64_t& presen
     return works;
 }
 
-std::int64_t worked_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 std::size_t page_bytes_by_text(Address address) {
     if (smaps_ns.load(std::memory_order_relaxed) > most_smaps_ns) return 0;
-    const std::int64_t start_ns = worked_ns();
+    const std::uint64_t start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     KernelPages pages;
     const bool found = find_in_smaps(address, pages);
-    smaps_ns.fetch_add(worked_ns() - start_ns, std::memory_order_relaxed);
+    smaps_ns.fetch_add(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns, std::memory_order_relaxed);
     if (!found || pages.present_bytes == 0) return 0;
     if (pages.page_bytes > base_page_bytes()) return pages.page_bytes;
     return pages.huge_bytes * 2 >= pages.present_bytes ? huge_bytes : base_page_bytes();

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -216,6 +217,26 @@ void look(Files& files, layout::Sample& sample) {
     }
 }
 
+/// Whether the instruction before an address calls: a stack holds pointers to functions as well, such as the
+/// comparison of qsort, once for each depth. True where it cannot be read.
+bool is_behind_call(std::uintptr_t address) {
+    unsigned char code[7]{};
+    const iovec here{code, sizeof code}, there{reinterpret_cast<void*>(address - sizeof code), sizeof code};
+    if (ask(SYS_process_vm_readv, ask(SYS_getpid), reinterpret_cast<long>(&here), 1,
+            reinterpret_cast<long>(&there), 1) != sizeof code)
+        return true;
+#if defined(__x86_64__)
+    bool is_call = code[2] == 0xe8;       // of an address (Intel SDM vol. 2, CALL)
+    for (const int at : {0, 1, 3, 4, 5})  // through a register or memory, by the length of its operand
+        is_call |= code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2;
+    return is_call;
+#else
+    std::uint32_t last;  // BL or BLR
+    std::memcpy(&last, code + 3, sizeof last);
+    return last >> 26 == 0x25 || (last & 0xfffffc1f) == 0xd63f0000;
+#endif
+}
+
 /// Where the thread computes: every 10 ms of its processor time the kernel notes address and stack in a
 /// ring, which this thread empties. The ring's file is in this thread's own table, where the program does not
 /// see it.
@@ -281,7 +302,9 @@ class Computing {
         std::uint32_t count = 0;
         const auto note = [&](std::uint64_t caller) {
             constexpr std::uint32_t most = sizeof row.callers / sizeof row.callers[0];
-            if (count < most && (is_below ? is_binding(caller) : is_own(caller)))
+            const auto* const end = row.callers + count;
+            if (count < most && (is_below ? is_binding(caller) : is_own(caller)) &&
+                std::find<const std::uint64_t*>(row.callers, end, caller) == end && is_behind_call(caller))
                 row.callers[count++] = caller;
         };
 #if defined(__aarch64__)

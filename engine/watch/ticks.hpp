@@ -14,10 +14,14 @@ namespace slowpath::watch {
 
 enum class TicksKind : std::uint32_t { counter = 1, monotonic_ns = 2 };
 
-inline std::uint64_t monotonic_ns() {
+inline std::uint64_t clock_ns(clockid_t clock) {
     timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+inline std::uint64_t monotonic_ns() {
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 /// The counter only where it runs at one rate whatever the core's clock and sleep states: AArch64's always

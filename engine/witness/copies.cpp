@@ -15,14 +15,6 @@ constinit Original real_writev{"process_vm_writev"};
     look_up({&real_readv, &real_writev});
 }
 
-template <class Make>
-ssize_t counted(Call kind, Make make) {
-    const Scope scope;
-    const ssize_t moved = make();
-    if (scope.outermost()) note(kind, moved < 0, static_cast<std::uint64_t>(moved));
-    return moved;
-}
-
 }  // namespace
 }  // namespace slowpath::witness
 

@@ -2,6 +2,8 @@
 /// What is counted: kinds of calls, with relaxed atomics of the whole process.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -50,5 +52,14 @@ class Scope {
   private:
     bool outermost_;
 };
+
+/// Of a function that moves bytes.  @param make Makes the call; returns bytes, or -1.
+template <class Make>
+ssize_t counted(Call kind, Make make) {
+    const Scope scope;
+    const ssize_t moved = make();
+    if (scope.outermost()) note(kind, moved < 0, static_cast<std::uint64_t>(moved));
+    return moved;
+}
 
 }  // namespace slowpath::witness

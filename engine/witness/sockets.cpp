@@ -36,15 +36,6 @@ constinit Original real_write{"write"}, real_writev{"writev"}, real_read{"read"}
              &real_recvmsg, &real_recvmmsg, &real_write, &real_writev, &real_read, &real_readv});
 }
 
-/// Of a function of sockets.  @param make Makes the call; returns bytes, or -1.
-template <class Make>
-ssize_t counted(Call kind, Make make) {
-    const Scope scope;
-    const ssize_t moved = make();
-    if (scope.outermost()) note(kind, moved < 0, static_cast<std::uint64_t>(moved));
-    return moved;
-}
-
 /// Of a function of files.
 template <class Make>
 ssize_t counted_if_socket(Call kind, int file, Make make) {

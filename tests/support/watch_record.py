@@ -155,29 +155,21 @@ class Rank:
         kind: EventKind = EventKind.SEND, communicator: int = 0, **fields: Any
     ) -> dict[str, Any]:  # fmt: skip
         """A send that returns when its buffer may be used again."""
-        fields.setdefault("sequence", self._next("send", communicator, to, tag))
+        fields.setdefault("sequence", self._next(kind & EventKind.SEND, communicator, to, tag))
         return self.event(
             call, start_s, end_s, kind, peer=to, tag=tag, bytes=message_bytes, communicator=communicator, **fields
         )
 
     def receive(
-        self, source: int, *, tag: int = 0, start_s: float, end_s: float, message_bytes: int = 8,
-        call: str = "MPI_Recv", kind: EventKind = EventKind.RECEIVE, communicator: int = 0, **fields: Any
-    ) -> dict[str, Any]:  # fmt: skip
+        self, source: int, *, call: str = "MPI_Recv", kind: EventKind = EventKind.RECEIVE, **fields: Any
+    ) -> dict[str, Any]:
         """A receive that returns with its message. source and tag: as it arrived."""
-        fields.setdefault("sequence", self._next("receive", communicator, source, tag))
-        return self.event(
-            call, start_s, end_s, kind, peer=source, tag=tag, bytes=message_bytes, communicator=communicator, **fields
-        )
+        return self.send(source, call=call, kind=kind, **fields)
 
-    def sendrecv(
-        self, to: int, source: int, *, tag: int = 0, start_s: float, end_s: float, message_bytes: int = 8,
-        **fields: Any
-    ) -> None:  # fmt: skip
+    def sendrecv(self, to: int, source: int, **fields: Any) -> None:
         """MPI_Sendrecv: two events, the second without time of its own."""
-        common = {"start_s": start_s, "end_s": end_s, "message_bytes": message_bytes, "tag": tag, **fields}
-        self.send(to, call="MPI_Sendrecv", **common)
-        self.receive(source, call="MPI_Sendrecv", kind=EventKind.RECEIVE | EventKind.PART, **common)
+        self.send(to, call="MPI_Sendrecv", **fields)
+        self.receive(source, call="MPI_Sendrecv", kind=EventKind.RECEIVE | EventKind.PART, **fields)
 
     def isend(self, to: int, **fields: Any) -> int:
         """MPI_Isend; returns the request's serial. Arguments as those of `send`."""

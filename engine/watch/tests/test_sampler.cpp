@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -32,16 +33,19 @@ void compute(std::uint64_t for_ns) {
 
 /// For so long on a processor.
 [[gnu::noinline]] void work(std::uint64_t for_ns) {
-    timespec now{}, begin{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    for (std::uint64_t took_ns = 0; took_ns < for_ns;) {
-        for (volatile int step = 0; step < 100'000;) {
-            const int next = step + 1;
-            step = next;
+    const std::uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + for_ns;
+    while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+        for (volatile int step = 0; step < 100'000; step = step + 1) {
         }
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-        took_ns = static_cast<std::uint64_t>((now.tv_sec - begin.tv_sec) * 1'000'000'000 + now.tv_nsec -
-                                             begin.tv_nsec);
+}
+
+[[gnu::noinline]] void sort_again(std::uint64_t for_ns) {
+    std::vector<unsigned> values(100'000);
+    for (const std::uint64_t end = monotonic_ns() + for_ns; monotonic_ns() < end;) {
+        for (unsigned i = 0; i < values.size(); ++i) values[i] = i * 7919 % 100'000;
+        std::qsort(values.data(), values.size(), sizeof values[0], [](const void* one, const void* other) {
+            return *static_cast<const int*>(one) - *static_cast<const int*>(other);
+        });
     }
 }
 
@@ -95,6 +99,19 @@ TEST(Sampler, SeesWhereAThreadComputes) {
         return one.address >= from && one.address < from + 1024;
     });
     EXPECT_GT(2 * seen, static_cast<std::ptrdiff_t>(addresses.size()));
+}
+
+TEST(Sampler, ACallerIsBehindACallAndNoPointerToAFunction) {
+    const Record record = recorded([] { sort_again(600 * ms); });
+    const auto from = reinterpret_cast<std::uintptr_t>(sort_again);
+    std::ptrdiff_t in_qsort = 0, known = 0;
+    for (const layout::Address& one : record.rows<layout::Address>(layout::Is::addresses)) {
+        if (is_own(one.address)) continue;
+        const auto calls = [&](std::uint64_t caller) { return caller > from && caller < from + 1024; };
+        ++in_qsort, known += std::any_of(std::begin(one.callers), std::end(one.callers), calls);
+    }
+    EXPECT_TRUE(in_qsort > 5 || record.header().address_errno != 0) << in_qsort;
+    EXPECT_GE(2 * known, in_qsort);
 }
 
 TEST(Sampler, TheLastOfManyLibrariesIsTheProgramsOwn) {

@@ -72,44 +72,32 @@ def measure(
     """
     require_utf8(run.absolute())
     with owned(run, "slowpath run"):
-        return _measure(run, plan, commands, limits, progress, schedule, machine)
-
-
-def _measure(
-    run: Path,
-    plan: Plan,
-    commands: Commands,
-    limits: RunLimits,
-    progress: Progress,
-    schedule: Schedule | None,
-    machine: int,
-) -> RunEnd:
-    begun = time.monotonic()
-    execution = Execution(run, plan, commands, limits, progress, schedule, machine=machine)
-    with stop_signals():
-        result = execution.execute()
-    if result.rounds < plan.rounds:
-        write_plan(run / "plan.json", of_rounds(plan, result.rounds))
-    info = read_run(run)
-    write_run(
-        run,
-        msgspec.structs.replace(
-            info,
-            status=result.status,
-            finished=now(),
-            wall_s=(info.wall_s or 0.0) + time.monotonic() - begun,
-            notes=[*info.notes, *result.notes],
-        ),
-    )
-    if result.status == "interrupted":
-        raise Interrupted(f"stopped; continue with: slowpath run --resume {run}{_named(info)}")
-    if result.launches and not result.launches_ok and not result.cells_ok:
-        reason = result.first_reason or "see the launches"
-        place = msgspec.convert(info.machine.get("place") or {}, PlaceFacts)
-        job = PlaceJob(plan.ranks, str(info.mpi.get("name")), commands.environ)
-        why = [f"{fault.text} ({reason}); {fault.do}" for fault in faults(place, job)][:1] or [reason]
-        raise EnvironmentFailure(f"{run}: nothing was measured: {why[0]}; see also: slowpath doctor")
-    return result
+        begun = time.monotonic()
+        execution = Execution(run, plan, commands, limits, progress, schedule, machine=machine)
+        with stop_signals():
+            result = execution.execute()
+        if result.rounds < plan.rounds:
+            write_plan(run / "plan.json", of_rounds(plan, result.rounds))
+        info = read_run(run)
+        write_run(
+            run,
+            msgspec.structs.replace(
+                info,
+                status=result.status,
+                finished=now(),
+                wall_s=(info.wall_s or 0.0) + time.monotonic() - begun,
+                notes=[*info.notes, *result.notes],
+            ),
+        )
+        if result.status == "interrupted":
+            raise Interrupted(f"stopped; continue with: slowpath run --resume {run}{_named(info)}")
+        if result.launches and not result.launches_ok and not result.cells_ok:
+            reason = result.first_reason or "see the launches"
+            place = msgspec.convert(info.machine.get("place") or {}, PlaceFacts)
+            job = PlaceJob(plan.ranks, str(info.mpi.get("name")), commands.environ)
+            why = [f"{fault.text} ({reason}); {fault.do}" for fault in faults(place, job)][:1] or [reason]
+            raise EnvironmentFailure(f"{run}: nothing was measured: {why[0]}; see also: slowpath doctor")
+        return result
 
 
 def resume(
