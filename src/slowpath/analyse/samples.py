@@ -75,14 +75,15 @@ def _later(reduced: Reduced) -> Reduced:
     if reduced.samples != reduced.kept_s.size or reduced.samples <= ENOUGH_LATER:
         return reduced
     kept_s = reduced.kept_s[1:]
+    table = tails(kept_s)
     return replace(
         reduced,
         centre_s=float(quantiles(kept_s, [reduced.location])[0]),
         total_s=float(kept_s.sum()),
         samples=kept_s.size,
         kept_s=kept_s,
-        tails=tails(kept_s),
-        within_ratio=within(kept_s),
+        tails=table,
+        within_ratio=within(kept_s, table.p50),
         repeats_ratio=float(reduced.kept_s.max() / reduced.kept_s.min()),
     )
 

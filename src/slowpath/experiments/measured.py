@@ -32,7 +32,7 @@ from slowpath.record.events import (
     read_events,
 )
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
-from slowpath.stats.estimate import Floats, quantiles, quantiles_of_sorted
+from slowpath.stats.estimate import Floats, quantiles
 from slowpath.stats.launches import SteadyClass, SteadyState, Tails, steady_state, tails, within
 
 UNSTATED = "the record does not state {}"
@@ -490,8 +490,9 @@ def reduce(series: MetricSamples) -> Reduced | None:
         return None
     state = steady_state(values) if series.consecutive else SteadyState(0, None)
     cut = state.cut if state.cut <= values.size / 2 else 0
-    steady, ordered = values[cut:], np.sort(values)
-    all_s = float((quantiles(steady, [series.location]) if cut else quantiles_of_sorted(ordered, [series.location]))[0])
+    steady, table = values[cut:], tails(values)
+    is_median = not cut and series.location == MEDIAN
+    all_s = table.p50 if is_median else float(quantiles(steady, [series.location])[0])
     by_clean = None if series.clean is None else int(series.clean.sum()) >= ENOUGH_CLEAN
     if series.clean is not None and by_clean:
         steady = values[series.clean]
@@ -504,8 +505,8 @@ def reduce(series: MetricSamples) -> Reduced | None:
         cut_samples=cut,
         steady_class=state.steady_class,
         kept_s=steady[:: max(1, -(-steady.size // KEPT_WHOLE))].copy(),
-        tails=tails(values, ordered),
-        within_ratio=within(values, ordered),
+        tails=table,
+        within_ratio=within(values, table.p50),
         batch=series.batch,
         operations=series.operations,
         all_s=None if series.clean is None else all_s,

@@ -23,7 +23,7 @@ from slowpath.stats.estimate import (
     estimate_of,
     finite,
     mean,
-    median_of_sorted,
+    median,
     percent,
     positive,
     welch,
@@ -100,7 +100,7 @@ def rank_sum_shift(a: Values, b: Values, level: float = 0.95) -> LocationShift:
     first, second = finite(a, "a"), finite(b, "b")
     differences = np.sort(np.subtract.outer(second, first).ravel())
     pairs = differences.size
-    value = median_of_sorted(differences)
+    value = median(differences)
     # The ends are the k-th difference from below and from above, k the number of u with P(U <= u) <= tail.
     tail = (1.0 - level) / 2.0
     k = bisect_right(range(pairs), tail, key=lambda u: _lower_tail(u, first.size, second.size))

@@ -16,21 +16,12 @@ from slowpath.stats.estimate import (
     finite,
     group_medians,
     median,
-    median_of_sorted,
     minimal_n,
     positive,
-    quantiles_of_sorted,
+    quantiles,
 )
 
 # Spread and tails of the samples of a launch, and the spread between launches.
-
-
-def _positive_as_sorted(samples: Values, ordered: Floats) -> Floats:
-    """`positive` of samples that were sorted: their extremes say it, since NaN is sorted to the end."""
-    if not (ordered[0] > 0.0 and ordered[-1] < math.inf):
-        return positive(samples, "samples")
-    return np.asarray(samples, dtype=np.float64)
-
 
 # The tail of a distribution: only the quantiles that the number of samples can carry.
 
@@ -51,18 +42,15 @@ class Tails:
     reason: str | None
 
 
-def tails(samples: Values, ordered: Floats | None = None) -> Tails:
+def tails(samples: Values) -> Tails:
     """Tail table of samples, shape (n,), n >= 1.
 
     A quantile counts as estimable from the n on at which its two-sided 95 % interval exists (36, 368, 3688);
     the median and the extremes are always given. The samples should be single operations: a batch hides the
     tail of its members.
-    Args: ordered: the same samples, sorted; None: they were not sorted.
     """
-    array = np.sort(finite(samples, "samples")) if ordered is None else ordered
-    if not (-math.inf < array[0] and array[-1] < math.inf):
-        finite(samples, "samples")
-    values = quantiles_of_sorted(array, _PROBABILITIES)
+    array = finite(samples, "samples")
+    least, *values, most = quantiles(array, (0.0, *_PROBABILITIES, 1.0))
     missing: list[str] = []
     shown: list[float | None] = []
     for p, value in zip(_PROBABILITIES[1:], values[1:], strict=True):
@@ -77,8 +65,8 @@ def tails(samples: Values, ordered: Floats | None = None) -> Tails:
         shown[0],
         shown[1],
         shown[2],
-        float(array[0]),
-        float(array[-1]),
+        float(least),
+        float(most),
         array.size,
         reason,
     )
@@ -87,17 +75,14 @@ def tails(samples: Values, ordered: Floats | None = None) -> Tails:
 MAD_TO_SD = 1.4826  # of a normal law, 1 / the 75 % quantile of the standard normal
 
 
-def within(samples: Values, ordered: Floats | None = None) -> float | None:
+def within(samples: Values, middle: float) -> float | None:
     """1.4826 times the median absolute deviation over the median, of one launch; None with fewer than 2
     samples.
 
-    Args: ordered: the same samples, sorted; None: they were not sorted.
+    Args: middle: their median, > 0.
     """
-    array = positive(samples, "samples") if ordered is None else _positive_as_sorted(samples, ordered)
-    if array.size < 2:
-        return None
-    middle = median(array) if ordered is None else median_of_sorted(ordered)
-    return MAD_TO_SD * median(np.abs(array - middle)) / middle
+    array = finite(samples, "samples")
+    return MAD_TO_SD * median(np.abs(array - middle)) / middle if array.size >= 2 else None
 
 
 def between(launch_medians: Values) -> float | None:

@@ -84,13 +84,9 @@ def test_tails_only_where_estimable() -> None:
     assert many.reason is None
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 40, 401])
-def test_sorted_samples_save_time_and_change_no_bit(size: int) -> None:
-    random = np.random.default_rng(size)
-    for values in (np.exp(random.standard_normal(size)), np.full(size, 3.0), 1.0 + 1e-3 * random.random(size)):
-        ordered = np.sort(values)
-        assert tails(values) == tails(values, ordered)
-        assert within(values) == within(values, ordered)
+def test_spread_within_a_launch() -> None:
+    assert within([3.0, 1.0, 2.0, 9.0, 2.5], 2.5) == pytest.approx(1.4826 * 0.5 / 2.5)
+    assert within([3.0], 3.0) is None
 
 
 Shape = Callable[[Floats], Floats]

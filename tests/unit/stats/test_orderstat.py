@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from slowpath.stats.estimate import interval_ranks, minimal_n, quantile_interval, quantiles
+from slowpath.stats.estimate import interval_ranks, median, minimal_n, quantile_interval, quantiles
 
 MEDIAN_95 = {
     6: (1, 6), 8: (1, 8), 9: (2, 8), 10: (2, 9), 12: (3, 10), 15: (4, 12), 20: (6, 15), 25: (8, 18), 30: (10, 21),
@@ -60,6 +60,16 @@ def test_quantiles_as_numpy(values: list[int], p: float) -> None:
     given_values = np.array(values)
     assert quantiles(given_values, [p])[0] == pytest.approx(np.quantile(given_values, p), rel=1e-9, abs=1e-6)
     assert given_values.tolist() == values
+
+
+@pytest.mark.parametrize("count", [257, 4097])  # of few and of many another way is faster
+def test_quantiles_and_median_are_those_of_a_sort(count: int) -> None:
+    order = np.random.default_rng(1).permutation(count)
+    tied, wide, below_0, minus_0 = order // 7, 2.0 ** (order % 600 - 300), order - 100.0, np.maximum(order - 99.0, -0.0)
+    for values in (order * 1e-6, tied, wide, below_0, minus_0, np.full(count, 3.0)):
+        ranks = np.arange(0, count, 16)
+        assert quantiles(values, (ranks / (count - 1)).tolist()).tolist() == np.sort(values)[ranks].tolist()
+        assert all(median(values[cut:]) == np.median(values[cut:]) for cut in range(9))
 
 
 @given(st.integers(6, 300), st.floats(0.05, 0.95), st.tuples(st.floats(0.5, 0.99), st.floats(0.5, 0.99)))
