@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from slowpath.core.units import side_values
 from slowpath.findings.facts import HUGE_PAGE_BYTES
 from slowpath.findings.slow_path import (
@@ -23,7 +21,7 @@ from slowpath.findings.slow_path import (
     set_to,
     tunings,
 )
-from slowpath.mpi.libraries import read_rows
+from slowpath.mpi.libraries import content, read_rows
 from slowpath.mpi.own_settings import KEEP_FREED
 from slowpath.mpi.settings import TUNINGS
 
@@ -176,11 +174,8 @@ BIND_TO_CORES = Remedy(
 )
 
 
-_Page = msgspec.defstruct("_Page", [(name, str) for name in ("code", "name", "title", "summary", "needs", "remedy")])
-
-
 def page_of(code: str) -> dict[str, Any]:
     """Code, name, title and so on of a slow path, of slowpaths/pages.toml."""
-    pages = {page.code: page for page in read_rows("pages", "pages", _Page, "slowpaths")}  # type: ignore[attr-defined]
+    pages = content("pages", "slowpaths")["pages"]
     assert code in pages, f"slowpaths/pages.toml has no page of {code}: add one"
-    return msgspec.structs.asdict(pages[code])
+    return {"code": code, **pages[code]}

@@ -44,8 +44,7 @@ REMEDY = """SIT_DOWN = Remedy("sit down", "Sit down and wait.", ("placement",), 
 
 BIND_TO_CORES ="""
 LAUNCHER = """
-[[launchers]]
-name = "added-exec"
+[launchers.added-exec]
 library = "added"
 version_line = "added ([0-9.]+)"
 ranks = ["--ranks", "{ranks}"]

@@ -89,6 +89,23 @@ def test_what_a_late_rank_does_is_in_its_name(
     assert bool(waiting.see(dataclasses.replace(asking, activity=activity))) is not words.startswith("computes")
 
 
+@pytest.mark.parametrize("messages", [False, True])
+@pytest.mark.parametrize("second_s", [2.4e-3, 1.8e-3])
+def test_of_two_ranks_with_too_much_both_are_given_less(second_s: float, messages: bool, tmp_path: Path) -> None:
+    """With less for one alone the others wait for the other one: an even share saves what the first has beyond it."""
+    program, work_s = Program(5), np.array([2.4e-3, second_s, 6e-4, 6e-4, 6e-4])
+    for _ in range(40):
+        program.now = (np.array(program.now) + work_s).tolist()
+        sides = [(rank, rank + side) for rank in range(5) for side in (-1, 1) if 0 <= rank + side < 5] * messages
+        sent = {pair: program.send(*pair, 2048) for pair in sides}
+        for rank, other in sides:
+            program.receive(rank, other, sent[other, rank], 2048)
+        program.all(size=2048, site=ELSEWHERE)
+    (finding,) = program.watched(tmp_path).findings
+    assert finding.saved_s == pytest.approx(40 * (work_s.max() - work_s.mean()), rel=0.05)
+    assert "give ranks 0 and 1 less to compute there" in (finding.change or "")
+
+
 def test_a_late_rank_computes_in_the_function_that_takes_it_longer_than_others(tmp_path: Path) -> None:
     calls = calls_of(lambda program: late_rank(program, twin=False), tmp_path)
     own = "relax::{lambda()#1}"  # as C++ has it

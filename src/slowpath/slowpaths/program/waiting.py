@@ -82,9 +82,13 @@ def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
     is_crowded = bool(crowds(calls.shares))
     late = _late(calls)
     own = _late_ranks(calls, late)
-    named = {rank: list(_late_rank(calls, late, rank, is_crowded)) for rank in own}
-    for patterns in named.values():
-        yield from patterns
+    named: dict[int, list[SeenPattern]] = {}
+    together = set[int]()
+    for rank in own:
+        named[rank], heavy = _with_others(calls, rank, list(_late_rank(calls, late, rank, is_crowded)), is_crowded)
+        if rank not in together:
+            yield from named[rank]
+        together |= heavy
     yield from _meetings(calls, is_crowded)
     # On shared processors others are late outside MPI for want of one.
     slow = [rank for rank in own if named[rank] or not is_crowded]
@@ -263,6 +267,35 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
         sooner_s=np.stack([value, np.minimum(least, to_all), np.maximum(to_first, value)], axis=1),
         more_s=(later_s, later_s / 2, later_s),
     )
+
+
+MUCH = 0.3  # of what the rank that computes most has more than the mean: others with that have too much as well
+
+
+def _with_others(
+    calls: ProgramCalls, rank: int, found: list[SeenPattern], is_crowded: bool
+) -> tuple[list[SeenPattern], set[int]]:
+    """One late rank, or all that compute much more than the mean before one place: with less for one of them alone the
+    others would be waited for. An even share of the work there saves what the one with most has beyond the mean, but
+    no more than ranks wait for what others compute.
+    """
+    if is_crowded or not found or found[0].change != GIVEN.format(rank=rank) or not found[0].sites:
+        return found, set()
+    here_s = np.bincount(
+        calls.rank, gaps(calls) * calls.seconds_weight * (calls.site == found[0].sites[0]), calls.ranks
+    )
+    more_s = here_s - here_s.mean()
+    heavy = np.flatnonzero(more_s >= MUCH * more_s.max()).tolist()
+    if len(heavy) < 2 or rank not in heavy or 2 * len(heavy) > calls.ranks:
+        return found, set()
+    waits = calls.waits
+    waited_s = float((waits.spent_s * waits.outside * calls.seconds_weight[waits.wait]).sum())
+    even_s = min(float(more_s.max()), waited_s / calls.ranks)
+    who = f"ranks {', '.join(map(str, heavy[:-1]))} and {heavy[-1]}"
+    head, change = f"{who} compute more than the others", GIVEN.format(rank=rank).replace(f"rank {rank}", who)
+    joint = replace(found[0], name=head, text=f"{head}; {found[0].text}", change=change, sooner=found[0].sooner[:0],
+                    sooner_s=np.zeros((0, 3)), more_s=(even_s, 0.75 * even_s, 1.25 * even_s))  # fmt: skip
+    return [joint], set(heavy)
 
 
 def _later_s(calls: ProgramCalls, rank: int, less_s: Floats, rows: Ints) -> float:
