@@ -47,6 +47,19 @@ def test_fields_of_an_element_are_one_message(fields: int, answers: bool, is_nam
     assert ("many small messages" in [finding.name for finding in program.watched(tmp_path).findings]) is is_named
 
 
+@pytest.mark.parametrize(("fields", "between_s", "is_named"), [(3, 0.1e-6, True), (2, 0.1e-6, False), (3, 2e-6, False)])
+def test_reductions_of_several_places_that_always_come_together_are_one(
+    fields: int, between_s: float, is_named: bool, tmp_path: Path
+) -> None:
+    """What is computed between two may be what the next one is about."""
+    program = Program(4)
+    for turn in range(150 * fields):
+        program.compute(between_s if turn % fields else 1e-4)
+        program.all(site=1 + turn % fields, offset=64 * (turn % fields), took_s=4e-6)
+    found = [each for each in program.watched(tmp_path).findings if each.name == "small collectives in a row"]
+    assert [each.saved_s for each in found] == [pytest.approx(150 * 2 * 4e-6, rel=0.05)] * is_named
+
+
 @pytest.mark.parametrize(("call", "is_named"), [("MPI_Exscan", True), ("MPI_Neighbor_alltoallv", False)])
 def test_what_neighbours_bring_into_one_buffer_is_a_step_of_a_loop(call: str, is_named: bool, tmp_path: Path) -> None:
     program = Program(4)

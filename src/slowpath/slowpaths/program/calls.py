@@ -139,7 +139,7 @@ LEAST_FIELDS, LEAST_TIMES, ALWAYS = 3, 100, 0.8  # messages of one element, elem
 
 
 def _fields(calls: ProgramCalls, runs: Runs) -> Runs:
-    """Of messages to one rank with little computing between them those of several places, each once and always so."""
+    """Of calls with little computing between them those of several places and buffers, each once and always so."""
     fields = buffers_of(calls, runs, np.ones(len(calls), dtype=bool))
     _, first = grouped(runs.run, calls.site[runs.rows])
     places = np.bincount(runs.run[first], minlength=runs.length.size)
@@ -254,7 +254,10 @@ def _collectives(calls: ProgramCalls) -> Iterator[SeenPattern]:
     small = (calls.group != NONE) & (calls.bytes <= MOST_JOINT_BYTES) & (calls.bytes > 0)
     ends, started = _completing(calls, small & ~calls.is_collective)
     every = alike(calls, np.flatnonzero(small), ~small & ~ends, calls.call, calls.communicator, calls.root)
-    for _, mine in _of_different_things(calls, dense(calls, every)).by_place(calls):
+    few, (own_s, outside_s) = _fields(calls, every), times(calls, every)
+    few = few.only(outside_s <= NEXT_TO_NONE * own_s) if few.rows.size else few
+    both = (_of_different_things(calls, dense(calls, every)), few)
+    for mine in (mine for runs in both for _, mine in runs.by_place(calls)):
         rows = mine.rows
         name, size = calls.name_of(rows).removesuffix("_c"), format_bytes(round(float(calls.bytes[rows].mean())))
         total = round(float(calls.per_collective[rows].sum()))
