@@ -37,10 +37,6 @@ def a_point(n: int = 512, multiply_s: float = 1.0, **changes: Any) -> CannonPoin
         of_cores_reason=WHY,
         exposed_ratio=None,
         exposed_ratio_reason=WHY,
-        timing_ratio=None,
-        timing_ratio_reason=WHY,
-        generate_ratio=None,
-        generate_ratio_reason=WHY,
     )
     known = {f"{name}_reason": None for name in changes if f"{name}_reason" in CannonPoint.__struct_fields__}
     return replace(point, **{**known, **changes})

@@ -14,7 +14,6 @@ from slowpath.core.cell_results import (
     InstructionCounts,
     InstructionRegion,
     InstructionTotal,
-    LaunchInstructions,
     MetricEstimate,
     PerCall,
     RepetitionCounts,
@@ -44,7 +43,6 @@ INSIDE = {"mpich": 650, "openmpi": 250}  # instructions in the call of the libra
 LAYERS = {"complex": (60, 4.0e-9), "shmem_p": (15, 2.5e-9), "empty_call": (2, 2.4e-9), "empty_call_5": (2, 2.4e-9),
           "store": (None, 0.3e-9)}  # fmt: skip
 LOOP = 20.0
-ONE_LAUNCH = LaunchInstructions(launch=0, calls=16, stepped={}, retired={}, region_instructions=None)
 
 
 def _counts(value: int, most: int | None = None) -> PerCall:
@@ -59,10 +57,8 @@ def _region(inside: int | None, shares: list[FunctionShare], most: int | None = 
         calls=16,
         loop_per_put=LOOP,
         shares=shares,
-        by_launch=[ONE_LAUNCH],
         per_call=_counts(inside, most) if inside else PerCall(stepped=None, retired=None),
         total=InstructionTotal(stepped=41.0, retired=41.0),
-        identical_over_launches=True,
         reason=None if inside else "no call leaves the program: its instructions are in loop_per_put",
     )
 
@@ -175,10 +171,6 @@ def _point(variant: str, n: int, cell: int) -> CannonPoint:
         exposed_ratio_reason="nothing is exposed" if ceiling else None,
         of_cores=_value(0.98 * dgemm_s / whole),
         of_cores_reason=None,
-        timing_ratio=0.001,
-        timing_ratio_reason=None,
-        generate_ratio=1e-5 / whole,
-        generate_ratio_reason=None,
     )
 
 

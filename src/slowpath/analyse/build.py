@@ -20,7 +20,7 @@ from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.panel import panel_rows, without_reference
 from slowpath.analyse.reference import HealthyRuns, items, judged
 from slowpath.analyse.references import load_references
-from slowpath.analyse.samples import first_allocation_lines, without_first_allocation
+from slowpath.analyse.samples import without_first_allocation
 from slowpath.analyse.source import Recorded, read_recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
@@ -594,7 +594,6 @@ def build_results(run: Path, healthy: HealthyRuns | None = None) -> Results:
     recorded = read_recorded(run)
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
     measurements = measure(plan, launches)
-    first_allocations = first_allocation_lines(plan.cells, measurements.by_series)
     if info.imported:
         measurements.by_series = without_first_allocation(measurements.by_series)
     suspects = _suspects(launches)
@@ -617,7 +616,7 @@ def build_results(run: Path, healthy: HealthyRuns | None = None) -> Results:
     beyond = [] if info.imported else [*_doubled(launches), *_at_once([launch.info for launch in launches])]
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
-    more += [*first_allocations, *recorded.lines]
+    more += recorded.lines
     more += floor_lines(cells)
     results = Results(
         schema=RESULTS_SCHEMA,

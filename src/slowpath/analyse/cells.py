@@ -25,7 +25,6 @@ from slowpath.core.cell_results import (
     InstructionCounts,
     InstructionRegion,
     InstructionTotal,
-    LaunchInstructions,
     MetricEstimate,
     MetricResult,
     PerCall,
@@ -154,25 +153,24 @@ def _ends(launches: Iterable[LaunchRecord], cell: int) -> Iterator[CellEnd]:
 
 REGIONS = ("put", "synchronisation")
 _KINDS = ("stepped", "retired")
-Counted = Sequence[tuple[int, Instructions]]  # (launch, event), in the order of launches
 
 
 def instructions(
-    experiment: str, parameters: Mapping[str, str], events: Sequence[tuple[int, Sequence[Instructions]]]
+    experiment: str, parameters: Mapping[str, str], events: Sequence[Sequence[Instructions]]
 ) -> tuple[InstructionCounts | None, str | None]:
     """A cell's `instructions` and `instructions_reason` of results.json.
 
-    Args: events: for each launch that measured the cell its number and the cell's events.
+    Args: events: the cell's events in each launch that measured it.
     Returns: the reason is None only where both regions were counted.
     """
     regions: dict[str, InstructionRegion | None] = {}
     reasons: list[str] = []
     for region in REGIONS:
-        said = [(launch, event) for launch, of_launch in events if (event := _last(of_launch, region))]
-        counted = [(launch, event) for launch, event in said if event.counted]
+        said = [event for of_launch in events if (event := _last(of_launch, region))]
+        counted = [event for event in said if event.counted]
         regions[region] = _region(counted) if counted else None
         if not counted:
-            why = dict.fromkeys(event.reason for _, event in said if event.reason)
+            why = dict.fromkeys(event.reason for event in said if event.reason)
             reasons.append("; ".join(why) or _silence(experiment, parameters))
     if not any(regions.values()):
         return None, "; ".join(dict.fromkeys(reasons))
@@ -194,9 +192,8 @@ def _silence(experiment: str, parameters: Mapping[str, str]) -> str:
     return "not asked for (instructions=0)" if parameters["instructions"] == "0" else "not reported"
 
 
-def _region(counted: Counted) -> InstructionRegion:
-    """One region over launches. Calls are pooled; `by_launch` keeps each launch's own."""
-    events = [event for _, event in counted]
+def _region(events: Sequence[Instructions]) -> InstructionRegion:
+    """One region over launches, whose calls are pooled."""
     calls = sum(event.calls or 0 for event in events)
     stepped, retired = (_distribution([n for e in events for n in getattr(e, kind)]) for kind in _KINDS)
     return InstructionRegion(
@@ -207,23 +204,8 @@ def _region(counted: Counted) -> InstructionRegion:
         total=InstructionTotal(**{kind: float(np.median([sum(getattr(e, kind)) for e in events])) for kind in _KINDS}),
         loop_per_put=_loop(events),
         shares=_shares(events, calls),
-        identical_over_launches=_identical(events),
-        by_launch=[
-            LaunchInstructions(
-                launch=launch,
-                calls=e.calls or 0,  # never 0: it was counted
-                stepped=_times(e.stepped),
-                retired=_times(e.retired),
-                region_instructions=e.region_instructions,
-            )
-            for launch, e in counted
-        ],
         reason=None if stepped else "inlined: see loop_per_put",
     )
-
-
-def _times(counts: Sequence[int]) -> dict[str, int]:
-    return {str(value): times for value, times in sorted(Counter(counts).items())}
 
 
 def _distribution(counts: Sequence[int]) -> Distribution | None:
@@ -234,7 +216,7 @@ def _distribution(counts: Sequence[int]) -> Distribution | None:
         min=min(counts),
         max=max(counts),
         mean=float(np.mean(counts)),
-        counts=_times(counts),
+        counts={str(value): times for value, times in sorted(Counter(counts).items())},
     )
 
 
@@ -258,13 +240,6 @@ def _shares(events: Sequence[Instructions], calls: int) -> list[FunctionShare]:
         for (library, function), total in totals.most_common()
         if calls
     ]
-
-
-def _identical(events: Sequence[Instructions]) -> bool | None:
-    """Whether every launch gave the same counts, call by call; None with one launch, which cannot tell."""
-    if len(events) < 2:
-        return None
-    return len({(tuple(event.stepped), tuple(event.retired)) for event in events}) == 1
 
 
 # Each use of a fresh buffer by itself: its 1st message, its 2nd, ... (docs/reference/results.md, by_repetition).
@@ -682,8 +657,9 @@ def _witness(
 def _instructions(cell: Cell, launches: Sequence[LaunchRecord]) -> tuple[InstructionCounts | None, str | None]:
     if not launches:
         return None, "no launch measured the cell"
-    events = [(launch.info.launch, launch.events.instructions(cell.cell)) for launch in launches]
-    return instructions(cell.experiment, cell.parameters, events)
+    return instructions(
+        cell.experiment, cell.parameters, [launch.events.instructions(cell.cell) for launch in launches]
+    )
 
 
 def _who_pays(cell: Cell, measurements: Measurements) -> tuple[dict[Phase, WhoPays] | None, str | None]:

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First allocations that are not like later ones: a remark, since medians over allocations hide it. Pure."""
+"""First allocations of imported logs that are not like later ones. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
-
-from slowpath.core.plan import Cell
-from slowpath.core.results import Line
-from slowpath.core.units import format_time
 from slowpath.experiments.measured import Reduced
 from slowpath.stats.estimate import quantiles
 from slowpath.stats.launches import tails, within
@@ -19,42 +13,8 @@ from slowpath.stats.launches import tails, within
 # for those of the next ones (docs/results/gpu.md).
 
 ENOUGH_LATER = 4  # allocations on each side of a comparison: fewer have no 95 % interval of a shift
-FEWEST = 3  # allocations: two later ones show how far they scatter
-CLEAR_RATIO = 1.5  # beyond the nearest of the later ones
-_MOST_LAUNCHES = 0.75  # in which it has to be so
-_METRICS = ("one_way_s", "send_barrier_s")
 
 ReducedSeries = dict[tuple[int, str, str], dict[int, tuple[int, Reduced]]]
-
-
-@dataclass(frozen=True)
-class _Apart:
-    """One cell. ratio: first allocation over the median of the later ones, median over launches."""
-
-    label: str
-    ratio: float
-    first_s: float
-    later_s: tuple[float, float]  # least and largest
-
-
-def first_allocation_lines(cells: Sequence[Cell], by_series: ReducedSeries) -> list[Line]:
-    """At most one line, about the cell that shows it most; [] where no cell does.
-
-    by_series: as Measurements has it; the samples of phase `first` are one for each allocation, in order.
-    """
-    judged = [
-        judgement for cell in cells for metric in _METRICS if (judgement := _judge(cell, by_series, metric)) is not None
-    ]
-    apart = [judgement for judgement in judged if isinstance(judgement, _Apart)]
-    if not apart:
-        return []
-    top = max(apart, key=lambda side: abs(np.log(side.ratio)))
-    low, high = (format_time(end) for end in top.later_s)
-    text = (
-        f"In {len(apart)} of {len(judged)} cells the first allocation differs from later ones, which alone count: "
-        f"{format_time(top.first_s)} vs {low} to {high} ({top.label})."
-    )
-    return [Line(level="info", text=text, contrast=None)]
 
 
 def without_first_allocation(by_series: ReducedSeries) -> ReducedSeries:
@@ -85,23 +45,4 @@ def _later(reduced: Reduced) -> Reduced:
         tails=table,
         within_ratio=within(kept_s, table.p50),
         repeats_ratio=float(reduced.kept_s.max() / reduced.kept_s.min()),
-    )
-
-
-def _judge(cell: Cell, by_series: ReducedSeries, metric: str) -> _Apart | bool | None:
-    """None: this can't be asked of the cell; False: its first allocation is like the others."""
-    if cell.parameters.get("live_buffers", "1") != "1":
-        return None
-    launches = by_series.get((cell.cell, metric, "first"), {})
-    samples = [reduced.kept_s for _, reduced in launches.values() if reduced.samples == reduced.kept_s.size >= FEWEST]
-    if not samples:
-        return None
-    below = sum(bool(sample[0] * CLEAR_RATIO < sample[1:].min()) for sample in samples)
-    above = sum(bool(sample[0] > sample[1:].max() * CLEAR_RATIO) for sample in samples)
-    if max(below, above) < _MOST_LAUNCHES * len(samples):
-        return False
-    later = np.concatenate([sample[1:] for sample in samples])
-    ratio = float(np.median([sample[0] / np.median(sample[1:]) for sample in samples]))
-    return _Apart(
-        cell.label, ratio, float(np.median([sample[0] for sample in samples])), (float(later.min()), float(later.max()))
     )

@@ -195,16 +195,6 @@ class FunctionShare(Result, frozen=True, kw_only=True):
     per_call: Annotated[NotNegative, means("instructions")]
 
 
-class LaunchInstructions(Result, frozen=True, kw_only=True):
-    """One launch's counts."""
-
-    launch: Annotated[Count, means("number")]
-    calls: Annotated[Count, means("that were counted")]
-    stepped: Annotated[Calls, means("instructions -> how many calls")]
-    retired: Annotated[Calls, means("instructions -> how many calls")]
-    region_instructions: Annotated[Count | None, means("calls, call sites and loop; null: not counted")]
-
-
 class InstructionRegion(Result, frozen=True, kw_only=True):
     """Instructions of the puts, or of the synchronisation, of one burst on the origin, counted once a launch."""
 
@@ -221,8 +211,6 @@ class InstructionRegion(Result, frozen=True, kw_only=True):
         ),
     ]
     shares: Annotated[list[FunctionShare], means("of `stepped`, largest first")]
-    identical_over_launches: Annotated[bool | None, means("the same counts, call by call; null: one launch")]
-    by_launch: Annotated[list[LaunchInstructions], Meta(min_length=1), means("each launch's counts")]
     reason: Annotated[str | None, means("why per_call holds nulls: no call leaves the program, all is inlined")]
 
 

@@ -65,12 +65,6 @@ class CannonPoint(Result, frozen=True, kw_only=True):
     of_cores_reason: Annotated[str | None, means("why it is null")]
     exposed_ratio: Annotated[Value | None, means("exposed share of the time")]
     exposed_ratio_reason: Annotated[str | None, means("why it is null")]
-    timing_ratio: Annotated[NotNegative | None, means("what stamping its intervals costs, over multiply_s")]
-    timing_ratio_reason: Annotated[str | None, means("why it is null")]
-    generate_ratio: Annotated[
-        NotNegative | None, means("making the inputs in place, outside the multiplication, over multiply_s")
-    ]
-    generate_ratio_reason: Annotated[str | None, means("why it is null")]
     hidden_ratio: Annotated[
         Number | None, means("of what the reference exposes, the part that it does not; of two values, so no interval")
     ] = None

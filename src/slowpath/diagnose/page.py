@@ -66,10 +66,6 @@ def limit_words(limit: LimitBracket) -> str:
     return f"{name}: limit {f'exactly at {low}' if exact else f'between {low} and {high}'}"
 
 
-def _limits(finding: Finding) -> list[LimitBracket]:
-    return list(finding.law.brackets) if finding.law else []
-
-
 def _value(name: str, value: float) -> str:
     return format_bytes(int(value)) if name.endswith(("_bytes", "length")) else f"{value:.12g}"
 
@@ -217,7 +213,7 @@ def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
 
     def sources(finding: Finding) -> Sources:
         results = runs.get(finding.run or (step.folder if step else ""))
-        limits = [limit_words(limit) for limit in _limits(finding)]
+        limits = [limit_words(limit) for limit in (finding.law.brackets if finding.law else ())]
         return Sources(results, trials_of(finding, diagnosis.steps, runs), limits)
 
     return [

@@ -190,10 +190,6 @@ GROUPS = (
 )
 
 
-def _name(group: str) -> str:
-    return f"collectives: {group}"
-
-
 def shipped_parts(campaign: Campaign, known: Sequence[str]) -> list[Part]:
     """Parts of a campaign.
 
@@ -210,7 +206,7 @@ def _part(group: CellsTable, environments: Mapping[str, EnvironmentTable]) -> Pa
     names = scalars(group.environment or "default")
     brief = BRIEF
     return Part(
-        _name(group.name),
+        f"collectives: {group.name}",
         {name: _words(value) for name, value in group.parameters.items() if name not in brief},
         environments=tuple(name for name in names if name not in environments),
         own_environments=tuple(environments[name] for name in names if name in environments),

@@ -209,7 +209,8 @@ def _remedies(
     variables in which the two sides differ, then what leads to the fast side's own value, then what else may help, what
     takes spare cores last.
     """
-    table = fitting(path.remedies, seen.axis, *_library(mpi))
+    library = (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
+    table = fitting(path.remedies, seen.axis, *library)
     if sides is not None:
         slow, fast = sides
         changing = [remedy for remedy in table if remedy.fits(slow)]
@@ -226,10 +227,6 @@ def _remedies(
         if not any(remedy.unset for remedy in table):
             own = [Remedy(f"unset {names}", f"Unset {names}.", _OWN, unset=seen.unsets)]
     return [untried(remedy, mpi.name if mpi else None) for remedy in (*own, *table)]
-
-
-def _library(mpi: MpiResult | None) -> tuple[str, str | None, str | None]:
-    return (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
 
 
 def untried(remedy: Remedy, library: str | None, why: str | None = None) -> RemedyResult:

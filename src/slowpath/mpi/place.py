@@ -72,7 +72,7 @@ def processor_groups(processors: Iterable[int] | None = None, system: Path = SYS
     levels = {
         "core": [_list(system / f"cpu{cpu}/topology/thread_siblings_list") for cpu in mine],
         "core_group": [_last_cache(system / f"cpu{cpu}/cache") for cpu in mine],
-        "numa": [_numa_node(system / f"cpu{cpu}") for cpu in mine],
+        "numa": [next((path.name for path in (system / f"cpu{cpu}").glob("node[0-9]*")), None) for cpu in mine],
         "socket": [_list(system / f"cpu{cpu}/topology/package_cpus_list") for cpu in mine],
     }
     groups: Groups = {}
@@ -99,10 +99,6 @@ def _last_cache(folder: Path) -> str | None:
     except (OSError, ValueError):
         return None
     return _list(max(caches)[1] / "shared_cpu_list") if caches else None
-
-
-def _numa_node(folder: Path) -> str | None:
-    return next((path.name for path in folder.glob("node[0-9]*")), None)
 
 
 MIB = 2**20

@@ -31,7 +31,8 @@ def render_text(results: Results) -> str:
     parts = [_verdict(results), wrapped(finding_lines(results))]
     nothing_asked = results.verdict.state == "nothing asked"
     parts += _tables(results) if nothing_asked else [wrapped(view.lines(results)) for view in views_of(results)]
-    parts += [_contrasts(results), _skipped(results), _where(results)]
+    report = f"Report: {PurePath(results.run.folder) / 'report.html'}" if results.run.folder else ""
+    parts += [_contrasts(results), _skipped(results), report]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -166,10 +167,6 @@ def _skipped(results: Results) -> str:
         log = f" ({group.log})" if group.log else ""
         lines.append(wrap(f"{group.label}: {group.reason}{log}", f"  {group.status:<8} "))
     return "\n".join(lines)
-
-
-def _where(results: Results) -> str:
-    return f"Report: {PurePath(results.run.folder) / 'report.html'}" if results.run.folder else ""
 
 
 _MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}

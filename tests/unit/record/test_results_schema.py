@@ -15,7 +15,6 @@ from slowpath.core.cell_results import (
     FunctionShare,
     InstructionRegion,
     InstructionTotal,
-    LaunchInstructions,
     PerCall,
 )
 from slowpath.core.files import data_folder
@@ -36,10 +35,6 @@ REGION: dict[str, Any] = as_json(
         total=InstructionTotal(stepped=4016.0, retired=4016.0),
         loop_per_put=19.0,
         shares=[FunctionShare(library="libmpi.so", function="MPI_Put", per_call=251.0)],
-        identical_over_launches=None,
-        by_launch=[
-            LaunchInstructions(launch=0, calls=16, stepped={"251": 16}, retired={"251": 16}, region_instructions=4320)
-        ],
         reason=None,
     )
 )
@@ -108,7 +103,7 @@ def test_a_cell_passes(change: dict[str, Any]) -> None:
         {"instructions": {"put": None, "synchronisation": REGION}, "instructions_reason": None},
         {"instructions": {"put": REGION}},
         {"instructions": {"put": {**REGION, "launches": 0}, "synchronisation": REGION}},
-        {"instructions": {"put": {**REGION, "by_launch": []}, "synchronisation": REGION}},
+        {"instructions": {"put": {**REGION, "calls": 0}, "synchronisation": REGION}},
         {"who_pays": {"first": {"both_ratio": 1.5}}},
         {"mpi": 1},
     ],

@@ -16,10 +16,9 @@ from slowpath.slowpaths.evaluate import findings
 def counted(instructions: int) -> dict[str, Any]:
     """One put of a burst of 10, and a burst's end that takes none."""
     total = {"stepped": 10.0 * instructions, "retired": 10.0 * instructions}
-    by_launch = [{"launch": 1, "calls": 10, "stepped": {}, "retired": {}, "region_instructions": None}]
     region = {"method": "trap flag", "launches": 1, "calls": 10, "per_call": {"stepped": None, "retired": None}}
-    region |= {"total": total, "loop_per_put": None, "shares": [], "identical_over_launches": None}
-    return {"put": {**region, "by_launch": by_launch, "reason": None}, "synchronisation": None}
+    region |= {"total": total, "loop_per_put": None, "shares": []}
+    return {"put": {**region, "reason": None}, "synchronisation": None}
 
 
 def explained(slow_s: float, *also: dict[str, Any]) -> Finding:

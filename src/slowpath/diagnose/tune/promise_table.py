@@ -156,7 +156,8 @@ def promised_table(promised: Sequence[Promise], uses: Sequence[Use] = ()) -> lis
         seen = [_seen(promise, view) for view in COLUMNS]
         row = (
             name_of(promise.cell),
-            *_times(first),
+            format_time(first.default_s),
+            format_time(first.tuned_s),
             promise.pick.name if promise.pick else "the library's own choice",
             *seen,
             least,
@@ -198,10 +199,6 @@ def _seen(promise: Promise, column: TimedView) -> str:
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _times(factor: CellFactor) -> tuple[str, str]:
-    return format_time(factor.default_s), format_time(factor.tuned_s)
 
 
 def name_of(cell: CollectiveCell) -> str:

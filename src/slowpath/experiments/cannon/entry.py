@@ -41,7 +41,7 @@ from slowpath.experiments.cannon.points import (
     Own,
     compare,
     groups,
-    own_cost,
+    own_facts,
     point,
     rounds_of,
     steady,
@@ -456,7 +456,7 @@ def _group(
     measured, effect = measurements.by_series, plan.minimum_effect
     observed = measurements.observers.get(EXPERIMENT)
     observed = observed if isinstance(observed, Observed) else Observed()
-    own = own_cost(group, measurements.launches_of, observed.stamps, observed.repetitions_of)
+    own = own_facts(group, measurements.launches_of, observed.repetitions_of)
     variants = [_variant(group, variant, measured, entries, whys, effect, own) for variant in group.variants]
     points = {(variant.variant, p.n): p for variant in variants for p in variant.points}
     across = [variant for variant in group.variants if ACROSS_NODES.get(variant)]

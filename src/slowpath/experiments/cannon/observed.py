@@ -27,7 +27,7 @@ from slowpath.experiments.cannon.runs import (
     read_runs,
 )
 from slowpath.experiments.measured import ENOUGH_CLEAN, NS, UNSTATED, LaunchContext, SampleBlock
-from slowpath.record.events import Intervals, Repetitions
+from slowpath.record.events import Repetitions
 from slowpath.stats.contrast import SIGNIFICANCE, benjamini_hochberg
 from slowpath.stats.estimate import T_LAUNCHES, Floats, estimate_over_launches, mean
 
@@ -182,7 +182,7 @@ def _intervals(runs: Runs, job: LaunchContext, repetition: int) -> list[Timeline
     count = sum(table.shape[1] for table in runs.duration_ns.values())
     if count > MOST_INTERVALS:
         return f"{count} intervals: too many to show"
-    steps = _steps(job.intervals)
+    steps = {(event.rank, event.part): event.steps for event in job.intervals}
     starts = [int(runs.begin_ns[rank, TOTAL][repetition, 0]) for rank in range(runs.size)]
     intervals = []
     for (rank, part), begins in runs.begin_ns.items():
@@ -198,12 +198,8 @@ def _intervals(runs: Runs, job: LaunchContext, repetition: int) -> list[Timeline
     return sorted(intervals, key=lambda interval: (interval.rank, interval.begin_s, -interval.end_s))
 
 
-def _steps(said: Sequence[Intervals]) -> dict[tuple[int, int], tuple[int, ...]]:
-    return {(event.rank, event.part): event.steps for event in said}
-
-
 EXPERIMENT = "cannon"
-_TURNS = "ranks share processors: switches are no disturbances"
+_TURNS = "ranks share processors, so switches do not count as disturbances"
 _NO_LOAD = UNSTATED.format("the load of other processes")
 
 
@@ -213,7 +209,6 @@ class Observed:
     disturbances: one a launch that reported.  why_not: why some launch did not.  timelines: of the first launch.
     repetitions_of: cell -> the events of all ranks and launches.
     computations: cell -> how its local multiplications vary, by launch.
-    stamps: (cell, launch) -> intervals of one repetition inside the multiplication, mean over ranks.
     """
 
     def __init__(self) -> None:
@@ -222,7 +217,6 @@ class Observed:
         self.timelines: dict[int, Timeline] = {}
         self.repetitions_of: dict[int, list[Repetitions]] = {}
         self.computations: dict[int, list[LaunchComputation]] = {}
-        self.stamps: dict[tuple[int, int], float] = {}
 
     def add(self, cell: int, launch: int, blocks: Sequence[SampleBlock], job: LaunchContext) -> None:
         """One launch's blocks of a cell of this experiment."""
@@ -230,7 +224,6 @@ class Observed:
         if not isinstance(runs, Runs):
             self.why_not.setdefault(cell, runs.reason)
             return
-        self.stamps[cell, launch] = runs.stamps
         self.repetitions_of.setdefault(cell, []).extend(job.repetitions)
         if (varies := of_launch(runs, job.repetitions)) is not None:
             self.computations.setdefault(cell, []).append(varies)

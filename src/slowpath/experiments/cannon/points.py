@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +13,7 @@ from slowpath.core.plan import Cell, Roles, is_effort
 from slowpath.core.study_results import CannonClock, CannonPoint, Value
 from slowpath.experiments.cannon.observed import EXPERIMENT
 from slowpath.experiments.cannon.runs import ALONE, CEILING, NOT_REPORTED, PARTS, REFERENCE, TOTAL, clock_of
-from slowpath.experiments.measured import UNSTATED, LaunchRecord, Reduced, why_cores_are_shared
+from slowpath.experiments.measured import LaunchRecord, Reduced, why_cores_are_shared
 from slowpath.record.events import Note, Repetitions
 from slowpath.stats.contrast import ContrastEstimate, paired
 
@@ -108,20 +107,15 @@ Rounds = Mapping[int, tuple[int, Reduced]]  # round -> launch and what it measur
 Measured = Mapping[tuple[int, str, str], Rounds]
 Entries = Mapping[int, CellResult]  # cell -> its entry of results.json
 
-_NOT_BY_ITSELF = "ranks without inputs of their own"
-
 
 @dataclass(frozen=True)
 class Own:
-    """What the tool itself costs, by cell.
+    """What the launches say besides times, by cell.
 
-    timing_s: stamping one repetition on one rank; why_no_timing: why that is not known.
     shared_cores: why not every rank has a core of its own; None: each has.
     clock: of the processors; in words: why it is not known.  remark: what the engine says of the cell.
     """
 
-    timing_s: Mapping[int, float] = field(default_factory=dict)
-    why_no_timing: Mapping[int, str] = field(default_factory=dict)
     shared_cores: str | None = None
     clock: Mapping[int, CannonClock | str] = field(default_factory=dict)
     remark: Mapping[int, str] = field(default_factory=dict)
@@ -167,8 +161,6 @@ def point(
     over_compute, why_no_ceiling = _ratio(ceiling, variant, CEILING)
     speed_up, why_no_reference = _ratio(reference, variant, REFERENCE)
     of_cores, why_no_cores = (None, own.shared_cores) if own.shared_cores else _ratio(alone, variant, ALONE)
-    timing, why_no_timing = _of_multiply(own.timing_s.get(cell), multiply_s, own.why_no_timing.get(cell))
-    generate, why_no_generate = _of_multiply(_generate_s(parts_s, entry), multiply_s, _NOT_BY_ITSELF)
     return CannonPoint(
         n=n,
         cell=cell,
@@ -184,27 +176,12 @@ def point(
         of_cores_reason=why_no_cores,
         exposed_ratio=share,
         exposed_ratio_reason=None if share else entry.absent.get("exposed_ratio", "no samples"),
-        timing_ratio=timing,
-        timing_ratio_reason=why_no_timing,
-        generate_ratio=generate,
-        generate_ratio_reason=why_no_generate,
         parts=parts,
         exposed=exposed,
         clock=None if isinstance(clock, str) else clock,
         clock_reason=clock if isinstance(clock, str) else None,
         remark=own.remark.get(cell),
     )
-
-
-def _generate_s(parts_s: Mapping[str, float], entry: CellResult) -> float | None:
-    """Inputs made by every rank outside the multiplication; with source=root rank 0 makes all, inside it."""
-    in_place = entry.parameters.get("source", "in_place") == "in_place"
-    return parts_s.get("generate") if in_place else None
-
-
-def _of_multiply(part_s: float | None, multiply_s: Value, why: str | None) -> tuple[float | None, str | None]:
-    """The part's ratio to the time, or why there is none."""
-    return (None, why or "no samples") if part_s is None else (part_s / multiply_s.value, None)
 
 
 def steady(entry: CellResult, metric: str) -> Value | None:
@@ -251,32 +228,17 @@ def value_of(estimate: ContrastEstimate) -> Value:
     )
 
 
-NS = 1e-9
-_NOT_RECORDED = UNSTATED.format("the cost of an interval")
-
-
-def own_cost(
+def own_facts(
     group: CellGroup,
     launches_of: Mapping[int, Sequence[LaunchRecord]],
-    stamps: Mapping[tuple[int, int], float],
     repetitions_of: Mapping[int, Sequence[Repetitions]],
 ) -> Own:
-    """For each cell of the group: seconds of stamping in one repetition, median over launches, or why not known.
-
-    Args: stamps, repetitions_of: as in experiments.cannon.observed.
-    """
-    timing_s, why = {}, {}
-    for cell in (member.cell for member in group.cells.values()):
-        each = [cost for launch in launches_of.get(cell, ()) if (cost := _one(launch, cell, stamps)) is not None]
-        if each:
-            timing_s[cell] = statistics.median(each)
-        else:
-            why[cell] = _NOT_RECORDED
+    """Return what the launches say of the cells of the group.  Args: repetitions_of: as in cannon.observed."""
     numbers = [member.cell for member in group.cells.values()]
     first = next((launches[0] for cell in numbers if (launches := launches_of.get(cell))), None)
     shared = why_cores_are_shared(first.ranks) if first else None
     clock = {cell: clock_of(repetitions_of.get(cell, ())) for cell in numbers}
-    return Own(timing_s, why, shared, clock, _remarks(numbers, launches_of))
+    return Own(shared, clock, _remarks(numbers, launches_of))
 
 
 def _remarks(numbers: Sequence[int], launches_of: Mapping[int, Sequence[LaunchRecord]]) -> dict[int, str]:
@@ -287,10 +249,3 @@ def _remarks(numbers: Sequence[int], launches_of: Mapping[int, Sequence[LaunchRe
         if remark := next((note.remark for note in notes if note.cell == cell and note.remark), None):
             remarks[cell] = remark
     return remarks
-
-
-def _one(launch: LaunchRecord, cell: int, stamps: Mapping[tuple[int, int], float]) -> float | None:
-    costs_ns = [note.interval_ns for note in launch.events.of(Note) if note.cell == cell]
-    cost_ns = next((value for value in costs_ns if value is not None), None)
-    count = stamps.get((cell, launch.info.launch))
-    return None if cost_ns is None or count is None else cost_ns * NS * count

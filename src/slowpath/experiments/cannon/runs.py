@@ -70,12 +70,6 @@ class Runs:
     begin_ns: Mapping[tuple[int, int], Table]
     duration_ns: Mapping[tuple[int, int], Table]
 
-    @property
-    def stamps(self) -> float:
-        """Intervals of one repetition inside the multiplication, mean over ranks."""
-        inside: int = sum(table.shape[1] for (_, part), table in self.duration_ns.items() if part != GENERATE)
-        return inside / self.size
-
     def spent_s(self, rank: int, part: int) -> Floats:
         """One rank's time in a part, shape (repetitions,), seconds; 0 where the rank has no interval of it."""
         spent = self.duration_ns.get((rank, part))
