@@ -26,7 +26,7 @@ def open(path: str | PathLike[str]) -> Run | Watch:
     Raises: RecordError: `path` is none of these, or can't be read.
     """
     # Imported here, so that `slowpath --help` does not wait for numpy.
-    from slowpath.core.errors import RecordError
+    from slowpath.core.errors import unreadable
     from slowpath.core.files import is_diagnosis
     from slowpath.report.api import DiagnosisRun, Run
     from slowpath.watch.folder import is_watch
@@ -34,8 +34,7 @@ def open(path: str | PathLike[str]) -> Run | Watch:
 
     folder = Path(path)
     if not folder.is_dir():
-        problem = "is not a folder" if folder.exists() else "does not exist"
-        raise RecordError(f"{folder}: {problem}; name a run folder")
+        raise unreadable(folder, "no folder" if folder.exists() else "does not exist", "name a run folder")
     if is_watch(folder):
         return Watch(folder)
     if is_diagnosis(folder):

@@ -104,7 +104,7 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool, minimum_effect
 @click.option("--baseline", "baselines", required=True, multiple=True, type=PATH, help="Run folder or results.json.")
 @minimum_effect_option("10%")
 @click.option(
-    "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="Slowdown that a pass excludes."
+    "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="Largest slowdown of a pass."
 )
 @metric_option()
 @phase_option("steady")
@@ -222,9 +222,7 @@ def add(runs: tuple[Path, ...]) -> int:
     for run in runs:
         results = read_source(run).results
         if results.verdict.faults:
-            click.echo(
-                f"{run} has faults, which count as healthy now; slowpath reference remove takes it back", err=True
-            )
+            click.echo(f"{run} has faults, and they count as healthy now; to undo: slowpath reference remove", err=True)
         click.echo(add_reference(results, references_folder()))
     return 0
 

@@ -140,7 +140,7 @@ def _for_program(
     if not kept:
         raise UsageError(f"--for {watch}: no collective can be tuned; watch it again")
     if len(kept) < len(uses):
-        tell(f"the {len(kept)} longest of {len(uses)} kinds of calls")
+        tell(f"tunes the {len(kept)} longest of {len(uses)} kinds of calls")
     return TuneRequest(
         library=chosen.name,
         identity=f"{chosen.name}-{chosen.version or 'unknown'}",

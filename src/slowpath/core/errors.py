@@ -48,6 +48,11 @@ class EnvironmentFailure(SlowpathError):
     """The machine lacks or refuses what the run needs."""
 
 
+def sets_code(where: object, setting: str) -> str:
+    """Return why `where` is not run: a setting of it chooses which code runs."""
+    return f"{where}: sets {setting}; check it, then add --trust"
+
+
 class RecordError(SlowpathError):
     """A run folder, block file or log is missing, damaged or from a newer version."""
 
@@ -58,7 +63,17 @@ def unreadable(path: object, reason: object, do: str = "check its permissions") 
     return RecordError(f"{path}: cannot be read: {words}; {do}")
 
 
+def is_version(kind: str, written: object, expected: object) -> str:
+    """Return the reason against a file of another version.  Args: kind: of version, as "schema"."""
+    return f"its {kind} is {written}, not {expected}"
+
+
 class Interrupted(SlowpathError):
     """The user stopped the run."""
 
     exit_code = 130
+
+
+def stopped(command: str) -> Interrupted:
+    """Return the error for a run that the user stopped.  Args: command: that continues it."""
+    return Interrupted(f"stopped; continue with: {command}")

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, unreadable
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, is_version, unreadable
 from slowpath.core.result import FILE_BYTES, LONGEST_ID, MOST_STEPS, LongText, Name, Whole
 
 _PACKAGED = Path(__file__).parents[1] / "_data"
@@ -297,7 +297,7 @@ def require_schema(content: bytes, path: Path, schema: int, advice: str = RESTOR
     """
     written = decoded(content, Versioned, path, advice).schema
     if written != schema:
-        raise unreadable(path, f"its schema is {written}, not {schema}", "use the slowpath that wrote it")
+        raise unreadable(path, is_version("schema", written, schema), "use the slowpath that wrote it")
 
 
 def why(error: Exception) -> str:

@@ -15,7 +15,7 @@ from slowpath.analyse.build import build_results
 from slowpath.analyse.reference import NONE, HealthyRuns
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells
-from slowpath.core.errors import UsageError
+from slowpath.core.errors import UsageError, sets_code
 from slowpath.core.machine import Others
 from slowpath.core.plan import AS_ESTIMATED, Pace, Size
 from slowpath.core.results import Finding, Results
@@ -147,7 +147,7 @@ class Bench:
         settings = [] if self.trust else choosing_code(prepared.plan.environments, {})
         settings = [setting for setting in settings if setting.name != PRELOAD or setting.value != str(self.preload)]
         if settings:
-            raise UsageError(f"{kind} campaign: sets {settings[0].words}; check it, then add --trust")
+            raise UsageError(sets_code(f"{kind} campaign", settings[0].words))
         return replace(prepared, launch_s=self.launch_s, pace=self.pace)
 
     def less(self, names: Collection[str]) -> Bench:

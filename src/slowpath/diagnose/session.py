@@ -473,8 +473,7 @@ def resume(
     if unseen := asked.groups(survey) - seen.groups(survey):
         raise UsageError(
             f"--only {', '.join(asked.words)}: the survey of {folder} left out {', '.join(sorted(unseen))}; "
-            f"start a new "
-            "diagnosis"
+            "start a new diagnosis"
         )
     continued = replace(
         diagnosis,
@@ -508,7 +507,7 @@ def ranks_of(folder: Path, asked: int | None) -> int:
     task = next((step.task for step in read_diagnosis(folder).steps), None)
     there = task.ranks if isinstance(task, StateTask | SurveyTask) else asked or PAIR
     if asked not in (None, there):
-        raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; start a new one")
+        raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; start a new diagnosis")
     return there
 
 

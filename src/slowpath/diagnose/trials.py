@@ -477,7 +477,7 @@ def _why_gap(gap: Gap | None, share: tuple[float, float, float] | None) -> str |
     value, low, high = share
     if low >= LEAST_REMOVED_RATIO:
         return None
-    return f"it removes {value:.0%} [{low:.0%}, {high:.0%}] of the gap, and a proof needs half"
+    return f"it removes {value:.0%} [{low:.0%}, {high:.0%}] of the gap; a proof needs 50%"
 
 
 def _why_control(

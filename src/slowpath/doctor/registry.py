@@ -23,7 +23,7 @@ from slowpath.core.units import format_bytes, format_ratio
 from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.gpu import Proof, Tell, gpus, how_it_ended, mpi_and_gpu_memory, two_ranks
 from slowpath.mpi import place as judges
-from slowpath.mpi.batch_systems import find_allocation
+from slowpath.mpi.batch_systems import ON_A_NODE, find_allocation
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.launchers import (
     ANYWHERE,
@@ -110,7 +110,7 @@ def allocation(environ: Mapping[str, str] | None = None) -> Check:
     try:
         batch_job = find_allocation(os.environ if environ is None else environ)
     except EnvironmentFailure as error:
-        return Check("allocation", None, "warn", str(error), "start slowpath on a node of the job")
+        return Check("allocation", None, "warn", str(error), ON_A_NODE)
     if batch_job is None:
         return Check("allocation", "none", "ok")
     job = f" job {batch_job.job}" if batch_job.job else ""

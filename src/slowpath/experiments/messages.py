@@ -287,7 +287,7 @@ def splits(
     if parameters.get("pattern") != "one_way":
         return Absent("only pattern=one_way times both sides")
     if parameters.get("synchronise") == "inside":
-        return Absent("synchronise=inside leaves the receiver untimed")
+        return Absent("synchronise=inside times no receiver")
     if parameters.get("posted", TOGETHER) != TOGETHER:
         return LATE_ON_PURPOSE
     pair = ends(parameters, job.size)

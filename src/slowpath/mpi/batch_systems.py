@@ -115,14 +115,15 @@ class NodeAllocation:
     title: str = field(default="", compare=False)
 
 
+ON_A_NODE = "start slowpath on a node of the job"
+
+
 def read_lines(path: str) -> list[str]:
     """Read a file that the batch system names.  Raises: EnvironmentFailure: it can't be read."""
     try:
         return Path(path).read_text(errors="replace").splitlines()
     except OSError as error:
-        raise EnvironmentFailure(
-            f"{path}: cannot be read: {error.strerror}; start slowpath on a node of the job"
-        ) from error
+        raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror}; {ON_A_NODE}") from error
 
 
 def ask_once(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:

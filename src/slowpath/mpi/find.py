@@ -110,7 +110,7 @@ def _named(given: str, source: str, asked_by: str, environ: Mapping[str, str], a
 
 
 def _not_installed(asked_by: str, given: str, install: str) -> EnvironmentFailure:
-    return EnvironmentFailure(f"{asked_by} {given}: it is not installed; install it: {install}")
+    return EnvironmentFailure(f"{asked_by} {given}: is not installed; install it: {install}")
 
 
 def _not_there(asked_by: str, given: str) -> EnvironmentFailure:

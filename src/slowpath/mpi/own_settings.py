@@ -142,7 +142,7 @@ _MAY_GO = (
 STARTS_RANKS = "it controls how ranks start, or which code and devices they use"
 _FILES = "each line of its files is tried instead"
 _OF_GPU_COLLECTIVES = ("NCCL_*", "RCCL_*")  # read by NCCL and RCCL alone
-_NO_GPU_COLLECTIVES = "no library of collectives between GPUs is asked here"
+_NO_GPU_COLLECTIVES = "Slowpath does not measure collectives of NCCL and RCCL"
 
 
 @dataclass(frozen=True)
@@ -374,9 +374,9 @@ def _read_as(given: str | None, value: Value) -> str | None:
     if isinstance(value, bool) or value in (0, 1):
         known = next((index for index, words in enumerate(_SWITCHES) if word in words), None)
         if known is not None:
-            return None if known == int(value) else f"not taken: the library reads it as {value}"
+            return None if known == int(value) else f"not applied: the library reports {value}"
     number = whole_number(given)
-    return None if number is None or number == value else f"not taken: the library reads it as {value}"
+    return None if number is None or number == value else f"not applied: the library reports {value}"
 
 
 LAYER_TITLES: Mapping[Layer, str] = {"ucx": "UCX", "ofi": "libfabric"}

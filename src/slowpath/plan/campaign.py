@@ -143,7 +143,7 @@ def _check_timed(contrast: ContrastTable, witnessed: Sequence[str], source: str)
     sides |= {"where.environment": contrast.where["environment"]} if "environment" in contrast.where else {}
     for key, value in sides.items():
         if name := next((name for name in scalars(value) if name in witnessed), None):
-            problem = f"names '{name}', which takes no times; name an environment without witness"
+            problem = f"environment '{name}' takes no times; name one without witness"
             raise wrong(source, f"[[contrast]] '{contrast.name}'", key, problem)
 
 
@@ -281,6 +281,9 @@ class Nodes(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
+NEEDS_RANKS = "needs {0} ranks, not {1}; set ranks = {0}"
+
+
 def resolve_placements(
     tables: Sequence[PlacementTable], counts: Sequence[int], nodes: Nodes, source: str
 ) -> list[Placement]:
@@ -319,7 +322,7 @@ def _resolve(table: PlacementTable, ranks: int, nodes: Nodes, source: str) -> li
             if getattr(table, key) is not None:
                 raise wrong(source, title, None, exclude("pairs", key))
         if ranks != 2:
-            raise wrong(source, title, "pairs", f"needs 2 ranks, not {ranks}; set ranks = 2")
+            raise wrong(source, title, "pairs", NEEDS_RANKS.format(2, ranks))
         return _pairs(table, nodes)
     if table.spread is not None and (table.nodes or 1, table.ranks_per_node or ranks) != (1, ranks):
         raise wrong(source, title, None, exclude("spread", "nodes and ranks_per_node"))

@@ -48,7 +48,7 @@ from slowpath.core.plan import (
     cell_key,
 )
 from slowpath.experiments.registry import not_comparable
-from slowpath.plan.campaign import Nodes, require_distinct_in, resolve_placements
+from slowpath.plan.campaign import NEEDS_RANKS, Nodes, require_distinct_in, resolve_placements
 from slowpath.slowpaths.registry import find_remedy
 
 ResolveSetting = Callable[[str], tuple[dict[str, str], str | None]]
@@ -539,7 +539,7 @@ def _check_distinct_ids(ids: list[str], source: str) -> None:
     """Ids are names without what an anchor can't hold, so that two names may clash."""
     repeated = next((name for name, count in Counter(ids).items() if count > 1), None)
     if repeated is not None:
-        raise wrong(source, "[[contrast]]", "name", f"'{repeated}' is the id of two; rename one")
+        raise wrong(source, "[[contrast]]", "name", f"two contrasts have the id '{repeated}'; rename one")
 
 
 def _expand_groups(campaign: Campaign, description: EngineDescription, shared: Shared) -> dict[str, GroupCells]:
@@ -594,8 +594,7 @@ def expand_group(
     except UsageError as error:
         raise wrong(campaign.source, title, "experiment", error) from error
     if shared.counts[-1] < experiment.min_ranks:
-        problem = f"needs {experiment.min_ranks} ranks, not {shared.counts[-1]}; set ranks = {experiment.min_ranks}"
-        raise wrong(campaign.source, title, "experiment", problem)
+        raise wrong(campaign.source, title, "experiment", NEEDS_RANKS.format(experiment.min_ranks, shared.counts[-1]))
     axes = _axes(campaign, table, experiment, shared)
     count = math.prod(len(values) for values in axes.values()) * len(shared.mpis)
     if first + count > MAX_CELLS:
@@ -703,11 +702,11 @@ def _cell(
 def _why_too_few(experiment: DescribedExperiment, parameters: Mapping[str, str], ranks: int) -> str | None:
     """Why so few ranks cannot run the cell: the experiment needs more, or a parameter that counts ranks names more."""
     if ranks < experiment.min_ranks:
-        return f"needs {experiment.min_ranks} ranks, not {ranks}; set ranks = {experiment.min_ranks}"
+        return NEEDS_RANKS.format(experiment.min_ranks, ranks)
     for parameter in experiment.parameters:
         value = parameters[parameter.name]
         if parameter.unit == "ranks" and value.isdecimal() and int(value) > ranks:
-            return f"needs {value} ranks, not {ranks}; set ranks = {value}"
+            return NEEDS_RANKS.format(value, ranks)
     return None
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slowpath.core.errors import unreadable
+from slowpath.core.errors import is_version, unreadable
 from slowpath.core.files import RESTORE, data_folder, open_regular
 from slowpath.core.result import FILE_BYTES, LARGEST_GAP_BYTES, MOST_SAMPLES_BYTES
 
@@ -118,7 +118,7 @@ class _BlockFile:
         values = dict(zip(layout.header.names or (), np.frombuffer(raw, layout.header).item(), strict=True))
         length, version = values["header_bytes"], values["version"]
         if version > layout.version and self._seals(offset, length):
-            raise unreadable(self.path, f"its block version is {version}, not {layout.version}", "update slowpath")
+            raise unreadable(self.path, is_version("block version", version, layout.version), "update slowpath")
         if length != len(raw) or version < 1 or zlib.crc32(raw[:-4]) != values["header_crc"]:
             return None
         columns, count = values["columns"], values["n"]
@@ -205,7 +205,7 @@ def _resume(file: _BlockFile, headers: list[BlockHeader], torn: BlockHeader | No
     following = file.next_header(search)
     if following is None:
         rest = f"the last {file.size - position} bytes, from byte {position} on"
-        file.notes.append(left_out(file.path, rest, "they are no whole block (was the job killed?)"))
+        file.notes.append(left_out(file.path, rest, "the block is incomplete (was the job killed?)"))
         return None
     file.notes.append(left_out(file.path, f"bytes {position} to {following.offset}", "they are damaged"))
     return following.offset

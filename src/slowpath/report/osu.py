@@ -254,7 +254,7 @@ COLLECTIVE = TableKind(
     ),
     keys=("value", "min_us", "max_us", "calls", "p50_us", "p90_us", "p99_us"),
     unit="us",
-    means="Latency: time of the slowest rank; of each launch the lower quartile of its calls, of those the median",
+    means="Latency: time of the slowest rank, lower quartile of the calls of a launch, median over launches",
     takes=_is_collective,
     values=_collective,
     needs="coll cells with pattern=calls",
@@ -539,7 +539,7 @@ def numbers_section(results: Results, folded: bool) -> list[Section]:
     for heading, rows in cell_rows(results).items():
         width = len(CELLS_HEAD) - (not any(row[-1] for row in rows))  # without an empty last column
         tables.append(Table(heading, CELLS_HEAD[:width], [row[:width] for row in rows]))
-    lead = "The value is the median over launches; min, median and p99 are of its samples."
+    lead = "The value is the median over launches. Min, median and p99 are over samples."
     return [Section("numbers", "Numbers of all cells", "Numbers", tables, lead, folded)] if tables else []
 
 

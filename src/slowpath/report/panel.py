@@ -50,7 +50,7 @@ def panel_section(rows: Sequence[PanelRow], no_reference: Mapping[str, int]) -> 
     axis = Axis("", "×", ends=ends)
     blocks: list[Block] = [_figure(axis, rows[:shown], key)]
     if rest := rows[shown:]:
-        words = f"{fmt.plural(len(rest), 'more kind of call', 'more kinds of calls')}, none slower"
+        words = f"{len(rest)} more, none slower"
         blocks.append(Fold(words, [_figure(axis, rest)]))
     blocks.append(numbers(_HEAD, [_numbers(row) for row in rows]))
     if no_reference:

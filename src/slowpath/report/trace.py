@@ -111,7 +111,7 @@ def write_trace(trace: Trace, folder: Path) -> Path:
     except OSError as error:
         raise cannot("make the folder", folder, error) from error
     if taken:
-        raise EnvironmentFailure(f"{folder}: is not empty; remove it, or name another folder with --out")
+        raise EnvironmentFailure(f"{folder}: is taken; name a new folder")
     events = ",\n".join(json.dumps(event, separators=(",", ":")) for row in trace.rows for event in _events(row))
     about = {"title": trace.title, "notes": list(trace.notes), "began_ns": trace.began_ns}
     write_atomically(folder / NAME, f'{{"otherData":{json.dumps(about)},"traceEvents":[\n{events}\n]}}\n')

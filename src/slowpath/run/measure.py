@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure, Interrupted
+from slowpath.core.errors import EnvironmentFailure, stopped
 from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.guard import clean_words
 from slowpath.core.machine import Others, PlaceFacts
@@ -90,7 +90,7 @@ def measure(
             ),
         )
         if result.status == "interrupted":
-            raise Interrupted(f"stopped; continue with: slowpath run --resume {run}{_named(info)}")
+            raise stopped(f"slowpath run --resume {run}{_named(info)}")
         if result.launches and not result.launches_ok and not result.cells_ok:
             reason = result.first_reason or "see the launches"
             place = msgspec.convert(info.machine.get("place") or {}, PlaceFacts)

@@ -150,7 +150,7 @@ def _with_the_loaded_one(
         return by_program, {}
     if loaded.source != "PATH" or loaded.name in ("unknown", *(mpi.name for mpi in by_program.values())):
         return by_program, {}
-    reason = f"{loaded.identity} is loaded; for both: --mpi {loaded.name},embedded"
+    reason = f"{loaded.identity} is loaded; to measure both: --mpi {loaded.name},embedded"
     others = {path: mpi for path, mpi in by_program.items() if path not in back}
     return {loaded.mpiexec.resolve(): loaded, **others}, {mpi.name: reason for mpi in back.values()}
 
@@ -628,7 +628,7 @@ def unavailable_placement(launcher: Launcher, placement: Placement) -> str | Non
     there = processor_groups().get(str(placement.spread))
     if there is not None and len(there) < 2:
         words = str(placement.spread).replace("_", " ")
-        return f"needs two {words}s in a node"
+        return f"a node has fewer than two {words}s"
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure, RecordError, SlowpathError, unreadable
+from slowpath.core.errors import EnvironmentFailure, RecordError, SlowpathError, sets_code, unreadable
 from slowpath.core.files import RESTORE, read_bytes, write_atomically
 from slowpath.core.guard import KnownSecrets
 from slowpath.core.machine import Machine, MpiFacts, differing, host_of, in_words
@@ -430,7 +430,7 @@ def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, te
         return
     if settings:
         more = f" ({len(settings) - 1} more)" if len(settings) > 1 else ""
-        raise EnvironmentFailure(f"{run}: sets {settings[0].words}{more}; look at it, then {_TRUST}")
+        raise EnvironmentFailure(sets_code(run, f"{settings[0].words}{more}"))
 
 
 def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, trust: bool, what_to_do: str) -> None:

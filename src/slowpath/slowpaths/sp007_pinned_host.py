@@ -113,7 +113,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 PAGEABLE_HOST_MEMORY = Remedy(
     "pageable host memory",
-    "Send from memory of malloc inside a node, although a GPU copies it more slowly.",
+    "Send from pageable memory inside a node. GPUs copy to and from it more slowly.",
     ("memory", "environment"),
     EAGER,
     parameter="memory",

@@ -262,7 +262,7 @@ def _why(beyond: bool, excludes: bool, p_adjusted: float | None, minimum_effect:
     if not excludes:
         return "the interval contains 1"
     if not beyond:
-        return f"the estimate is within {minimum_effect:.3g} of 1"
+        return f"the difference is below {100 * minimum_effect:.3g} %"
     if p_adjusted is None:
         return "no p value"
     return f"adjusted p {p_adjusted:.2g} > {SIGNIFICANCE:g}: not significant among so many contrasts"

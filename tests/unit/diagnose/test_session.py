@@ -66,7 +66,7 @@ def test_the_user_s_own_state_goes_before_the_survey_and_has_its_own_limit(bench
     left_s, held = bench.limits["02-survey"]
     assert (left_s or 0.0) <= 97.0
     assert held is None
-    assert made.steps[0].summary == "nothing is 1.25x slower than in a clean state"
+    assert made.steps[0].summary == "no call is 1.25x slower than without your settings"
     assert made.steps[1].summary == "1 fault (SP008)"
     assert read_diagnosis(tmp_path) == made
     again = resume(tmp_path, bench, None, 99.0, name_only=True)  # type: ignore[arg-type]

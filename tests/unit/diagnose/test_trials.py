@@ -96,7 +96,7 @@ def test_a_control_that_changed_by_a_few_percent_does_not_hide_a_large_effect() 
 @pytest.mark.parametrize(
     ("planted", "verdict", "state", "word"),
     [
-        ({"remedied": 2.4e-3}, "partial", "missing", "a proof needs half"),
+        ({"remedied": 2.4e-3}, "partial", "missing", "a proof needs 50%"),
         ({"remedied": 3e-3, "fast": 3e-3}, "no effect", "refuted", "changes nothing"),
         ({"remedied": 6e-3}, "worse", "refuted", "slower"),
         ({"control": 1.5}, "partial", "missing", "the control changed as well"),

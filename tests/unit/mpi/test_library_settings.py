@@ -187,10 +187,10 @@ def test_where_it_is_not_known_nothing_is_claimed(library: str, name: str) -> No
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
-        ("MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", "65536", "not taken: the library reads it as 8192"),
+        ("MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", "65536", "not applied: the library reports 8192"),
         ("MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", "8192", None),
         ("MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", "8k", None),
-        ("MPIR_CVAR_CH4_CMA_ENABLE", "no", "not taken: the library reads it as 1"),
+        ("MPIR_CVAR_CH4_CMA_ENABLE", "no", "not applied: the library reports 1"),
         ("MPIR_CVAR_CH4_CMA_ENABLE", "Yes", None),
         ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring", None),
     ],

@@ -228,7 +228,7 @@ def summary_own_state(task: StateTask, _: StepConclusion, after: StepConclusion)
         return kinds_words(after.findings)
     if task.others is not None and against(task) is None:
         return f"ranks kept their cores beside {task.others.cores:.1f} busy ones"
-    return f"nothing is {CLEAR_RATIO:g}x slower than in a clean state"
+    return f"no call is {CLEAR_RATIO:g}x slower than without your settings"
 
 
 STATE = StepKind(StateTask, apply_own_state, summary_own_state, most_s=MOST_S, against=against)

@@ -27,7 +27,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure, is_version
 from slowpath.core.files import data_folder, make_place
 from slowpath.mpi.libraries import ABI_OF_SONAME, STANDARD_SONAME, abi_of_soname
 from slowpath.mpi.mpi import Mpi, library_file
@@ -543,9 +543,9 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
     if interface != STANDARD:
         if interface == mpi.abi:
             return None
-        return f"its interface is {interface} ({soname}), not {mpi.abi}"
+        return is_version("interface", f"{interface} ({soname})", mpi.abi)
     if not mpi.standard_abi:
-        return f"its interface is {interface} ({soname}), not {mpi.abi}"
+        return is_version("interface", f"{interface} ({soname})", mpi.abi)
     return _found_elsewhere(read, mpi, environ)
 
 

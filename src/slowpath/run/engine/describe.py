@@ -185,5 +185,5 @@ def planned_engine(
         return kept
     require_headers(mpi)
     build = f"slowpath mpi build --mpi {mpi.mpiexec}"
-    tell(f"the engine for {mpi.identity} ({PLACE}) is built first, and checks the cells then; to build it now: {build}")
+    tell(f"the engine for {mpi.identity} ({PLACE}) is not built yet, so cells are not checked; build it: {build}")
     return UnbuiltEngine()

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.campaign import Campaign
-from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
+from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError, stopped
 from slowpath.core.files import json_bytes, write_atomically
 from slowpath.core.plan import Plan
 from slowpath.core.units import format_time, ratio_words
@@ -245,7 +245,7 @@ def _coverage_line(verdict: NodesVerdict) -> str:
 
 def coverage_words(pairs: int, all_pairs: int) -> str:
     """Return how many pairs are measured, and what that can miss."""
-    share = f" (a path that {100 * shortest_share(pairs, all_pairs):.2g} % of them use is found with 99 % probability)"
+    share = f" (99 % sure to find a path that {100 * shortest_share(pairs, all_pairs):.2g} % of them use)"
     return f"{pairs} of {all_pairs} pairs" + (share if 0 < pairs < all_pairs else "")
 
 
@@ -428,7 +428,7 @@ def measure_nodes(folder: Path, bench: NodeBench, count: int) -> NodesVerdict:
     try:
         verdict = _Session(folder, bench, count).run()
     except Interrupted as error:
-        raise Interrupted(f"stopped; continue with: slowpath nodes --out {folder}") from error
+        raise stopped(f"slowpath nodes --out {folder}") from error
     write_atomically(folder / VERDICT, json_bytes(verdict))
     return verdict
 
