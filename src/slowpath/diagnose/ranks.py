@@ -283,7 +283,7 @@ def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
     if not chosen:
         return pairs
     of_pairs = [environment.name for environment in pairs.environments]
-    used = {name: place for part in chosen for name, place in _survey_places(part, job).items()}
+    used = _survey_places(job)
     own_environments: dict[str, EnvironmentTable] = {}
     for part in chosen:
         for environment in part.own_environments:
@@ -298,14 +298,14 @@ def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
 
 
 def _cells(part: Part, job: Job, of_pairs: Sequence[str]) -> CellsTable:
-    places = _survey_places(part, job)
+    places = _survey_places(job)
     own = shortened(part, next(iter(places.values())).ranks or PAIR)
     environments = list(part.environments)
     environments += [environment.name for environment in part.own_environments]
     return CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, list(places))
 
 
-def _survey_places(part: Part, job: Job) -> Mapping[str, LaunchPlace]:
+def _survey_places(job: Job) -> Mapping[str, LaunchPlace]:
     timed = {BOUND: LaunchPlace("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
     return dict(list(timed.items())[:1])
 

@@ -411,7 +411,7 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
         share = share_words(removed.value, removed.interval)
         evidence.append(f"{share} of the gap is removed{more_words(removed.beyond_s)}")
     evidence += [f"with '{task.remedy}' {gap.fast_words}"] if gap and task.fast_side == "toggled" else []
-    evidence += [_control_words(task, control, effect)] if control else []
+    evidence += [_control_words(control, effect)] if control else []
     return TrialOutcome(
         remedy=task.remedy,
         verdict=verdict,
@@ -445,7 +445,7 @@ def _verdict(
         if least < LEAST_REMOVED_RATIO and _why_open(effect, low) is None:
             why = f"speeds up both sides: {gap.fast_words}"
             return "both sides", "refuted" if most < LEAST_REMOVED_RATIO else "missing", f"{task.remedy} {why}"
-    why_not = _why_open(effect, low) or _why_gap(gap, share) or _why_control(task, control, alike, low)
+    why_not = _why_open(effect, low) or _why_gap(gap, share) or _why_control(control, alike, low)
     if why_not is not None:
         return "partial", "missing", why_not
     removed = gap.removed if gap else None
@@ -480,9 +480,7 @@ def _why_gap(gap: Gap | None, share: tuple[float, float, float] | None) -> str |
     return f"it removes {value:.0%} [{low:.0%}, {high:.0%}] of the gap; a proof needs 50%"
 
 
-def _why_control(
-    task: TrialTask, control: ContrastResult | None, alike: ContrastResult | None, low: float
-) -> str | None:
+def _why_control(control: ContrastResult | None, alike: ContrastResult | None, low: float) -> str | None:
     """Why the controls leave it open.  Args: low: lower end of the effect's interval."""
     if not _agree(alike):
         return "two measurements of the slow cell differ"
@@ -552,7 +550,7 @@ def _gap(task: TrialTask, by: By, effect: ContrastResult, copies: Copies | None)
     return None
 
 
-def _control_words(task: TrialTask, control: ContrastResult, effect: ContrastResult) -> str:
+def _control_words(control: ContrastResult, effect: ContrastResult) -> str:
     if control.ratio is None:
         return f"negative control: not measured: {control.reason}"
     if stayed(control, effect.interval[0] if effect.interval else 1.0):

@@ -39,6 +39,7 @@ from slowpath.core.guard import why_secret
 from slowpath.core.plan import ALL, Placement
 
 MAX_FILE_BYTES = 2**20  # a campaign is written by people; anything larger is another kind of file
+NEEDS_RANKS = "needs {0} ranks, not {1}; set ranks = {0}"
 _KINDS = ("campaign", "environment", "placement", "cells", "contrast")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -279,9 +280,6 @@ class Nodes(msgspec.Struct, frozen=True):
 
     count: int = 1
     names: tuple[str, ...] = ()
-
-
-NEEDS_RANKS = "needs {0} ranks, not {1}; set ranks = {0}"
 
 
 def resolve_placements(

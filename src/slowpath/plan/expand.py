@@ -309,7 +309,7 @@ def _values(axis: str, written: list[str], group: GroupCells, key: str) -> list[
         known = set(PHASES)
         values = written
     else:
-        _check_axis(axis, group, "axis")
+        _check_axis(axis, group)
         known = {coordinates(cell)[axis] for cell in group.cells} | (set(LIBRARIES) if axis == "mpi" else set())
         values = _spelled(axis, written, group, key)
     for value in values:
@@ -318,7 +318,7 @@ def _values(axis: str, written: list[str], group: GroupCells, key: str) -> list[
     return values
 
 
-def _check_axis(axis: str, group: GroupCells, key: str) -> None:
+def _check_axis(axis: str, group: GroupCells) -> None:
     known = list(coordinates(group.cells[0]))
     if axis not in known:
         raise unknown("axis", axis, [*known, "phase"])
@@ -340,7 +340,7 @@ def _selected(table: ContrastTable, group: GroupCells) -> list[Cell]:
         key = f"where.{axis}"
         if axis == table.axis or axis == "phase":
             raise unknown("axis", axis, coordinates(group.cells[0]).keys() - {table.axis})
-        _check_axis(axis, group, key)
+        _check_axis(axis, group)
         wanted[axis] = _values(axis, scalars(value), group, key)
     return [cell for cell in group.cells if all(coordinates(cell)[axis] in values for axis, values in wanted.items())]
 

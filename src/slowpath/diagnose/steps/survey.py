@@ -149,8 +149,8 @@ def within_share(pairs: Campaign, state: State, estimate: Estimate) -> Thinned:
     Args: pairs: the whole of it.  estimate: of the state.
     """
     most_s = min(survey_s(state.budget_s, state.job.ranks), GPU_SURVEY_S if state.gpus == 1 else GPUS_SURVEY_S)
-    thinned = _thinned(pairs, state, _takes(state, estimate, most_s), most_s)
-    return thinned if thinned.fits else _thinned(pairs, state, estimate, most_s)
+    thinned = _thinned(pairs, _takes(state, estimate, most_s), most_s)
+    return thinned if thinned.fits else _thinned(pairs, estimate, most_s)
 
 
 def _takes(state: State, estimate: Estimate, most_s: float) -> Estimate:
@@ -169,7 +169,7 @@ def _takes(state: State, estimate: Estimate, most_s: float) -> Estimate:
     return takes_s
 
 
-def _thinned(pairs: Campaign, state: State, takes: Estimate, most_s: float) -> Thinned:
+def _thinned(pairs: Campaign, takes: Estimate, most_s: float) -> Thinned:
     """Leave out what costs least to miss until it fits."""
     left_out: list[str] = []
 

@@ -106,7 +106,6 @@ class CentreFit:
     matrix: Floats
     coefficients: Floats
     fitted_s: Floats
-    chi2: float
     criterion: float
     evidence: float
     scale: float
@@ -148,7 +147,6 @@ def fit_centre(
         matrix=matrix,
         coefficients=coefficients,
         fitted_s=fitted,
-        chi2=chi2,
         criterion=criterion,
         evidence=evidence,
         scale=math.sqrt(scale2),
@@ -302,7 +300,7 @@ def _over_launches(column: Column, values: list[float], level: float) -> Coeffic
 ALIKE = 1.0  # chi^2 below which two laws are one curve on the points
 
 
-def chi_left(truth_s: Floats, matrix: Floats, wrong: CentreFit, sigma_ratio: Floats) -> float:
+def chi_left(truth_s: Floats, matrix: Floats, sigma_ratio: Floats) -> float:
     if not (truth_s > 0).all():
         return 0.0
     solution = solve_times(matrix, truth_s, sigma_ratio)
@@ -314,7 +312,7 @@ def chi_left(truth_s: Floats, matrix: Floats, wrong: CentreFit, sigma_ratio: Flo
 def contains(large: CentreFit, small: CentreFit, sigma_ratio: Floats) -> bool:
     """Whether `large`, with more parameters, can draw the curve of `small` to within a fraction of the noise."""
     noise = sigma_ratio * max(small.scale, large.scale)
-    return small.parameters < large.parameters and chi_left(small.fitted_s, large.matrix, large, noise) < ALIKE
+    return small.parameters < large.parameters and chi_left(small.fitted_s, large.matrix, noise) < ALIKE
 
 
 @dataclass(frozen=True)
