@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
@@ -216,17 +216,13 @@ BANDWIDTH = TableKind(
     needs="p2p cells with pattern=windowed",
     own=("in_flight", "places"),
 )
-BIDIRECTIONAL = TableKind(
+BIDIRECTIONAL = replace(
+    BANDWIDTH,
     name="bidirectional",
     title="messages in flight both ways",
-    columns=("Bandwidth (MB/s)",),
-    keys=("value",),
-    unit="MB/s",
     means="Bandwidth: bytes of both directions over the median time",
     takes=_p2p("windowed", both_ways=True),
-    values=_bandwidth,
     needs="p2p cells with pattern=windowed and direction=both",
-    own=("in_flight", "places"),
 )
 MESSAGE_RATE = TableKind(
     name="message-rate",

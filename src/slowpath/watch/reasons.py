@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-import msgspec
 import numpy as np
 
-from slowpath.mpi.libraries import read_rows
+from slowpath.mpi.libraries import content
 from slowpath.watch.events import Bools, Events, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT, Collectives, Matched
 from slowpath.watch.record.layout import EventKind
@@ -199,17 +198,11 @@ class Needs(IntEnum):
     ALL_AT_ROOT = 3  # the root needs all; whether the others do, is not known
 
 
-class _Waits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    needs: str
-    calls: tuple[str, ...]
-    both: bool = False
-
-
 NEEDS: dict[str, Needs] = {
-    f"MPI_{name}": Needs[row.needs]
-    for row in read_rows("calls", "waits", _Waits)
-    for call in row.calls
-    for name in (call, *([f"I{call.lower()}"] if row.both else []))
+    f"MPI_{name}": Needs[needs]
+    for needs, calls in content("calls")["waits"].items()
+    for call in (*calls["both"], *calls.get("blocking", ()))
+    for name in (call, *([f"I{call.lower()}"] if call in calls["both"] else []))
 }
 
 

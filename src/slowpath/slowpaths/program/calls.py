@@ -659,9 +659,9 @@ class InLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     completes it.  why, change: ends of sentences; a change may use groups of the first of `calls`.
     """
 
+    name: str
     calls: tuple[str, ...]
     change: str
-    name: str = "a local call in a loop"
     slows: str = "(?!)"
     is_waited_for: bool = False
     goes_ratio: float = 0.7

@@ -489,9 +489,9 @@ def _saved_by(spent_s: Floats, period: int) -> float:
 
 
 class Held(IntEnum):
-    """What a call that waits is held up by; UNPACKED, FIXED_ORDER: by the order in which a rank takes messages."""
+    """What a call that waits is held up by; from UNPACKED on: by the order in which a rank takes messages."""
 
-    TARGET_AWAY, RECEIVE_LATE, SEND_LATE, SYNCHRONOUS_SEND, UNPACKED, FIXED_ORDER = range(6)
+    TARGET_AWAY, RECEIVE_LATE, SEND_LATE, SYNCHRONOUS_SEND, UNPACKED, FIXED_ORDER, SAME_ORDER = range(7)
 
 
 class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -511,7 +511,7 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 ORDERS = {Held[by]: msgspec.convert(row, Order) for by, row in content("calls")["orders"].items()}
-_TAKEN = (Held.UNPACKED, Held.FIXED_ORDER)
+_TAKEN = (Held.UNPACKED, Held.FIXED_ORDER, Held.SAME_ORDER)
 
 
 def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = False) -> Iterator[SeenPattern]:
@@ -521,9 +521,9 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (calls.meets == NONE) & (wait_s > SHORT_S))
     if not rows.size:
         return
-    computed_s, between_s, known = (
+    computed_s, between_s, third_s, known = (
         np.bincount(waits.wait, weights=each * waits.spent_s, minlength=len(calls))
-        for each in (waits.outside, _between_receives(calls), 1.0)
+        for each in (waits.outside, *_of_causes(calls), 1.0)
     )
     both = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
     needless = calls.named("MPI_Ssend", "MPI_Issend")[messages.sent[both]] & (messages.bytes[both] <= calls.eager_bytes)
@@ -535,6 +535,7 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     kind[calls.is_one_sided[rows]] = Held.TARGET_AWAY
     kind[np.isin(rows, messages.left[both[needless]])] = Held.SYNCHRONOUS_SEND
     kind[(kind == Held.RECEIVE_LATE) & (between_s[rows] >= OWN * known[rows])] = Held.UNPACKED
+    kind[(kind == Held.RECEIVE_LATE) & (third_s[rows] >= OWN * known[rows])] = Held.SAME_ORDER
     asks, last = _held_up(calls)
     kind[np.isin(rows, asks)], other = Held.FIXED_ORDER, waits.other.copy()
     other[asks] = last
@@ -557,16 +558,23 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
         reverse = there[np.isin(calls.site[waits.other[there]], calls.site[here])]
         if by == Held.RECEIVE_LATE and usual_s < MORE * _usual_s(wait_s[reverse]):
             continue  # on busy processors either is late now and then
-        if (in_mpi and not is_passed_on and by != Held.SYNCHRONOUS_SEND) or (only_in_mpi and not in_mpi):
+        is_same, pairs = by == Held.SAME_ORDER, np.unique(calls.rank[here] * calls.ranks + calls.rank[other[here]])
+        if is_same and (is_busy or pairs.size <= calls.ranks):
+            continue  # each has one partner, as in a pipeline, or all have the same
+        if (in_mpi and not (is_passed_on or is_same or by == Held.SYNCHRONOUS_SEND)) or (only_in_mpi and not in_mpi):
             continue
         # Equal ranks are as late as that by chance, this one and then that one.
         by_chance = by in (Held.SEND_LATE, *_TAKEN) and usual_s < OFTEN_LATE * calls.span_s * calls.ranks
-        if not in_mpi and (by_chance or (by == Held.SEND_LATE and not _in_turn(calls, here, wait_s))):
+        if (is_same or not in_mpi) and (by_chance or (by == Held.SEND_LATE and not _in_turn(calls, here, wait_s))):
             continue
         pattern = _reordered(calls, order, here, other[here], wait_s[here], in_mpi=in_mpi)
+        every = np.union1d(here, reverse) if is_same else here  # receives wait for sends that come late to their turn
+        waited_s = float((wait_s[every] * calls.seconds_weight[every]).sum()) / calls.ranks
+        if is_same:  # another order has none of these waits
+            yield replace(pattern, more_s=(waited_s, waited_s, waited_s))
+            continue
         yield replace(pattern, sites=pattern.sites[:: -1 if by == Held.FIXED_ORDER else 1],
-                      freed=np.stack([here, waits.other[here]], axis=1),
-                      waited_s=float((wait_s[here] * calls.seconds_weight[here]).sum()) / calls.ranks)  # fmt: skip
+                      freed=np.stack([here, waits.other[here]], axis=1), waited_s=waited_s)  # fmt: skip
 
 
 def _usual_s(wait_s: Floats) -> float:
@@ -591,12 +599,16 @@ def _in_turn(calls: ProgramCalls, rows: Ints, wait_s: Floats) -> bool:
     return bool(spent_s.sum() >= OWN * whole_s > 0 and waits_itself_s >= OWN * for_it_s.sum())
 
 
-def _between_receives(calls: ProgramCalls) -> Bools:
-    """Of each cause of a wait whether it is computing between two receives of one place that name different senders."""
-    cause, site, target = calls.waits.cause, calls.site, calls.target
+def _of_causes(calls: ProgramCalls) -> tuple[Bools, Bools]:
+    """Of each cause of a wait whether it is computing between two receives of one place that name different senders,
+    and whether it is a message with a third rank, at a place of the wait's own message.
+    """
+    wait, cause, site, target = calls.waits.wait, calls.waits.cause, calls.site, calls.target
     same = calls.waits.outside & (site[cause] == site[cause - 1]) & (calls.thread[cause] == calls.thread[cause - 1])
     others: Bools = (target[cause] != target[cause - 1]) & (np.minimum(target[cause], target[cause - 1]) >= 0) & same
-    return others
+    there = (site[cause] == site[wait]) | (site[cause] == site[calls.waits.other[wait]])
+    third: Bools = there & ~calls.waits.outside & (target[cause] >= 0) & (target[cause] != calls.rank[wait])
+    return others, third
 
 
 def _held_up(calls: ProgramCalls) -> tuple[Ints, Ints]:
@@ -644,18 +656,16 @@ def _reordered(
         name=wait_kind.name,
         sites=sites[:1] + tuple(site for site in most(calls.site[other], wait_s) if site not in sites[:1]),
         count=calls.stood_for(rows),
-        text=(wait_kind.in_mpi if in_mpi else wait_kind.text).format(**words),
-        change=(wait_kind.change_in_mpi if in_mpi else wait_kind.change).format(**words),
+        text=((in_mpi and wait_kind.in_mpi) or wait_kind.text).format(**words),
+        change=((in_mpi and wait_kind.change_in_mpi) or wait_kind.change).format(**words),
         least_share=wait_kind.least_share,
     )
 
 
 # What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
-OF_ALL = (
-    *("MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"),
-    *("MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Barrier"),
-)
-WITH_ROOT = ("MPI_Reduce", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv")
+_WAITS = content("calls")["waits"]
+OF_ALL = tuple(f"MPI_{name}" for name in _WAITS["ALL"]["both"] if not name.startswith("Comm_"))
+WITH_ROOT = tuple(f"MPI_{name}" for needs in ("ROOT", "ALL_AT_ROOT") for name in _WAITS[needs]["both"])
 MOST_ALONE = 0.1  # of the barriers of a place: more stand alone
 AT_ONCE_S = 3e-6, 20e-6  # between barrier and collective, as long as a barrier takes: nothing else happens there
 FAST = 10.0  # percentile of barriers that had their processors
