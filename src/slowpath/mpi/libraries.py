@@ -91,9 +91,11 @@ def read_rows(file: str, table: str, kind: type[Row], part: str = "mpi") -> tupl
     """Return the rows of a table of PART/FILE.toml, which may be headed by their first field; `library`, `versions`,
     `transport` become the field `applies`.
     """
-    rows, given = [], content(file, part)[table]
-    first = next(iter(kind.__annotations__))
-    for row in [{first: key, **row} for key, row in given.items()] if isinstance(given, dict) else given:
+    rows, given, first = [], content(file, part)[table], next(iter(kind.__annotations__))
+    if isinstance(given, dict):
+        of_key = [(key, each if isinstance(each, list) else [each]) for key, each in given.items()]
+        given = [{first: key, **row} for key, every in of_key for row in every]
+    for row in given:
         if "applies" in kind.__annotations__:
             names = [name for name in ("library", "versions", "transport") if name in row]
             row = {

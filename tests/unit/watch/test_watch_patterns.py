@@ -85,6 +85,20 @@ def test_one_buffer_is_a_reduction_or_a_broadcast_by_hand(size: int, goes: float
     assert "MPI_Reduc" in found
 
 
+@pytest.mark.parametrize(("parts", "is_named"), [(8, True), (2, False)])
+def test_what_one_rank_collects_and_broadcasts_is_an_allgather(parts: int, is_named: bool, tmp_path: Path) -> None:
+    """All others send it two parts each, whatever their length; fewer bytes than came are not what came."""
+    program = Program(4)
+    for _ in range(20):
+        program.compute()
+        for rank in (1, 1, 2, 2, 3, 3):
+            program.receive(0, rank, program.send(rank, 0, 2**17), 2**17)
+        for _ in range(parts):
+            program.all("MPI_Bcast", size=2**17, root=0, site=ELSEWHERE, took_s=20e-6)
+    found = [each for each in program.watched(tmp_path).findings if "MPI_Allgatherv on all" in (each.change or "")]
+    assert [each.saved_s for each in found] == [pytest.approx(20 * 0.5 * (6e-6 + 8 * 20e-6), rel=0.1)] * is_named
+
+
 # Counts without a price; a tree whose steps are not measured; a rank that unpacks later, where the replay does not.
 ROUGH = ("SP083 never freed", "SP079 by hand", "SP081 unpacked")
 

@@ -16,6 +16,7 @@ from slowpath.findings.program_pattern import (
     ProgramCalls,
     SeenPattern,
     grouped,
+    most,
     occurrence,
     usual,
 )
@@ -35,7 +36,40 @@ def collectives_by_hand(calls: ProgramCalls) -> Sequence[SeenPattern]:
     return [
         *_patterns(calls, messages.sent, messages.source, messages.destination, sends=True),
         *_patterns(calls, came, messages.destination, messages.source, sends=False),
+        *_given_back(calls),
     ]
+
+
+def _given_back(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Messages of all others to one rank, which broadcasts at least as many bytes right behind, whatever the parts."""
+    messages, gives = calls.messages, calls.named("MPI_Bcast") & (calls.root == calls.rank)
+    last_other = np.maximum.accumulate(np.where(calls.is_message, -1, np.arange(len(calls))))
+    by_arrival = np.argsort(messages.arrived, kind="stable")
+    begins = np.flatnonzero(gives[1:] & calls.is_message[:-1] & (calls.thread[1:] == calls.thread[:-1])) + 1
+    ends = np.append(np.flatnonzero(~gives), len(calls))
+    sides = np.searchsorted(messages.arrived[by_arrival], [last_other[begins - 1] + 1, begins])
+    every = np.stack([begins, ends[np.searchsorted(ends, begins)], *sides], axis=1)
+    for site, mine in calls.by_site(begins):
+        taken, given = list[Ints](), list[Ints]()
+        for begin, end, low, high in every[np.isin(begins, mine)].tolist():
+            came, others = by_arrival[low:high], calls.members[calls.communicator[begin]] - 1
+            is_all = np.unique(messages.source[came]).size == others > 1
+            if is_all and calls.bytes[begin:end].sum() >= messages.bytes[came].sum():
+                taken.append(np.unique(messages.arrived[came]))
+                given.append(calls.group[begin:end])
+        if len(taken) < LEAST_ROUNDS:
+            continue
+        received, groups = np.concatenate(taken), np.setdiff1d(np.concatenate(given), [NONE])
+        rows, total = np.append(received, np.flatnonzero(np.isin(calls.group, groups))), calls.stood_for(received)
+        yield SeenPattern(
+            name="MPI_Allgatherv by hand",
+            sites=(*most(calls.site[received], calls.own_s[received], 1), site),
+            count=total,
+            text=f"{total:,} messages of all to rank {calls.rank[received[0]]} in {{place}}, which gives them to all",
+            change="call MPI_Allgatherv on all ranks instead of both (if the root does not change what it got)",
+            rows=rows,
+            saved_s=usual(calls.own_s[rows], calls.call[rows])[:, None] * [0.5, 0.25, 0.75],
+        )
 
 
 def _is_whole(calls: ProgramCalls, at: Ints, number: Ints, length: Ints) -> Bools:

@@ -254,8 +254,8 @@ def _collectives(calls: ProgramCalls) -> Iterator[SeenPattern]:
     small = (calls.group != NONE) & (calls.bytes <= MOST_JOINT_BYTES) & (calls.bytes > 0)
     ends, started = _completing(calls, small & ~calls.is_collective)
     every = alike(calls, np.flatnonzero(small), ~small & ~ends, calls.call, calls.communicator, calls.root)
-    few, (own_s, outside_s) = _fields(calls, every), times(calls, every)
-    few = few.only(outside_s <= NEXT_TO_NONE * own_s) if few.rows.size else few
+    own_s, outside_s = times(calls, every)
+    few = _fields(calls, every).only(outside_s <= NEXT_TO_NONE * own_s)
     both = (_of_different_things(calls, dense(calls, every)), few)
     for mine in (mine for runs in both for _, mine in runs.by_place(calls)):
         rows = mine.rows
