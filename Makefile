@@ -54,7 +54,7 @@ test-rest: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/in
 
 # Each of these keeps one core busy.
 lint: $(VENV)/installed-dev
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target types docs style
+	$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target types docs style
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy

@@ -10,6 +10,7 @@ from types import ModuleType
 import docs_pages
 import pytest
 
+from slowpath.watch.accounts import NAMES
 from support.programs_as_modules import module_of
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,11 @@ def test_a_link_of_the_readme_leads_somewhere(check: ModuleType, link: str, faul
     broken = check.broken_links("README.md", f"[text]({link})")
     assert bool(broken) == bool(fault)
     assert not fault or fault in broken[0]
+
+
+def test_every_account_of_a_watch_is_in_the_reference() -> None:
+    page = (DOCS / "reference" / "watch.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if name not in page] == []
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -153,8 +153,6 @@ def _capital(words: str) -> str:
 
 # Values whose shape the record leaves open: facts of a machine, of an MPI, of an engine. Held to the limits.
 
-Shape = TypeVar("Shape")
-
 
 def require_small(value: Any) -> None:
     """Check the size of a value from a record.
@@ -190,16 +188,16 @@ def _require_plain(value: Any) -> None:
         raise ValueError(f"Expected a number of at most {LARGEST_NUMBER:g}")
 
 
-def require_shape(values: Any, shape: type[Shape]) -> Shape:
-    """Return what is known of `values`, typed; more may be in it, within the limits.
+def require_facts(name: str, values: dict[str, Any], shape: type[msgspec.Struct]) -> None:
+    """Check the facts that are read, of a machine, an MPI or an engine; more may be there, within the limits.
 
     Raises: ValueError: a fact is of another kind than `shape` has it.
     """
-    require_small(values)
     try:
-        return msgspec.convert(values, shape)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error
+        require_small(values)
+        msgspec.convert(values, shape)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 _FromZero = Annotated[int, Meta(ge=0, le=LARGEST)]
@@ -273,28 +271,6 @@ class MpiFacts(msgspec.Struct, frozen=True):
     engine: EngineFacts | None = None
 
 
-def require_machine(machine: dict[str, Any]) -> None:
-    """Check the facts of a machine that are read.  Raises: ValueError: a fact is of another type."""
-    _require("machine", machine, MachineFacts)
-
-
-def require_mpi(mpi: dict[str, Any]) -> None:
-    """Check the facts of an MPI that are read.  Raises: ValueError: as `require_machine`."""
-    _require("mpi", mpi, MpiFacts)
-
-
-def require_engine(engine: dict[str, Any]) -> None:
-    """Check the facts of an engine that are read.  Raises: ValueError: as `require_machine`."""
-    _require("engine", engine, EngineFacts)
-
-
-def _require(name: str, values: dict[str, Any], shape: type[msgspec.Struct]) -> None:
-    try:
-        require_shape(values, shape)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
-
-
 # Whether two machines are of one kind: processor model, processors, memory, GPUs.
 #
 # A host's name, its kernel and its settings are no part of it: they are listed next to each comparison.
@@ -304,8 +280,8 @@ MEMORY_BYTES = 512 * 2**20  # on small machines, where it keeps the most
 Machine = Mapping[str, Any]  # of the shape slowpath.core.machine.MachineFacts, which readers hold it to
 
 
-class Unlike(NamedTuple):
-    """One thing that two machines do not share, as each states it."""
+class Difference(NamedTuple):
+    """One thing in which two machines differ, as each states it."""
 
     fact: str
     a: str
@@ -315,13 +291,6 @@ class Unlike(NamedTuple):
 def hardware(machine: Machine) -> tuple[str | None, ...]:
     """Processor model, number of processors, memory, in words."""
     return machine.get("processor"), _words(machine.get("processors")), memory(machine)
-
-
-def described(machine: Machine) -> tuple[str | None, ...]:
-    """Return all that two machines are distinguished by, in words: `hardware`, processors that the run could use,
-    GPUs.
-    """
-    return *hardware(machine), _words(allowed(machine)), gpus(machine)
 
 
 def memory(machine: Machine) -> str | None:
@@ -344,12 +313,12 @@ def allowed(machine: Machine) -> int | None:
     return count_cpus(text) if isinstance(text, str) else None
 
 
-def unlike(a: Machine, b: Machine) -> list[Unlike]:
+def unlike(a: Machine, b: Machine) -> list[Difference]:
     """Return what both state and do not share. Empty for machines that state nothing: see `is_stated`."""
     facts = [(name, fact(a), fact(b)) for name, fact in _FACTS]
-    differences = [Unlike(name, fact, other) for name, fact, other in facts if fact and other and fact != other]
+    differences = [Difference(name, fact, other) for name, fact, other in facts if fact and other and fact != other]
     here, other = memory(a), memory(b)
-    return differences + ([Unlike("memory", here, other)] if here and other and _memory_differs(a, b) else [])
+    return differences + ([Difference("memory", here, other)] if here and other and _memory_differs(a, b) else [])
 
 
 def is_stated(machine: Machine) -> bool:
@@ -377,14 +346,6 @@ def _words(value: int | None) -> str | None:
 UNKNOWN = "unknown"
 
 
-class Differs(NamedTuple):
-    """One thing in which two machines differ, as each states it."""
-
-    fact: str
-    there: str
-    here: str
-
-
 def host_of(machine: Machine) -> str:
     """Its name."""
     return _text(machine.get("host"))
@@ -406,15 +367,15 @@ def in_words(machine: Machine) -> str:
 
 def kind_of(machine: Machine) -> tuple[str, ...]:
     """Return what launches must have in common to stand together; another host of the same kind has the same."""
-    return (*(fact or UNKNOWN for fact in described(machine)), *_facts(machine).values())
+    of_hardware = (*hardware(machine), _words(allowed(machine)), gpus(machine))
+    return (*(fact or UNKNOWN for fact in of_hardware), *_facts(machine).values())
 
 
-def differing(there: Machine, here: Machine) -> list[Differs]:
+def differing(a: Machine, b: Machine) -> list[Difference]:
     """Return the differences between the kinds of two machines; empty: times of both may be compared."""
-    facts, other = _facts(there), _facts(here)
-    hardware = [Differs(each.fact, each.a, each.b) for each in unlike(there, here)]
-    return hardware + [
-        Differs(fact, facts[fact], other[fact])
+    facts, other = _facts(a), _facts(b)
+    return unlike(a, b) + [
+        Difference(fact, facts[fact], other[fact])
         for fact in facts
         if UNKNOWN not in (facts[fact], other[fact]) and facts[fact] != other[fact]
     ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from slowpath.core.machine import require_engine, require_machine
+from slowpath.core.machine import EngineFacts, MachineFacts, require_facts
 from slowpath.core.result import LONGEST_ID, Count, Name, NotNegative, Number, Result, Text, Whole, means, optional
 
 VariableValue = bool | int | float | str | list[int | float] | None
@@ -111,7 +111,7 @@ class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if self.engine is not None:
-            require_engine(self.engine)
+            require_facts("engine", self.engine, EngineFacts)
 
 
 class EnvironmentResult(Result, frozen=True, kw_only=True, omit_defaults=True):
@@ -192,7 +192,7 @@ class RunResult(Result, frozen=True, kw_only=True):
     quantum_ns: Annotated[NotNegative | None, means("coarsest clock of any rank; null: not known")]
 
     def __post_init__(self) -> None:
-        require_machine(self.machine)
+        require_facts("machine", self.machine, MachineFacts)
 
     def placement_of(self, name: str) -> PlacementResult | None:
         """Return the placement that cells call so; None: the run does not state it."""

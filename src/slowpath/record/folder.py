@@ -29,7 +29,7 @@ from slowpath.core.files import (
     require_utf8,
     write_atomically,
 )
-from slowpath.core.machine import require_machine, require_mpi
+from slowpath.core.machine import MachineFacts, MpiFacts, require_facts
 from slowpath.core.plan import CellNumber, Count, Ranks
 from slowpath.core.result import FILE_BYTES, LONGEST_ID, MOST_LAUNCHES, LongText, Name, Whole
 
@@ -71,9 +71,9 @@ class RunInfo(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for machine in (self.machine, *self.machines):
-            require_machine(machine)
+            require_facts("machine", machine, MachineFacts)
         for mpi in (self.mpi, *self.mpis):
-            require_mpi(mpi)
+            require_facts("mpi", mpi, MpiFacts)
 
     @property
     def measured_on(self) -> list[dict[str, Any]]:

@@ -438,7 +438,7 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
     known = [machine for machine in info.measured_on if not differing(machine, here)]
     differ = [] if known else differing(info.machine, here)
     for difference in differ:
-        tell(f"differs: {difference.fact}: {difference.there} in {run}, {difference.here} here")
+        tell(f"differs: {difference.fact}: {difference.a} in {run}, {difference.b} here")
     moved = not any(host_of(machine) in (host_of(here), "unknown") for machine in known or [info.machine])
     if moved:
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import jsonschema
@@ -121,3 +122,23 @@ def test_every_field_has_its_meaning(schema: dict[str, Any]) -> None:
         if not node.get("description")
     ]
     assert not mute
+
+
+UNIT = re.compile(r"_(s|ns|bytes|ratio|share|hz|per_s|per_op)$")
+# Numbers of any unit, which another field or the struct states, of calls or instructions, or without a unit.
+WITHOUT_UNIT = re.compile(
+    "above|all_value|clean_value|computing|correlation|instructions_with_loop|level|location|loop_per_put|max|mean|median|"
+    "min|minimum_effect|n|not_measured|other|p|p50|p90|p99|p999|p_adjusted|path|per_call|processor_quota|ratio|retired|"
+    "seconds|share|stepped|transfer|up_to|value|waiting"
+)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, OF_WATCH], ids=["run", "watch"])
+def test_every_number_has_its_unit_in_its_name(schema: dict[str, Any]) -> None:
+    bare = [
+        f"{struct}.{field}: end its name with its unit, as {field}_s, or add it to WITHOUT_UNIT"
+        for struct, definition in schema["$defs"].items()
+        for field, node in definition["properties"].items()
+        if "number" in str(node.get("type")) and not UNIT.search(field) and not WITHOUT_UNIT.fullmatch(field)
+    ]
+    assert bare == []

@@ -21,6 +21,13 @@ def test_no_code_of_a_slow_path_stands_outside_its_family() -> None:
     assert places == []
 
 
+def test_each_module_of_a_slow_path_is_loaded() -> None:
+    """By its name: spNNN_name.py, but those of programs, which the registry lists."""
+    modules = [path.stem for path in (ROOT / "src" / "slowpath" / "slowpaths").rglob("*.py")
+               if re.search(r"^SLOW_PATH\b", path.read_text(encoding="utf-8"), re.MULTILINE)]  # fmt: skip
+    assert len(modules) == len(SLOW_PATHS), f"one of these is in no registry: {modules}"
+
+
 def test_each_code_is_defined_once() -> None:
     codes = [path.code for path in SLOW_PATHS]
     assert len(codes) == len(set(codes))

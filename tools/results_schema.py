@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of results.json, made from its structs; tools/generate-docs writes it into schema/. Pure.
+"""The JSON Schema of results.json, made from its structs; tools/generate-docs writes it into schema/.
 
 Stricter than the types alone: nothing unknown, everything that is always written is required, and what is null stands
 next to a reason.
@@ -8,7 +8,7 @@ next to a reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from inspect import cleandoc
 from typing import Any
 
@@ -17,7 +17,6 @@ import msgspec
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import ContrastResult, Finding, NodePair
 from slowpath.core.result import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_TEXT, SMALLEST_NUMBER, Result
-from slowpath.core.results import Results
 from slowpath.core.run_results import LibraryVariable
 from slowpath.core.study_results import CannonBest, CannonGroup, CannonTimeline, CriticalN
 
@@ -62,23 +61,12 @@ CONDITIONS: dict[type[Result], list[Schema]] = {
 }
 
 
-def results_schema() -> Schema:
-    """Return the schema of a run's results.json."""
-    about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing and has its reason."
-    return schema_of(Results, "results.json: what a run concluded", about, CONDITIONS)
-
-
-def schema_of(
-    root: type[Result], title: str, about: str, conditions: Mapping[type[Result], Sequence[Schema]]
-) -> Schema:
-    """Return the schema of a whole file; `$defs` has one entry for each struct, by its name.
-
-    Args: conditions: what holds besides, by struct.
-    """
+def schema_of(root: type[Result], title: str, about: str) -> Schema:
+    """Return the schema of a whole file; `$defs` has one entry for each struct, by its name."""
     schema = msgspec.json.schema(root)
     structs = {struct.__name__: struct for struct in Result.__subclasses__()}
     definitions = {
-        name: _closed(structs[name], definition, conditions.get(structs[name], ()))
+        name: _closed(structs[name], definition, CONDITIONS.get(structs[name], ()))
         for name, definition in schema["$defs"].items()
     }
     return {
