@@ -31,7 +31,7 @@ constinit Original real_nanosleep{"nanosleep"}, real_clock_nanosleep{"clock_nano
 }
 
 template <class Make>
-int counted(Call kind, Make make) {
+int asked(Call kind, Make make) {
     const Scope scope;
     const int result = make();
     if (scope.outermost()) note(kind, result < 0);
@@ -68,7 +68,7 @@ int ioctl(int file, unsigned long request, ...) noexcept {
     void* const argument = va_arg(arguments, void*);
     va_end(arguments);
     using Ioctl = int (*)(int, unsigned long, void*);
-    return counted(Call::ioctl, [&] { return call(real_ioctl, Ioctl{}, file, request, argument); });
+    return asked(Call::ioctl, [&] { return call(real_ioctl, Ioctl{}, file, request, argument); });
 }
 
 int poll(pollfd* files, nfds_t number, int patience_ms) {
