@@ -88,22 +88,12 @@ Row = TypeVar("Row")
 
 
 def read_rows(file: str, table: str, kind: type[Row], part: str = "mpi") -> tuple[Row, ...]:
-    """Return the rows of a table of PART/FILE.toml, which may be headed by their first field; `library`, `versions`,
-    `transport` become the field `applies`.
-    """
-    rows, given, first = [], content(file, part)[table], next(iter(kind.__annotations__))
+    """Return the rows of a table of PART/FILE.toml, which may be headed by their first field, each or several."""
+    given, first = content(file, part)[table], next(iter(kind.__annotations__))
     if isinstance(given, dict):
         of_key = [(key, each if isinstance(each, list) else [each]) for key, each in given.items()]
         given = [{first: key, **row} for key, every in of_key for row in every]
-    for row in given:
-        if "applies" in kind.__annotations__:
-            names = [name for name in ("library", "versions", "transport") if name in row]
-            row = {
-                **{key: value for key, value in row.items() if key not in names},
-                "applies": {n: row[n] for n in names},
-            }
-        rows.append(msgspec.convert(row, kind))
-    return tuple(rows)
+    return tuple(msgspec.convert(row, kind) for row in given)
 
 
 @cache

@@ -127,6 +127,19 @@ def test_what_completes_small_nonblocking_transfers_of_a_file_goes_with_them(oth
 
 
 @pytest.mark.parametrize(
+    ("found", "also", "is_named"),
+    [(0, "Send", True), (1, "Send", False), (0, "Irecv", False), (0, "Win_create", False)],
+)
+def test_probes_that_never_find_anything_are_named(found: int, also: str, is_named: bool) -> None:
+    """One that waits ends with a message; one may be there so that the library goes on with what was started."""
+    columns = {"counted": np.array([[0, 1, 0, 10**5], [1, 1, 0, 1]]), "counted_s": np.array([0.1, 0.0])}
+    calls = calls_in_turn(("MPI_Iprobe", f"MPI_{also}"), 50, in_vain=np.arange(200) % 2 == 0, **columns)
+    calls.in_vain[:found] = False
+    seen = [each for each in cost_of_calls.see(calls) if each.name == "probes that never find anything"]
+    assert [each.more_s[0] for each in seen] == [pytest.approx(0.095)] * is_named
+
+
+@pytest.mark.parametrize(
     ("writes", "size", "is_named"),
     [(6400, 2**14, True), (6400, 2**20, False), (100, 2**20, False), (20, 2**14, False), (6400, 10, False)],
 )

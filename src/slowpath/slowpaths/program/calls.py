@@ -656,7 +656,8 @@ class InLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: of what they are.  calls: behind MPI_.  least: of a rank at one place.  most_s, most_bytes: what one takes and
     moves at most; 0: nothing is known of bytes.  least_share: of the run, that they take.  goes_ratio: part of their
     time that goes with the change.  slows: calls that take longer after it.  is_waited_for: what completes no message
-    completes it.  why, change: ends of sentences; a change may use groups of the first of `calls`.
+    completes it.  in_vain: where they never find anything.  why, change: ends of sentences; a change may use groups of
+    the first of `calls`.
     """
 
     name: str
@@ -664,6 +665,7 @@ class InLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     change: str
     slows: str = "(?!)"
     is_waited_for: bool = False
+    in_vain: bool = False
     goes_ratio: float = 0.7
     why: str = "and sends nothing"
     least: int = 100
@@ -683,6 +685,14 @@ def _at_places(calls: ProgramCalls, like: str) -> Iterator[tuple[int, str, Bools
         yield place, calls.names[call], (calls.counted[:, :2] == (call, place)).all(axis=1)
 
 
+def _never_find(calls: ProgramCalls) -> bool:
+    """Whether no probe finds anything, as a loop that waits does at its end, and none helps what was started along."""
+    found = named_like(calls, "Im?probe")[calls.call] & ~calls.in_vain
+    starts = named_like(calls, r"I(?!m?probe|nit|nfo|nter|s_)\w+|Start(all)?|Win_\w+")[calls.counted[:, 0]]
+    is_thinned = (calls.weight[~calls.in_vain] >= 1.5).any()  # what found something may be missing
+    return not (found.any() or starts.any() or is_thinned)
+
+
 def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
     """Calls that are only counted, again and again: they send nothing, move little, or wait for a shared pointer.
 
@@ -697,7 +707,8 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
             total, took_s = int(table[here, 3].sum()), every_took_s[here]
             each, every_s = (np.bincount(table[here, 2], part, calls.ranks) for part in (table[here, 3], took_s))
             is_long = row.most_bytes and not 0 < calls.moved[here, 0].sum() <= row.most_bytes * total
-            if each.max() < row.least or took_s.sum() > row.most_s * total or is_long:
+            is_useful = row.in_vain and not _never_find(calls)
+            if each.max() < row.least or took_s.sum() > row.most_s * total or is_long or is_useful:
                 continue
             match = re.fullmatch(f"MPI_(?:{row.calls[0]})(_c)?", name)
             # The last rank to come to one of all ranks does not wait for others in it.
