@@ -45,7 +45,7 @@ from slowpath.core.results import (
     Verdict,
     nothing_measured,
 )
-from slowpath.core.units import listed
+from slowpath.core.units import listed, plural
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measured import LaunchRecord, first_good_launches
 from slowpath.experiments.registry import EXPERIMENTS, ROLES, measure
@@ -394,7 +394,7 @@ def _wrong_bytes(cells: Sequence[CellResult]) -> Iterator[PlaceFault]:
     if cells:
         yield PlaceFault(
             check="payload",
-            text=f"messages arrived with wrong bytes in {len(cells)} cell{'s' * (len(cells) > 1)}: "
+            text=f"messages arrived with wrong bytes in {plural(len(cells), 'cell')}: "
             f"{', '.join(cell.label for cell in cells[:MOST_NAMED])}",
             do=f"do not trust these calls of this MPI, and report it with: {cells[0].reproduce or cells[0].label}",
         )

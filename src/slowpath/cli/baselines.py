@@ -21,8 +21,7 @@ from slowpath.cli.options import (
     phases_of,
     teller,
 )
-from slowpath.core.engine_description import unknown
-from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, exclude
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, exclude, unknown
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Undecided

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from slowpath.cli.options import format_option, full_option, json_option
-from slowpath.core.engine_description import unknown
-from slowpath.core.errors import exclude
+from slowpath.core.errors import exclude, unknown
 
 EXIT_NOTHING = 4  # no rank left a record
 

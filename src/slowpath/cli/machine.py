@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from slowpath.core.engine_description import unknown
+from slowpath.core.errors import unknown
 
 
 @click.command("doctor", epilog="Example: slowpath doctor --json > machine.json")

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
 
-from slowpath.core.errors import UsageError, is_not, require_distinct, unreadable
+from slowpath.core.errors import is_not, require_distinct, unknown, unreadable
 from slowpath.core.files import data_folder
 from slowpath.core.plan import Cell, ParameterRole, Roles
 from slowpath.core.units import expand_values, format_bytes, parse_bytes, parse_count, parse_seconds, whole_number
@@ -87,20 +86,6 @@ def decode(description: dict[str, Any]) -> EngineDescription:
         return msgspec.convert(description, EngineDescription)
     except msgspec.ValidationError as error:
         raise unreadable("the engine's description", error, "run: slowpath mpi build --force") from error
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """`; did you mean 'pages'?`, or the list of words when none is near."""
-    known = list(words)
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean '{near[0]}'?"
-    return f"; choose from: {', '.join(known)}" if known else ""
-
-
-def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
-    """Return the error for a name that is not there, with the nearest one that is."""
-    return UsageError(f"unknown {kind}: '{name}'{nearest(name, known)}")
 
 
 def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ SlowpathError
 A message is one line: what happened, why, and what to do. It is shown as it is, without a traceback.
 """
 
+import difflib
 from collections.abc import Iterable
 
 
@@ -42,6 +43,20 @@ def require_distinct(values: Iterable[object]) -> None:
         if value in seen:
             raise UsageError(f"'{value}' is listed twice; write it once")
         seen.add(value)
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """`; did you mean 'pages'?`, or the list of words when none is near."""
+    known = list(words)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; choose from: {', '.join(known)}" if known else ""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that is not there, with the nearest one that is."""
+    return UsageError(f"unknown {kind}: '{name}'{nearest(name, known)}")
 
 
 class EnvironmentFailure(SlowpathError):

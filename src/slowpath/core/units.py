@@ -285,6 +285,17 @@ def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit:
     return _scaled(_finite(value_per_s, "a rate"), half_width_per_s, scales)
 
 
+def plural(count: int, singular: str, many: str | None = None) -> str:
+    """Return a count with its noun: `1 launch`, `8 launches`, `2 properties`."""
+    if count == 1:
+        return f"1 {singular}"
+    if many is None:
+        many = (
+            f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}{'es' if singular.endswith('ch') else 's'}"
+        )
+    return f"{count} {many}"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`.  Args: last: word before the last one."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))

@@ -17,7 +17,7 @@ from slowpath.core.files import inside, step_folders, write_atomically
 from slowpath.core.finding_results import LimitBracket
 from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief, ContrastResult, Finding, Leg, Results, Verdict
-from slowpath.core.units import format_bytes
+from slowpath.core.units import format_bytes, plural
 from slowpath.diagnose.tasks import (
     AlternativesOutcome,
     Diagnosis,
@@ -48,7 +48,6 @@ from slowpath.report.figure import (
     Section,
     numbers,
 )
-from slowpath.report.format import plural
 from slowpath.report.page import render as render_page
 from slowpath.report.panel import panel_lines, panel_section
 from slowpath.report.run_page import command_line, counted, environment_section, place

@@ -11,7 +11,7 @@ import msgspec
 from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values, scalars
 from slowpath.core.errors import UsageError
 from slowpath.core.result import MOST_RANKS
-from slowpath.core.units import expand_values
+from slowpath.core.units import expand_values, plural
 from slowpath.diagnose.sides import LaunchPlace
 from slowpath.mpi.guidelines import COMPARED, GUIDELINES
 
@@ -63,7 +63,7 @@ def _places(ranks: int, job: Job) -> dict[str, LaunchPlace]:
     if job.nodes > 1:
         fitting = [count for count in range(1, job.nodes + 1) if ranks % count == 0 and _holds(job, ranks // count)]
         over = {count: LaunchPlace("core", ranks, count, ranks // count) for count in (*fitting[-1:], *fitting[:1])}
-        return {f"{name}, {count} node{'s' * (count > 1)}": place for count, place in over.items()} or {
+        return {f"{name}, {plural(count, 'node')}": place for count, place in over.items()} or {
             name: LaunchPlace("core", ranks)
         }
     places = {name: LaunchPlace("core", ranks)}

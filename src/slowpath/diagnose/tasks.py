@@ -23,9 +23,8 @@ from slowpath.core.files import (
 from slowpath.core.machine import Others, PlaceFault
 from slowpath.core.result import FILE_BYTES, MOST_STEPS, Count, LongText, Name, NotNegative, Number, Whole
 from slowpath.core.results import Finding, PanelRow, Results, Verdict
-from slowpath.core.units import format_time
+from slowpath.core.units import format_time, plural
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.report.format import plural
 
 # What each kind of step is to decide: `task` of a step in diagnosis.json, enough to conclude from its folder again.
 #

@@ -19,7 +19,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, SlowpathError
 from slowpath.core.machine import PlaceFacts, format_cpu_list
 from slowpath.core.run_results import MessagePath
-from slowpath.core.units import format_bytes, format_ratio
+from slowpath.core.units import format_bytes, format_ratio, plural
 from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.gpu import Proof, Tell, gpus, how_it_ended, mpi_and_gpu_memory, two_ranks
 from slowpath.mpi import place as judges
@@ -114,7 +114,7 @@ def allocation(environ: Mapping[str, str] | None = None) -> Check:
     if batch_job is None:
         return Check("allocation", "none", "ok")
     job = f" job {batch_job.job}" if batch_job.job else ""
-    value = f"{batch_job.title}{job}, {batch_job.nodes} node{'s' if batch_job.nodes > 1 else ''}"
+    value = f"{batch_job.title}{job}, {plural(batch_job.nodes, 'node')}"
     return Check("allocation", value, "ok")
 
 

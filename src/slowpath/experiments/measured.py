@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from slowpath.core.cell_results import RepetitionCounts
 from slowpath.core.machine import parse_cpu_list
 from slowpath.core.plan import Cell, Twins
-from slowpath.core.units import whole_number
+from slowpath.core.units import plural, whole_number
 from slowpath.record.blocks import BlockIndex, left_out, opened, phase_name, read_from, scan
 from slowpath.record.events import (
     FixedWork,
@@ -88,8 +88,7 @@ def why_cores_are_shared(ranks: Sequence[Rank]) -> str | None:
         by_host.setdefault(rank.host, []).append(allowed)
     for host, sets in by_host.items():
         if (running := _placed(sets)) < len(sets):
-            several = f"{running} processor{'s' * (running > 1)}"
-            return f"{len(sets)} ranks of {host} share {several}"
+            return f"{len(sets)} ranks of {host} share {plural(running, 'processor')}"
     return None
 
 

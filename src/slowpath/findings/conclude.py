@@ -24,7 +24,7 @@ from slowpath.core.results import (
     Verdict,
     VerdictState,
 )
-from slowpath.core.units import format_bytes, format_ratio, format_time, of_ratio, ratio_words
+from slowpath.core.units import format_bytes, format_ratio, format_time, of_ratio, plural, ratio_words
 from slowpath.findings.facts import CLEAR_RATIO
 from slowpath.findings.finding import by_cost
 from slowpath.stats.contrast import WITHIN_NOISE
@@ -266,12 +266,12 @@ class Tally:
         if self.state == "nothing asked":
             return f"{self._share or 'Measured'}; not a campaign about slow paths"
         if self.state == "not measured":
-            return f"Undecided: none of {_questions(asked)} could be measured."
+            return f"Undecided: none of {plural(asked, 'question')} could be measured."
         if self.run.is_check:
-            sentence = f"No fault in {_questions(asked)}"
+            sentence = f"No fault in {plural(asked, 'question')}"
         else:
             answered = sum(question.state == "answered" for question in self.questions)
-            sentence = f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
+            sentence = f"No slow path in {plural(answered, 'question')}" + (f" of {asked}" if answered < asked else "")
         return f"{sentence}; {self._share}" if self._share else sentence
 
     @property
@@ -283,14 +283,14 @@ class Tally:
     def _of_measured(self) -> str:
         place = f" on {self.run.place}" if self.run.place else ""
         more = len({finding.lead.name if finding.lead else finding.rule for finding in self.opportunities})
-        faster = f"{more} change{_s(more)} {'makes' if more == 1 else 'make'} it faster, proven here" if more else ""
+        faster = f"{plural(more, 'change')} {'makes' if more == 1 else 'make'} it faster, proven here" if more else ""
         if self.faults:
-            verdict = f"Something is wrong{place}: {_counted(len(self.faults), 'fault')} ({_codes(self.faults)})"
+            verdict = f"Something is wrong{place}: {plural(len(self.faults), 'fault')} ({_codes(self.faults)})"
             return f"{'; '.join(filter(None, (verdict, faster)))}."
         if self.state in ("not measured", "nothing asked"):
             return f"{self.run.place}: {self.headline.rstrip('.')}." if self.run.place else self.headline
         if self.run.is_check:
-            asked, other = _questions(len(self.questions)), "other " * bool(self.run.wrong_place)
+            asked, other = plural(len(self.questions), "question"), "other " * bool(self.run.wrong_place)
             none = f"No {other}fault found{place}"
             left = sum(question.state in ("undecided", "not measured") for question in self.questions)
             if left and left == len(self.questions):
@@ -312,15 +312,15 @@ class Tally:
     def still_open(self) -> str | None:
         """What could not be decided; None: nothing was left open."""
         parts = [self._slow_launches] if self._slow_launches else []
-        untried = f"{_counted(len(self.candidates), 'untried change')} that may help ({_codes(self.candidates)})"
+        untried = f"{plural(len(self.candidates), 'untried change')} that may help ({_codes(self.candidates)})"
         if self.suspicions:
             first = self.suspicions[0].text.rstrip(".")
-            parts.append(f"{_counted(len(self.suspicions), 'possible fault')} ({_codes(self.suspicions)}): {first}")
+            parts.append(f"{plural(len(self.suspicions), 'possible fault')} ({_codes(self.suspicions)}): {first}")
         if self.undecided:
             parts.append(f"{self._hidden}; {self._needed}")
         if self.run.is_check and self.unnamed:
             first = self.unnamed[0].text.rstrip(".")
-            parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
+            parts.append(f"the cause of {plural(len(self.unnamed), 'difference')}: {first}")
         if self.run.is_check and self.candidates:
             parts.append(untried)
         return f"Undecided: {'; '.join(parts)}." if parts else None
@@ -332,7 +332,7 @@ class Tally:
         more = [f"{len(names) - 2} more"] if len(names) > 2 else []
         ratios = [question.hidden_ratio for question in self.undecided]
         most = "any size" if None in ratios else f"up to {format_ratio(max(filter(None, ratios)))}x"
-        which = f"{len(names)} of {_questions(len(self.questions))} ({', '.join([*names[:2], *more])})"
+        which = f"{len(names)} of {plural(len(self.questions), 'question')} ({', '.join([*names[:2], *more])})"
         return f"{which} may hide a slow path of {most}"
 
     @property
@@ -343,7 +343,7 @@ class Tally:
             return f"this machine is too noisy to decide ({MOST_ROUNDS} rounds would not)"
         time = f" ({_duration(rounds * self.run.round_s)})" if self.run.round_s else ""
         again = f": --rounds {self.run.rounds + rounds}" if self.run.rounds else ""
-        return f"about {rounds} more round{_s(rounds)}{time} would decide{again}"
+        return f"about {plural(rounds, 'more round')}{time} would decide{again}"
 
     @property
     def count(self) -> str:
@@ -354,18 +354,18 @@ class Tally:
         parts += self._answers
         parts.append(self._share)
         if self.run.skipped:
-            parts.append(f"{self.run.skipped} cell{_s(self.run.skipped)} skipped")
+            parts.append(f"{plural(self.run.skipped, 'cell')} skipped")
         if self.run.failed:
-            parts.append(f"{self.run.failed} cell{_s(self.run.failed)} failed")
+            parts.append(f"{plural(self.run.failed, 'cell')} failed")
         return "; ".join(part for part in parts if part)
 
     @property
     def kinds(self) -> str:
         """`1 fault (SP035), 2 properties (SP008, SP009)`, in the words of all counts; empty: nothing was found."""
         groups = [(self._of(group), word) for group, word in WORDS.items()]
-        parts = [f"{_counted(len(those), word)} ({_codes(those)})" for those, word in groups if those]
+        parts = [f"{plural(len(those), word)} ({_codes(those)})" for those, word in groups if those]
         if self.unnamed:
-            parts.append(_counted(len(self.unnamed), "unexplained difference"))
+            parts.append(plural(len(self.unnamed), "unexplained difference"))
         return ", ".join(parts)
 
     @property
@@ -387,10 +387,10 @@ class Tally:
             return []
         missing = sum(question.state == "not measured" for question in self.questions)
         if not self.undecided and not missing:
-            return [f"{_questions(asked)} answered"]
+            return [f"{plural(asked, 'question')} answered"]
         counts = [(len(self.undecided), "undecided"), (missing, "not measured")]
         parts = [f"{count} {state}" for count, state in counts if count]
-        parts[0] = parts[0].replace(" ", f" of {_questions(asked)} ", 1)
+        parts[0] = parts[0].replace(" ", f" of {plural(asked, 'question')} ", 1)
         more = f" ({self._needed})" if self.undecided and self.state != "undecided" else ""
         return [f"{', '.join(parts)}{more}"]
 
@@ -429,20 +429,6 @@ def _is_sure(finding: Finding) -> bool:
 def _codes(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.rule for finding in findings)
     return ", ".join(f"{number} {code}" if number > 1 < len(counts) else code for code, number in counts.items())
-
-
-def _questions(number: int) -> str:
-    return _counted(number, "question")
-
-
-def _counted(number: int, word: str) -> str:
-    if number == 1:
-        return f"1 {word}"
-    return f"{number} {word[:-1]}ies" if word.endswith("y") else f"{number} {word}s"
-
-
-def _s(number: int) -> str:
-    return "" if number == 1 else "s"
 
 
 def _duration(seconds: float) -> str:
@@ -696,7 +682,7 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
         return Line(level="warning", text=text, contrast=decided[0].id)
     if not (measured := total - counts["not measured"]):
         return Line(level="info", text=f"{group}: not measured.", contrast=None)
-    text = f"{group}: no false alarm in {measured} comparison{_s(measured)} of a cell with itself ({_words(counts)})."
+    text = f"{group}: no false alarm in {plural(measured, 'comparison')} of a cell with itself ({_words(counts)})."
     return Line(level="ok", text=text, contrast=None)
 
 

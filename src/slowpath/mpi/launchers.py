@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowpath.core.errors import UsageError
+from slowpath.core.errors import UsageError, unknown
 from slowpath.mpi.libraries import read_rows
 
 BINDINGS = ("core", "socket", "numa", "none")
@@ -131,8 +131,7 @@ def launcher_named(name: str) -> Launcher:
     for launcher in LAUNCHERS:
         if launcher.name == name:
             return launcher
-    known = ", ".join(launcher.name for launcher in LAUNCHERS)
-    raise UsageError(f"unknown launcher {name}; known are {known}")
+    raise unknown("launcher", name, (launcher.name for launcher in LAUNCHERS))
 
 
 def binding_line(library: str, bind: str) -> str | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.machine import PlaceFacts, PlaceFault, format_cpu_list, parse_cpu_list
-from slowpath.core.units import format_bytes, format_time
+from slowpath.core.units import format_bytes, format_time, plural
 from slowpath.mpi.libraries import TITLES
 
 # Whether this node has a network other than the loopback.
@@ -217,7 +217,7 @@ def processor_limit(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         text=f"a CPU quota of {quota:.3g} processors for {job.ranks} ranks{seen}; once used up, all ranks stop "
         "until the next period",
         do=f"grant {job.ranks} processors (docker run --cpus={job.ranks}; Kubernetes: resources.limits.cpu), or start "
-        f"{max(1, int(quota))} rank{'s' if quota >= 2 else ''}",
+        f"{plural(max(1, int(quota)), 'rank')}",
     )
 
 

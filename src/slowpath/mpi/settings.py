@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slowpath.core.errors import unknown
 from slowpath.core.units import whole_number
 from slowpath.mpi.libraries import AppliesTo, read_rows, words_of
 
@@ -98,7 +99,7 @@ def resolve(
     network: whether a network other than the loopback is up (mpi.network).  gpus: whether a GPU's driver is there.
     """
     if name not in NAMES:
-        return {}, f"unknown setting {name}; known are {', '.join(NAMES)}"
+        return {}, str(unknown("setting", name, NAMES))
     for refusal in REFUSALS:
         if refusal.name == name and refusal.applies.fits(library, version, transport):
             return {}, refusal.reason

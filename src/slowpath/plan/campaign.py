@@ -32,11 +32,11 @@ from slowpath.core.campaign import (
     stated,
     wrong,
 )
-from slowpath.core.engine_description import nearest, unknown
-from slowpath.core.errors import RecordError, UsageError, exclude, is_not, require_distinct
+from slowpath.core.errors import RecordError, UsageError, exclude, is_not, nearest, require_distinct, unknown
 from slowpath.core.files import data_folder, read_bytes
 from slowpath.core.guard import why_secret
 from slowpath.core.plan import ALL, Placement
+from slowpath.core.units import plural
 
 MAX_FILE_BYTES = 2**20  # a campaign is written by people; anything larger is another kind of file
 NEEDS_RANKS = "needs {0} ranks, not {1}; set ranks = {0}"
@@ -304,7 +304,7 @@ def resolve_placements(
 
 
 def _with_ranks(placement: Placement, ranks: int) -> Placement:
-    name = f"{placement.name}, {ranks} rank{'s' * (ranks > 1)}"
+    name = f"{placement.name}, {plural(ranks, 'rank')}"
     return msgspec.structs.replace(placement, name=name, of=placement.name, ranks=ranks)
 
 

@@ -30,9 +30,8 @@ from slowpath.core.engine_description import (
     nothing_checked,
     readable_value,
     unique_labels,
-    unknown,
 )
-from slowpath.core.errors import UsageError, is_not, require_distinct
+from slowpath.core.errors import UsageError, is_not, require_distinct, unknown
 from slowpath.core.plan import (
     LIBRARIES,
     PLAN_SCHEMA,

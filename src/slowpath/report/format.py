@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time
+from slowpath.core.units import plural as plural
 
 MISSING = "–"
 PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
@@ -93,12 +94,6 @@ def count_bytes(count: int | None) -> str:
 def percent(share: float | None, places: int = 1) -> str:
     """Return a share as a percentage."""
     return MISSING if share is None else f"{100 * share:.{places}f} %"
-
-
-def plural(count: int, singular: str, many: str | None = None) -> str:
-    """Return a count with its noun, such as `1 launch` or `8 launches`."""
-    word = singular if count == 1 else many or (f"{singular}es" if singular.endswith("ch") else f"{singular}s")
-    return f"{count} {word}"
 
 
 def duration(seconds: float | None) -> str:

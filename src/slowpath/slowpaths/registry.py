@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TypeVar
 
 from slowpath import slowpaths
-from slowpath.core.errors import UsageError
+from slowpath.core.errors import UsageError, unknown
 from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Refinement, Remedy, SlowPath, fitting
 from slowpath.slowpaths.program import calls, excess, managed, outside, waiting
@@ -38,7 +38,7 @@ def find_remedy(name: str, axis: str) -> Remedy:
     """Raises: UsageError: nothing of that name helps on the slow side of this axis."""
     fitting = {remedy.name: remedy for remedy in REMEDIES if axis in remedy.axes}
     if name not in fitting:
-        raise UsageError(f"there is no remedy '{name}' for axis {axis}; name one of {', '.join(fitting) or 'none'}")
+        raise unknown(f"remedy for axis {axis}", name, fitting)
     return fitting[name]
 
 
@@ -81,16 +81,11 @@ def remedies_for(
 
 
 def find_program_remedy(key: str) -> ProgramRemedy:
-    """Return the program remedy of a key, as after --remedy.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the program remedy of a key, as after --remedy.  Raises: UsageError: there is none."""
     for remedy in PROGRAM_REMEDIES:
         if remedy.key == key:
             return remedy
-    keys = ", ".join(remedy.key for remedy in PROGRAM_REMEDIES)
-    raise UsageError(f"--remedy {key}: does not exist; there are {keys}, or all")
+    raise unknown("remedy", key, [*(remedy.key for remedy in PROGRAM_REMEDIES), "all"])
 
 
 def codes_helped_by(remedy: Remedy | ProgramRemedy) -> tuple[str, ...]:

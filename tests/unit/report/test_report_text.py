@@ -105,6 +105,7 @@ def test_rates_and_lengths() -> None:
     assert fmt.duration(3725) == "62 min 5 s"
     assert fmt.plural(1, "launch") == "1 launch"
     assert fmt.plural(3, "launch") == "3 launches"
+    assert fmt.plural(2, "property") == "2 properties"
 
 
 def test_the_head_names_every_mpi_that_was_measured() -> None:

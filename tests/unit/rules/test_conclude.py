@@ -137,7 +137,7 @@ def test_undecided_comparisons_are_no_all_clear() -> None:
 def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
     assert find_remedy("huge pages", "pages").text == remedy_text("huge pages")
     for name, axis in (("prayer", "pages"), ("huge pages", "progress")):
-        with pytest.raises(UsageError, match=f"there is no remedy '{name}' for axis {axis}"):
+        with pytest.raises(UsageError, match=f"unknown remedy for axis {axis}: '{name}'"):
             find_remedy(name, axis)
 
 

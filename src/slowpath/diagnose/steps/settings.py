@@ -14,6 +14,7 @@ from slowpath.analyse.contrasts import with_estimate
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
 from slowpath.core.result import Phase
 from slowpath.core.results import MOST_ACTIONS, ContrastResult, Finding, MessagePath, Results, Verdict
+from slowpath.core.units import plural
 from slowpath.diagnose.own_settings import (
     CLEARLY_RATIO,
     MOST_TRIES,
@@ -123,7 +124,7 @@ def propose_own_state(state: State) -> Iterator[Proposal]:
         campaign = state_campaign(settings, state.job.timed_ranks, state.gpus, rounds, state.is_loaded)
         if state.estimate is None or state.estimate(campaign) <= MOST_S:
             break
-    words = f"with and without {len(settings)} setting{'s' * (len(settings) > 1)} of yours"
+    words = f"with and without {plural(len(settings), 'setting')} of yours"
     yield Proposal(task, campaign, words if settings else "the load of other processes")
 
 

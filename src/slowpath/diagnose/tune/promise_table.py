@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.units import format_bytes, format_time
+from slowpath.core.units import format_bytes, format_time, plural
 from slowpath.diagnose.tune.cells import (
     AFTER_BARRIER,
     VIEWS,
@@ -47,7 +47,7 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
         return [
             *shown,
             "",
-            f"{request.identity}: {count} cell{'s' * (count > 1)} faster alone, none confirmed; repeat with "
+            f"{request.identity}: {plural(count, 'cell')} faster alone, none confirmed; repeat with "
             f"--resume and "
             "a longer --budget",
         ]

@@ -12,6 +12,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Level, Line
 from slowpath.core.study_results import CannonGroup, CannonResults
+from slowpath.core.units import plural
 from slowpath.experiments.cannon.entry import build_cannon
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.points import ROLES
@@ -191,7 +192,7 @@ def _measured(group: CannonGroup) -> int:
 
 def _name(group: CannonGroup) -> str:
     name = EXPERIMENT if group.label == EXPERIMENT else f"{EXPERIMENT}, {group.label}"
-    ranks = f"{group.ranks} rank{'s' * (group.ranks > 1)}"
+    ranks = plural(group.ranks, "rank")
     return name if name.endswith(ranks) else f"{name}, {ranks}"
 
 

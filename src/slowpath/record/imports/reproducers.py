@@ -24,7 +24,7 @@ from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, Place
 from slowpath.core.errors import RecordError, unreadable
 from slowpath.core.files import RESTORE, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
-from slowpath.core.units import format_bytes
+from slowpath.core.units import format_bytes, plural
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
@@ -320,7 +320,7 @@ def build_plan(logs: Sequence[Log], labels: Sequence[str], stated: Mapping[str, 
     return Plan(
         schema=PLAN_SCHEMA,
         campaign="imported",
-        title=f"Imported from {len(logs)} log{'s' if len(logs) > 1 else ''}",
+        title=f"Imported from {plural(len(logs), 'log')}",
         ranks=max(log.ranks for log in logs),
         rounds=1,
         seed=0,

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable
-from slowpath.core.engine_description import unknown
-from slowpath.core.errors import EnvironmentFailure, RecordError, exclude, is_not, unreadable
+from slowpath.core.errors import EnvironmentFailure, RecordError, exclude, is_not, unknown, unreadable
 from slowpath.core.files import cannot, read_bytes
 from slowpath.core.guard import clean_text, clean_words, line
 from slowpath.core.plan import Plan

@@ -27,7 +27,7 @@ from slowpath.core.errors import RecordError, unreadable
 from slowpath.core.files import decoded, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.result import FILE_BYTES
-from slowpath.core.units import format_bytes
+from slowpath.core.units import format_bytes, plural
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
@@ -593,7 +593,7 @@ def build_plan(
     return Plan(
         schema=PLAN_SCHEMA,
         campaign="imported",
-        title=f"Imported from {len(logs)} log{'s' if len(logs) > 1 else ''} of other benchmarks",
+        title=f"Imported from {plural(len(logs), 'log')} of other benchmarks",
         ranks=max((table.ranks or 2 for log in logs for table in log.tables), default=2),
         rounds=1,
         seed=0,

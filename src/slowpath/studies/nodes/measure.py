@@ -27,7 +27,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError, stopped
 from slowpath.core.files import json_bytes, write_atomically
 from slowpath.core.plan import Plan
-from slowpath.core.units import format_time, ratio_words
+from slowpath.core.units import format_time, plural, ratio_words
 from slowpath.experiments.measured import LaunchRecord, load_launches
 from slowpath.run.engine.build import Tell
 from slowpath.run.measure import create, measure, resume, state_of
@@ -224,9 +224,9 @@ def verdict_lines(verdict: NodesVerdict) -> list[str]:
 
 def _summary(verdict: NodesVerdict) -> str:
     silent, nodes, links = (len(each) for each in (verdict.silent, verdict.nodes, verdict.links))
-    parts = [f"{_count(silent, 'node')} {'does' if silent == 1 else 'do'} not answer"] if silent else []
+    parts = [f"{plural(silent, 'node')} {'does' if silent == 1 else 'do'} not answer"] if silent else []
     counted = ((nodes, "node"), (links, "link"))
-    parts += [f"{_count(count, word)} {'is' if count == 1 else 'are'} slow" for count, word in counted if count]
+    parts += [f"{plural(count, word)} {'is' if count == 1 else 'are'} slow" for count, word in counted if count]
     if not verdict.compared:
         return f"nothing was compared: {verdict.why or 'no launch gave values'}"
     if not parts:
@@ -238,8 +238,8 @@ def _summary(verdict: NodesVerdict) -> str:
 def _coverage_line(verdict: NodesVerdict) -> str:
     all_pairs = verdict.compared * (verdict.compared - 1) // 2
     return (
-        f"compared: {_count(verdict.compared, 'node')}, {coverage_words(verdict.pairs, all_pairs)}, "
-        f"{_count(verdict.launches, 'launch', 'launches')}, {verdict.wall_s:.0f} s"
+        f"compared: {plural(verdict.compared, 'node')}, {coverage_words(verdict.pairs, all_pairs)}, "
+        f"{plural(verdict.launches, 'launch')}, {verdict.wall_s:.0f} s"
     )
 
 
@@ -287,10 +287,6 @@ def _link_line(link: SlowLink) -> str:
 
 def _ratio(slow: Slow) -> str:
     return ratio_words(slow.ratio, slow.interval)
-
-
-def _count(number: int, word: str, words: str | None = None) -> str:
-    return f"{number} {word if number == 1 else words or word + 's'}"
 
 
 def excluded(verdict: NodesVerdict, above: float | None) -> list[str]:
