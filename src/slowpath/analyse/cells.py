@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from slowpath.analyse.floors import floors
 from slowpath.core.cell_results import (
     Allocations,
-    ByCleanness,
     ByRepetition,
     CallCounts,
     CellResult,
@@ -381,6 +380,7 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
     batch = max(launch.batch for launch in launches)
     classes = Counter(launch.steady_class for launch in launches if launch.steady_class)
     inside = [launch.within_ratio for launch in launches if launch.within_ratio is not None]
+    by_rank, mean_by_rank = _by_rank(launches)
     return MetricEstimate(
         value=centre.value,
         interval=centre.interval,
@@ -389,7 +389,6 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         launches=len(launches),
         location=launches[0].location,
         launch_values=centres,
-        by_repetitions=_by_repetitions(launches),
         samples=sum(launch.samples for launch in launches),
         cut_samples=sum(launch.cut_samples for launch in launches),
         p50=median([launch.tails.p50 for launch in launches]),
@@ -405,18 +404,20 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         batch=batch,
         quantum_ratio=quantum_ns and quantum_ns * 1e-9 / (centre.value * batch * launches[0].operations),
         numbers=_numbers(launches),
-        by_rank=_by_rank(launches),
+        by_rank=by_rank,
+        mean_by_rank=mean_by_rank,
     )
 
 
 _MOST_RANKS = 16  # whose times are listed one by one
 
 
-def _by_rank(launches: Sequence[Reduced]) -> list[float] | None:
+def _by_rank(launches: Sequence[Reduced]) -> tuple[list[float] | None, list[float] | None]:
     rows = [launch.by_rank_s for launch in launches if launch.by_rank_s is not None]
-    if len(rows) < len(launches) or len({len(row) for row in rows}) > 1 or not 1 < len(rows[0]) <= _MOST_RANKS:
-        return None
-    return [float(time_s) for time_s in np.median(np.array(rows), axis=0)]
+    if len(rows) < len(launches) or len({row.shape for row in rows}) > 1 or not 1 < rows[0].shape[1] <= _MOST_RANKS:
+        return None, None
+    by_rank, mean_by_rank = np.median(np.array(rows), axis=0).tolist()
+    return by_rank, mean_by_rank
 
 
 FEWEST_NUMBERED = 20  # samples of a launch
@@ -440,19 +441,6 @@ def _centre(launches: Sequence[Reduced]) -> Estimate:
     if only.location == MEDIAN:
         return estimate_within_launch(only.kept_s, lag=lag)
     return _quantile_within(only, lag)
-
-
-def _by_repetitions(launches: Sequence[Reduced]) -> ByCleanness | None:
-    """Where clean samples are distinguished: the value over them, over all, and the number of launches with enough."""
-    everything = [launch.all_s for launch in launches if launch.all_s is not None]
-    if not everything:
-        return None
-    clean = [launch.clean_s for launch in launches if launch.clean_s is not None]
-    return ByCleanness(
-        clean_value=estimate_over_launches(clean).value if clean else None,
-        all_value=estimate_over_launches(everything).value,
-        launches_of_clean=len(clean),
-    )
 
 
 def _quantile_within(launch: Reduced, lag: int) -> Estimate:

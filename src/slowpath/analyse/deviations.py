@@ -386,7 +386,7 @@ def _slow_rank(judged: Judged) -> int | None:
     of_ranks = judged.item.by_rank_s
     if sum(time_s > _EMPTY * judged.reference.low for time_s in of_ranks) < 2:
         return None
-    between_s = judged.reference.median + judged.extra_s / 2  # a tool that times calls slows down every rank
+    between_s = judged.item.value - judged.extra_s / 2  # a tool that times calls slows down every rank
     slow = [rank for rank, time_s in enumerate(of_ranks) if time_s > between_s]
     return slow[0] if len(slow) == 1 and of_ranks[slow[0]] > judged.limit else -1
 
@@ -513,7 +513,9 @@ class _Table:
         self.is_mean = np.array([time.item.kind == MEAN for time in judged])
         self.series = np.array([time.item.series for time in judged])
         self.extra_s = np.array([time.extra_s for time in judged])
-        self.value_s, self.period = np.array([(t.item.value, t.period or 1) for t in judged]).reshape(-1, 2).T
+        self.mean_extra_s, self.period = (
+            np.array([(t.item.mean_s - t.reference.median, t.period or 1) for t in judged]).reshape(-1, 2).T
+        )
         self.least_extra_s = np.array([time.extra_ends_s[0] for time in judged])
         self.most_extra_s = np.array([time.most_extra_s for time in judged])
         self.clearness = np.array([time.item.interval[0] / time.limit for time in judged])
@@ -570,16 +572,16 @@ class _Table:
         Returns: it, the latter times, those that cost about as much, and the cost: of forms that agree about as well
         the one that leaves least.
         """
-        hits, answers = where & left, []
-        for form, coefficient_s in self.costs(hits):
-            expected_s = coefficient_s * self.units[form]
-            against = self.against(where, form, coefficient_s)
-            if self.is_mean[hits].all():  # stalls stand out of shorter calls alone
-                period = np.median(self.period[hits])
-                against &= (self.series >= TURNS * period) & (self.value_s < expected_s * period)
-            explained = hits & self.alike(form, coefficient_s)
-            loss = float(left.sum() - explained.sum() + against.sum())
-            answers.append((loss, against, explained, (form, coefficient_s)))
+        answers = []
+        for hits in (where & left & ~self.is_mean, where & left & self.is_mean):  # stalls are no cost of every call
+            for form, coefficient_s in self.costs(hits) if hits.any() else ():
+                against = self.against(where, form, coefficient_s)
+                if self.is_mean[hits].all():
+                    is_long = self.series >= TURNS * np.median(self.period[hits])
+                    against &= is_long & (self.mean_extra_s < 0.5 * coefficient_s * self.units[form])
+                explained = hits & self.alike(form, coefficient_s)
+                loss = float(left.sum() - explained.sum() + against.sum())
+                answers.append((loss, against, explained, (form, coefficient_s)))
         return min(answers, key=lambda answer: answer[0])
 
 
@@ -746,7 +748,9 @@ def _inseparable(table: _Table, left: Mask, best: _Candidate) -> tuple[str, ...]
     for condition, where in table.holds.items():
         if condition.relation == "calls" and condition != own and not (best.explained & ~where).any():
             both = np.logical_and.reduce([where, *rest])
-            if _candidate(table, left, best.conditions, both).loss <= best.loss + _SAME_LOSS:
+            # One in n may always be a call that is not timed: others that are slow with it say as much as those within.
+            is_elsewhere = table.is_mean[best.explained].all() and (where & left & ~best.explained).any()
+            if is_elsewhere or _candidate(table, left, best.conditions, both).loss <= best.loss + _SAME_LOSS:
                 alike.append(condition.value)
     return (own.value, *sorted(alike))
 

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Literal
 
-import numpy as np
-
 from slowpath.core.cell_results import CellResult, Floor, OverFloor
 from slowpath.core.plan import Cell
 from slowpath.core.results import Line
 from slowpath.core.units import format_bytes, format_time, ratio_words, whole_number
-from slowpath.experiments.measured import LaunchRecord, Measurements, fixed_work
+from slowpath.experiments.measured import LaunchRecord, Measurements
 from slowpath.experiments.registry import experiment_named
-from slowpath.record.events import FixedWork
 from slowpath.stats.estimate import estimate_over_launches, median
 
 End = Literal["host", "gpu"]
@@ -113,7 +110,6 @@ _MESSAGES = {"p2p": message_of, "put": put_of}
 
 NO_FLOOR = "no lower bound is known for it"
 NOT_MEASURED = "not measured without MPI"
-BUSY = 0.1  # of the time of the fixed work, in samples that take twice as long as others
 
 
 @dataclass(frozen=True)
@@ -191,15 +187,6 @@ def lowest(message: TimedMessage, launch: LaunchRecord) -> tuple[float, str] | N
     return max(min(copies), flags[0])
 
 
-def _is_calm(launch: LaunchRecord) -> bool:
-    """Whether nothing else took the processors of the ranks: by the counted work that they did meanwhile."""
-    for work in fixed_work(launch.events.of(FixedWork)):
-        stalled = work.duration_ns > 2 * np.median(work.duration_ns)
-        if work.duration_ns[stalled].sum() > BUSY * work.duration_ns.sum():
-            return False
-    return True
-
-
 def _over(
     cell: int, message: TimedMessage, launches: Sequence[LaunchRecord], measurements: Measurements
 ) -> tuple[OverFloor | None, str | None]:
@@ -209,25 +196,20 @@ def _over(
         return None, f"{message.metric} was not measured"
     taken = dict(series.values())
     pairs = [
-        (taken[launch.info.launch], *best, _is_calm(launch))
+        (taken[launch.info.launch], *best)
         for launch in launches
         if launch.info.launch in taken and (best := lowest(message, launch))
     ]
     if not pairs:
         flags = (why for launch in launches for way in message.ways() if (why := _reason(launch, way)))
         return None, next(flags, NOT_MEASURED)
-    ratio = estimate_over_launches([taken_s.centre_s / floor_s for taken_s, floor_s, *_ in pairs])
-    undisturbed = [taken_s.tails.min / floor_s for taken_s, floor_s, _, calm in pairs if calm]
-    fastest = estimate_over_launches(undisturbed) if undisturbed else None
+    ratio = estimate_over_launches([taken_s.centre_s / floor_s for taken_s, floor_s, _ in pairs])
     over = OverFloor(
-        floor=Counter(name for _, _, name, _ in pairs).most_common(1)[0][0],
-        floor_s=median([floor_s for _, floor_s, *_ in pairs]),
+        floor=Counter(name for *_, name in pairs).most_common(1)[0][0],
+        floor_s=median([floor_s for _, floor_s, _ in pairs]),
         metric=message.metric,
         ratio=ratio.value,
         interval=ratio.interval,
-        fastest_ratio=fastest.value if fastest else None,
-        fastest_interval=fastest.interval if fastest else None,
-        calm_launches=len(undisturbed),
         level=ratio.level,
         launches=len(pairs),
     )

@@ -24,6 +24,7 @@ from slowpath.core.engine_description import recorded
 from slowpath.core.machine import hardware
 from slowpath.core.results import RunResult
 from slowpath.core.units import whole_number
+from slowpath.stats.distribution import ONE_EACH
 
 SAME_KIND_MARGIN = 1.25  # 18 healthy runs of one host, each judged by the others: no cell of 400 deviates
 # Of first uses, which take what the kernel has ready. Of 36 healthy runs of one host 10 had times outside with 1.25 for
@@ -48,8 +49,6 @@ Key = tuple[str, str, str]  # identity of a cell, metric, phase
 
 THIS_KIND = "this kind of machine"
 MEDIAN, MEAN = "median", "mean"
-_FAR_MORE = 3.0  # times what a call takes longer as a rule: what stalls take longer on average
-_ONE_EACH = (0.7, 1.5)  # samples far above the median in a period: stalls, and not a wave or what is long at random
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -102,6 +101,8 @@ class Item:
     by_rank_s: tuple[float, ...] = ()
     least_s: float = math.inf
     launches_s: tuple[float, ...] = ()
+    usual_s: float = 0.0
+    mean_s: float = 0.0
 
     @property
     def length(self) -> int:
@@ -134,8 +135,9 @@ class Judged:
 
     @property
     def extra_s(self) -> float:
-        """Value less the healthy median."""
-        return self.item.value - self.reference.median
+        """Value less the healthy median; of a mean what stalls add to the usual call of the same samples."""
+        usual_s = self.item.usual_s if self.item.kind == MEAN else 0.0
+        return self.item.value - max(self.reference.median, usual_s)
 
     @property
     def period(self) -> int | None:
@@ -153,9 +155,10 @@ class Judged:
     @property
     def most_extra_s(self) -> float:
         """The most that a call may cost here. It costs that in every launch, so that the fastest one says it, however
-        far launches are apart.
+        far launches are apart; but not a first use, which another cell may have paid in that launch.
         """
-        return min([self.extra_ends_s[1], *(launch_s - self.reference.low for launch_s in self.item.launches_s)])
+        launches_s = self.item.launches_s if self.item.phase == "steady" else ()
+        return min([self.extra_ends_s[1], *(launch_s - self.reference.low for launch_s in launches_s)])
 
     @property
     def side(self) -> Literal["slower", "within"]:
@@ -220,18 +223,19 @@ def items(cells: Iterable[CellResult]) -> Iterator[Item]:
                 # Collectives of healthy libraries go round their buffers, and every fourth is slow.
                 numbers = estimate.numbers if cell.experiment != "coll" else None
                 series = estimate.samples // estimate.launches if estimate.numbers else 0
+                mean = estimate.p50 * estimate.numbers.mean_ratio if estimate.numbers else 0.0
                 item = Item(
                     key, cell.cell, metric, str(phase), estimate.value, (low, high), estimate.launches, traits,
                     series=series, by_rank_s=tuple(estimate.by_rank or ()), least_s=estimate.min,
                     period=numbers.period if numbers else None, launches_s=tuple(estimate.launch_values),
+                    usual_s=estimate.p50, mean_s=mean,
                 )  # fmt: skip
                 yield item
-                if numbers and numbers.period and _ONE_EACH[0] <= numbers.far_share * numbers.period <= _ONE_EACH[1]:
-                    mean = estimate.p50 * numbers.mean_ratio
+                if numbers and numbers.period and ONE_EACH[0] <= numbers.far_share * numbers.period <= ONE_EACH[1]:
                     ends = mean * low / estimate.value, mean * high / estimate.value
                     yield replace(
                         item, key=(name, f"{metric} {MEAN}", str(phase)), value=mean, interval=ends, kind=MEAN,
-                        launches_s=(),
+                        launches_s=(), by_rank_s=tuple(estimate.mean_by_rank or ()),
                     )  # fmt: skip
 
 
@@ -372,11 +376,11 @@ def judged(run: RunResult, cells: Sequence[CellResult], healthy: HealthyRuns) ->
 
 
 def decided(every: Sequence[Judged]) -> list[Judged]:
-    """Of median and mean the one that is slow; of both the median, unless stalls take far more than all calls do."""
+    """Of median and mean the one that is slow; of both the one that takes more of the time."""
     slow: dict[Key, Judged] = {}
     for time in sorted(every, key=lambda time: time.item.kind == MEAN):
         known = slow.get(time.item.of_median)
-        if time.side == "slower" and (known is None or time.extra_s > _FAR_MORE * known.extra_s):
+        if time.side == "slower" and (known is None or time.extra_s > known.extra_s):
             slow[time.item.of_median] = time
     kinds = {key: time.item.kind for key, time in slow.items()}
     return [time for time in every if time.item.kind == kinds.get(time.item.of_median, MEDIAN)]

@@ -31,14 +31,6 @@ from slowpath.core.result import (
 PagesObserved = Annotated[str, Meta(pattern="^(small|huge|mixed|shared|unknown)$")]
 
 
-class ByCleanness(Result, frozen=True, kw_only=True):
-    """Experiments cannon and coll: the value over clean repetitions and over all."""
-
-    clean_value: Annotated[NotNegative | None, means("null: no launch has enough clean repetitions")]
-    all_value: Annotated[Positive, means("over all repetitions")]
-    launches_of_clean: Annotated[Count, means("launches with enough clean repetitions to count them alone")]
-
-
 class SampleNumbers(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Three numbers of the samples beside their median, each within launches, then the median over launches."""
 
@@ -61,7 +53,6 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
         means("quantile of its samples that is a launch's value: 0.5, in `put`, `coll` 0.25"),
     ]
     launch_values: Annotated[list[Number], Meta(min_length=1), means("of each launch")]
-    by_repetitions: Annotated[ByCleanness | None, means("experiments cannon and coll alone")] = None
     samples: Annotated[AtLeastOne, means("over all launches")]
     cut_samples: Annotated[Count, means("at the head, before the steady state; not in the value")]
     p50: Annotated[Number, means("median of the samples of a launch; median over launches, like the next three")]
@@ -84,6 +75,7 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
         list[NotNegative] | None,
         means("of metrics of the slowest rank: what each rank takes, median over launches; absent: over 16 ranks"),
     ] = None
+    mean_by_rank: Annotated[list[NotNegative] | None, means("as by_rank, of means: one rank may stall alone")] = None
     bandwidth_bytes_per_s: Annotated[
         NotNegative | None, means("the value turned over; null: the metric has none, or nothing is moved")
     ] = optional()
@@ -264,12 +256,7 @@ class OverFloor(Result, frozen=True, kw_only=True):
     metric: Annotated[Name, means("of the message or put")]
     ratio: Annotated[Positive, means("time over that of the lower bound, launch by launch; median over launches")]
     interval: Annotated[Interval | None, means("of the ratio")]
-    fastest_ratio: Annotated[
-        Positive | None, means("fastest later message over floor, median over calm launches; null: none was calm")
-    ]
-    fastest_interval: Annotated[Interval | None, means("of fastest_ratio")]
-    calm_launches: Annotated[Count, means("in which nothing else took the ranks' processors: the fixed work tells")]
-    level: Annotated[Share | None, means("confidence of the intervals; null: they are ranges, or there is none")]
+    level: Annotated[Share | None, means("confidence of the interval; null: it is a range, or there is none")]
     launches: Annotated[AtLeastOne, means("that measured both")]
 
 

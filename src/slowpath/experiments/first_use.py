@@ -115,7 +115,8 @@ def _phases(
                 MetricSamples(
                     phase_spans.longest_s,
                     phase_spans.batch,
-                    by_rank_s=np.median(phase_spans.duration_ns, axis=1) * (NS / phase_spans.batch),
+                    by_rank_s=np.array([centre(phase_spans.duration_ns, axis=1) for centre in (np.median, np.mean)])
+                    * (NS / phase_spans.batch),
                 )
                 if name in _ALONE
                 else MetricSamples(phase_spans.together_s, phase_spans.batch)

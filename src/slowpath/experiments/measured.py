@@ -164,7 +164,7 @@ class MetricSamples:
     location: the quantile of the samples that stands for the launch. consecutive: the samples follow one another
     without a pause, so that a warm-up may stand at their head. clean: which samples nothing else disturbed, shape (n,);
     None: not recorded.  order: None where a sample is a batch, or its begin was not recorded.  by_rank_s: where samples
-    are of the rank that took longest, `location` of each rank's own, shape (ranks,).
+    are of the rank that took longest, median and mean of each rank's own, shape (2, ranks).
     """
 
     values_s: NDArray[np.float64]
@@ -455,8 +455,6 @@ class Reduced:
 
     centre_s: what stands for the launch: the quantile `location` of its steady samples, the median unless the metric
     says otherwise; of the clean ones alone where the metric tells them apart and at least ENOUGH_CLEAN are clean.
-    all_s: the same quantile of all samples; None where clean samples are not distinguished. clean_s: of the clean ones
-    if they are enough.
     ordered: None where samples are batches.
     repeats_ratio: the longest over the shortest of the log's own repetitions, where a first one was left out.
     """
@@ -472,8 +470,6 @@ class Reduced:
     within_ratio: float | None
     batch: int
     operations: int
-    all_s: float | None = None
-    clean_s: float | None = None
     ordered: Ordered | None = None
     by_rank_s: Floats | None = None
     repeats_ratio: float = 1.0
@@ -491,13 +487,10 @@ def reduce(series: MetricSamples) -> Reduced | None:
     cut = state.cut if state.cut <= values.size / 2 else 0
     steady, table = values[cut:], tails(values)
     is_median = not cut and series.location == MEDIAN
-    all_s = table.p50 if is_median else float(quantiles(steady, [series.location])[0])
-    by_clean = None if series.clean is None else int(series.clean.sum()) >= ENOUGH_CLEAN
-    if series.clean is not None and by_clean:
-        steady = values[series.clean]
-    centre_s = float(quantiles(steady, [series.location])[0]) if by_clean else all_s
+    if series.clean is not None and int(series.clean.sum()) >= ENOUGH_CLEAN:
+        steady, is_median = values[series.clean], False
     return Reduced(
-        centre_s=centre_s,
+        centre_s=table.p50 if is_median else float(quantiles(steady, [series.location])[0]),
         location=series.location,
         total_s=float(values.sum()),
         samples=values.size,
@@ -508,8 +501,6 @@ def reduce(series: MetricSamples) -> Reduced | None:
         within_ratio=within(values, table.p50),
         batch=series.batch,
         operations=series.operations,
-        all_s=None if series.clean is None else all_s,
-        clean_s=centre_s if by_clean else None,
         ordered=_ordered(series),
         by_rank_s=series.by_rank_s,
     )

@@ -35,9 +35,6 @@ class Clock(msgspec.Struct, frozen=True):
 
     quantum_ns: Number | None = None
     overhead_ns: Number | None = None
-    max_gap_ns: Number | None = None
-    getres_ns: Number | None = None
-    wtick_s: Number | None = None
     source: LongText | None = None
 
 
@@ -58,9 +55,6 @@ class NodeClocks(msgspec.Struct, frozen=True):
 
     quantum_ns: Numbers = None
     overhead_ns: Numbers = None
-    max_gap_ns: Numbers = None
-    getres_ns: Numbers = None
-    wtick_s: Numbers = None
     source: Texts = None
 
 
@@ -185,13 +179,6 @@ class ProcessorTime(msgspec.Struct, frozen=True, tag_field="event", tag="process
         ) and self.kernel_work_user_ns <= MOST_OF_OTHER * (self.kernel_work_user_ns + self.kernel_work_system_ns)
 
 
-class ThreadLevel(msgspec.Struct, frozen=True):
-    """MPI's support for threads: single, funneled, serialized or multiple. asked: null where MPI_Init was called."""
-
-    asked: LongText | None = None
-    provided: LongText | None = None
-
-
 class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_begin"):
     """First line of a launch. ranks: made of `nodes`."""
 
@@ -202,7 +189,6 @@ class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_be
     engine: LongText | None = None
     mpi_library: LongText | None = None
     mpi_standard: LongText | None = None
-    thread_level: ThreadLevel | None = None
     ranks: tuple[Rank, ...] = ()
     witnessed: bool = False  # libslowpath-witness.so was there: its times stand for nothing
     nodes: tuple[NodeRanks, ...] = ()
@@ -240,7 +226,6 @@ class Note(msgspec.Struct, frozen=True, tag_field="event", tag="note"):
     cell: CellNumber | None = None
     blas: Blas | None = None
     grid: Grid | None = None
-    interval_ns: Number | None = None
     remark: LongText | None = None
 
 
@@ -256,8 +241,6 @@ class LaunchEnd(msgspec.Struct, frozen=True, tag_field="event", tag="launch_end"
 
     t_ns: Whole
     cells_ok: Count
-    cells_skipped: Count
-    cells_failed: Count
 
 
 # Events that count: instructions of calls, calls of the C library, messages (docs/internals/record.md).
@@ -402,8 +385,6 @@ class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):
     status: Annotated[str, Meta(pattern="^(ok|skipped|failed)$")]
     reason: LongText | None = None
     batch: Count | None = None
-    steady_samples: Count | None = None
-    stopped_because: LongText | None = None
     validated_bytes: Count | None = None
     wrong_bytes: Count | None = None
 

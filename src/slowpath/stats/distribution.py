@@ -24,6 +24,7 @@ MOST_PERIOD = 512
 _LEAST_PEAK = 0.15  # of an autocorrelation over its neighbours
 _PEAK_PER_SD = 6.0  # a thousand series without a period show none
 _AS_HIGH = 0.8  # of the highest one's correlation: multiples of a period have as high ones as the period itself
+ONE_EACH = (0.7, 1.5)  # samples far above the median in a period: stalls, and not a wave or what is long at random
 _STANDS_OUT = 0.4  # of the highest peak: a series half of which is out of step by one has a neighbour half as high
 
 
@@ -49,10 +50,11 @@ def distribution_of(launches: Sequence[Values]) -> Distribution:
     arrays = [positive(samples, "samples") for samples in launches]
     medians = [median(array) for array in arrays]
     pairs = list(zip(arrays, medians, strict=True))
+    far_share = median([_far_share(array, middle) for array, middle in pairs])
     return Distribution(
         mean_ratio=median([float(array.mean()) / middle for array, middle in pairs]),
-        far_share=median([_far_share(array, middle) for array, middle in pairs]),
-        period=next(filter(None, (_period(arrays, clip) for clip in _CLIPS_LOG)), None),
+        far_share=far_share,
+        period=next(filter(None, (_period(arrays, clip, far_share) for clip in _CLIPS_LOG)), None),
     )
 
 
@@ -62,8 +64,11 @@ def _far_share(array: Floats, middle: float) -> float:
     return float(np.mean(array > max(FAR_RATIO, math.sqrt(second / middle)) * middle))
 
 
-def _period(arrays: Sequence[Floats], clip_log: float) -> int | None:
+def _period(arrays: Sequence[Floats], clip_log: float, far_share: float) -> int | None:
     """Return the shortest lag whose autocorrelation stands out from its neighbours' as the highest one does.
+
+    Where it holds several slow samples, another that stands out and holds one: a call beside each part of the series
+    puts that one out of step, but not the longer one.
 
     Neighbours are subtracted since a drift or a change of level makes every short lag alike. A lag weighs by its pairs
     of samples: where a call beside the series puts half of it out of step, a long lag may fit all of its few.
@@ -78,8 +83,12 @@ def _period(arrays: Sequence[Floats], clip_log: float) -> int | None:
         return None
     pairs = 1 - np.arange(2, longest + 1) / np.mean([array.size for array in kept])
     peaks, weighed = peaks * pairs, correlations[2:-1] * pairs
-    is_high = weighed >= _AS_HIGH * weighed[np.argmax(peaks)]
-    return 2 + int(np.argmax(is_high & (peaks >= _STANDS_OUT * peaks.max())))
+    stands_out = peaks >= _STANDS_OUT * peaks.max()
+    is_high = stands_out & (weighed >= _AS_HIGH * weighed[np.argmax(peaks)])
+    holds = far_share * np.arange(2, longest + 1)
+    holds_one = stands_out & (holds >= ONE_EACH[0]) & (holds <= ONE_EACH[1])
+    holds_several = holds[np.argmax(is_high)] > ONE_EACH[1]
+    return 2 + int(np.argmax(holds_one if holds_several and holds_one.any() else is_high))
 
 
 def _autocorrelation(array: Floats, longest: int, clip_log: float) -> Floats:

@@ -12,6 +12,7 @@ import pytest
 from slowpath.analyse.cells import estimate
 from slowpath.analyse.deviations import Condition, Cost, Shared, _words, not_traits, shared, slow_rank
 from slowpath.analyse.reference import (
+    MEAN,
     THIS_KIND,
     HealthyRun,
     Item,
@@ -243,13 +244,35 @@ def test_a_synchronisation_need_not_show_in_the_time_of_a_put() -> None:
     assert [group.subject for group in shared([*slow, *puts, *others[6:]])] == ["MPI_Win_lock"]
 
 
-@pytest.mark.parametrize(("fastest_us", "is_law"), [(1.0, False), (3.9, True)])
-def test_a_launch_as_in_healthy_runs_speaks_against_a_cost(fastest_us: float, is_law: bool) -> None:
-    bcast = [_time(n, 1e-6, 3e-6, experiment="coll", collective="bcast") for n in range(24)]
-    wide = {"interval": (0.5e-6, 30e-6), "launches_s": (4e-6, 1e-6 * fastest_us, 4e-6)}
+@pytest.mark.parametrize(
+    ("phase", "fastest_us", "is_law"), [("steady", 1.0, False), ("steady", 39.0, True), ("first", 1.0, True)]
+)
+def test_a_launch_as_in_healthy_runs_speaks_against_all_but_first_uses(phase, fastest_us: float, is_law: bool) -> None:
+    bcast = [_time(n, 1e-6, 39e-6, experiment="coll", collective="bcast") for n in range(24)]
+    bcast = [replace(time, item=replace(time.item, phase=phase)) for time in bcast]
+    wide = {"interval": (0.5e-6, 300e-6), "launches_s": (4e-5, 1e-6 * fastest_us, 4e-5)}
     bcast[10:] = [replace(time, item=replace(time.item, **wide)) for time in bcast[10:]]
     (group,) = shared([*bcast, *(_time(n, 1e-6, 0.0, experiment="coll", collective="scan") for n in range(30, 40))])
     assert (group.calls, group.is_law, group.is_of_many) == (("MPI_Bcast",), is_law, is_law)
+
+
+@pytest.mark.parametrize("elsewhere_s", [0.0, 30e-6])
+def test_stalls_may_be_of_a_call_with_which_others_are_slow_as_well(elsewhere_s: float) -> None:
+    held = [_time(n, 1e-6, 3e-6 if n < 2 else elsewhere_s * (n == 2), experiment="first_use", pattern="call",
+                  call="grequest_start" if n < 2 else "wait") for n in range(9)]  # fmt: skip
+    known = [replace(time, item=replace(time.item, series=140, mean_s=time.item.value, period=8)) for time in held]
+    stalls = [replace(time, item=replace(time.item, kind=MEAN)) for time in known[:2]]
+    (group,) = (group for group in shared([*stalls, *known[2:]]) if 0 in group.cells)
+    assert group.text.startswith("One in 8 operations of MPI_Grequest_")
+    assert ("MPI_Wait" in group.calls) is (elsewhere_s > 0)
+
+
+def test_stalls_and_a_cost_of_every_call_are_two_costs() -> None:
+    call = {"experiment": "first_use", "pattern": "call"}
+    slow = [_time(n, 1e-6, 3e-6 if n < 2 else 2e-6, **call, call="type_size") for n in range(4)]
+    stalls = [replace(time, item=replace(time.item, kind=MEAN, period=8)) for time in slow[:2]]
+    others = [_time(n, 1e-6, 0.0, **call, call="comm_dup") for n in range(4, 9)]
+    assert sorted(sorted(group.cells) for group in shared([*stalls, *slow[2:], *others])) == [[0, 1], [2, 3]]
 
 
 @pytest.mark.parametrize(("elsewhere_s", "is_law"), [(3e-6, False), (30e-6, True)])

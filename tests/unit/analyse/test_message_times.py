@@ -217,8 +217,6 @@ def test_the_ratio_is_taken_launch_by_launch() -> None:
     cell_floors = judged(cell(), launches, times)
     assert cell_floors.over is not None
     assert cell_floors.over.ratio == pytest.approx(4.0, rel=0.01)
-    assert cell_floors.over.fastest_ratio == pytest.approx(2.0, rel=0.01)
-    assert cell_floors.over.calm_launches == 6
     assert cell_floors.over.interval is not None
     assert cell_floors.over.interval[1] - cell_floors.over.interval[0] < 0.1
     assert (cell_floors.over.floor, cell_floors.over.launches) == ("copy_across", 6)
@@ -235,23 +233,8 @@ def test_a_put_has_the_floor_of_the_message_that_would_carry_its_bytes() -> None
     assert cell_floors.over is not None
     assert (cell_floors.over.floor, cell_floors.over.metric) == ("copy_across", "time_per_put_s")
     assert cell_floors.over.ratio == pytest.approx(200.0, rel=0.01)
-    assert cell_floors.over.fastest_ratio == pytest.approx(100.0, rel=0.01)
     longer = Cell(3, "key", "group", "label", "put", puts | {"message_bytes": "4096"}, "default", "bound")
     assert judged(longer, launches, [16e-6] * 6, "time_per_put_s").reason == NOT_MEASURED
-
-
-def test_launches_that_others_disturb_do_not_count_for_the_fastest() -> None:
-    busy = FixedWork(1, 0, 8192, 0, (4,), (0, 1, 2, 3), (10, 10, 10, 4000))
-    calm = FixedWork(1, 0, 8192, 0, (4,), (0, 1, 2, 3), (10, 10, 10, 12))
-    ways = (yardstick("flag", 60, 0), yardstick("copy_across", 1000))
-    launches = [launch_of_floors(0, *ways, busy), launch_of_floors(1, *ways, calm), launch_of_floors(2, *ways, busy)]
-    cell_floors = judged(cell(), launches, [1e-3, 4e-6, 1e-3]).over
-    assert cell_floors is not None
-    assert (cell_floors.launches, cell_floors.calm_launches) == (3, 1)
-    assert cell_floors.fastest_ratio == pytest.approx(2.0, rel=0.01)
-    none_calm = judged(cell(), launches[::2], [1e-3, 1e-3]).over
-    assert none_calm is not None
-    assert (none_calm.fastest_ratio, none_calm.calm_launches) == (None, 0)
 
 
 @pytest.mark.parametrize(

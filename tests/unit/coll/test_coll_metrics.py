@@ -115,7 +115,7 @@ def test_a_launch_stands_for_its_clean_calls() -> None:
     assert isinstance(metrics[OWN], MetricSamples)
     reduced = reduce(metrics[OWN])
     assert reduced is not None
-    assert (reduced.centre_s, reduced.all_s) == (pytest.approx(100e-9), pytest.approx(900e-9))
+    assert reduced.centre_s == pytest.approx(100e-9)
 
 
 def test_a_launch_stands_by_its_lower_quartile() -> None:

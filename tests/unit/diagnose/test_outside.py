@@ -169,7 +169,10 @@ def test_a_mean_over_stalls_that_do_not_come_again_was_a_disturbance(ping_pong: 
 
 def with_numbers(cell: CellResult, numbers: SampleNumbers) -> CellResult:
     ((name, metric),) = cell.metrics.items()
-    phases = {phase: msgspec.structs.replace(estimate, numbers=numbers) for phase, estimate in metric.phases.items()}
+    phases = {
+        phase: msgspec.structs.replace(estimate, numbers=numbers, samples=40 * estimate.launches)
+        for phase, estimate in metric.phases.items()
+    }
     return msgspec.structs.replace(cell, metrics={name: msgspec.structs.replace(metric, phases=phases)})
 
 
@@ -178,14 +181,15 @@ EACH = [{"call": call} for call in CALLS]
 
 
 def calls(extra_s: Extra, seed: int, of: Sequence[Mapping[str, str]], stalling: str = "") -> Results:
-    """Cells of single calls. stalling: each 8th call of this one takes 40 us longer."""
+    """Cells of single calls. stalling: each 8th call of this one takes 40 us longer; after a call it is out of step."""
     draw = np.random.default_rng(seed)
     cells = []
     for number, stated in enumerate(of):
         parameters = {**defaults_of("first_use"), "pattern": "call", "message_bytes": "64", "uses": "24", **stated}
         made = cell(number, parameters, (1e-6 + extra_s(parameters)) * draw.normal(1, 0.01, 5), "first_use")
         ratio = 6.0 if parameters["call"] == stalling else 1.0
-        numbers = SampleNumbers(mean_ratio=ratio, far_share=0.125, period=8 if ratio > 1 else None)
+        is_regular = ratio > 1 and parameters["after_call"] == "off"
+        numbers = SampleNumbers(mean_ratio=ratio, far_share=0.125, period=8 if is_regular else None)
         (metric,) = with_numbers(made, numbers).metrics.values()
         name = "call_s" if parameters["idle_s"] == "0" else "call_idle_s"
         cells.append(msgspec.structs.replace(made, metrics={name: metric}))
@@ -207,8 +211,19 @@ def test_a_call_that_stalls_is_measured_in_a_longer_series(ping_pong: dict[str, 
     known, measured = healthy_calls(EACH), surveyed(calls(none, 30, EACH, "type_size"))
     assert max(int(str(table["uses"])) for table in proposed(measured, known) if table["call"] == "type_size") == 200
 
-    (stalls,) = outside([*measured, again(calls(none, 31, [*EACH, {**EACH[2], "uses": "200"}], "type_size"))], known)
-    assert stalls.text.startswith("One in 8 operations of MPI_Type_size takes 40.1 us [39.5 us, 40.5 us] longer")
+    longer = {**EACH[2], "uses": "200"}
+    each = [*EACH, longer, *({**stated, "after_call": "on"} for stated in (EACH[2], longer))]
+    (stalls,) = outside([*measured, again(calls(none, 31, each, "type_size"))], known)
+    assert stalls.text.startswith("One in 8 operations of MPI_Type_size takes 40.1 us [39.5 us, 40.4 us] longer")
+
+
+def test_stalls_cost_what_they_add_to_the_usual_call_and_are_told_apart_from_it(ping_pong: dict[str, str]) -> None:
+    known, stalling = healthy_calls(EACH), calls(lambda p: 2e-6 * (p["call"] == "type_size"), 32, EACH, "type_size")
+    (stalls,) = outside(surveyed(stalling), known)
+    assert re.match(r"One in 8 operations of MPI_Type_size takes 1[12]\d us \[", stalls.text)
+    cells = [with_numbers(c, SampleNumbers(mean_ratio=1.2, far_share=0.125, period=8)) for c in stalling.cells]
+    (every,) = outside(surveyed(msgspec.structs.replace(stalling, cells=cells)), known)
+    assert re.match(r"MPI_Type_size takes (1\.9|2\.0)\d us \[", every.text)
 
 
 def test_a_cell_with_one_parameter_as_by_default_tells_whose_the_cost_is(ping_pong: dict[str, str]) -> None:

@@ -62,6 +62,16 @@ def test_each_rank_s_own_time_of_a_call_stays_beside_the_longest() -> None:
     assert estimate([reduced], None).by_rank == pytest.approx([600e-9, 150e-9])
 
 
+def test_a_rank_that_alone_stalls_shows_in_the_mean_of_its_own_times() -> None:
+    blocks = [block(rank, [0, 9, 18], [100, 100, 100 + 900 * rank], phase="steady") for rank in (0, 1)]
+    series = derived("call", blocks)["call_own_s"]
+    assert isinstance(series, dict)
+    reduced = reduce(series["steady"])
+    assert reduced is not None
+    known = estimate([reduced], None)
+    assert (known.by_rank, known.mean_by_rank) == (pytest.approx([1e-7, 1e-7]), pytest.approx([1e-7, 4e-7]))
+
+
 @pytest.mark.parametrize("order", ["ascending", "xor"])
 @pytest.mark.parametrize("size", [2, 3, 4, 7, 8])
 def test_every_rank_meets_every_other_one_once_and_no_order_deadlocks(order: str, size: int) -> None:

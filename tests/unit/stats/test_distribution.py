@@ -86,3 +86,10 @@ def test_equal_samples_and_single_ones_are_no_error() -> None:
 def test_what_is_no_time_is_refused(launches: list[list[float]]) -> None:
     with pytest.raises(ValueError, match=r"launch|samples"):
         distribution_of(launches)
+
+
+def test_calls_beside_each_part_of_a_series_do_not_hide_what_share_is_slow() -> None:
+    launches = noise(12, samples=140, spread=0.15)
+    for phase, times in enumerate(launches):
+        times[(np.arange(140) + np.arange(140) // 20 + phase) % 8 == 0] *= 90.0  # one call beside each twenty
+    assert distribution_of(launches).period == 8
