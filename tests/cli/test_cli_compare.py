@@ -77,7 +77,8 @@ def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path
         assert done.returncode == code
         marked = {"undecided": "<error ", "pass": "<skipped ", "fail": "<failure "}[given]
         assert marked in (tmp_path / "gate.xml").read_text()
-        assert "with --rounds 8" in done.stdout
+        assert "again (a gate needs 8 launches), with --rounds 16." in done.stdout
+        assert "1. " not in done.stdout
 
 
 @pytest.mark.parametrize(

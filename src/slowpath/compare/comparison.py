@@ -246,8 +246,7 @@ def merge(first: Comparison, again: Comparison, cells: Collection[int]) -> Compa
 
 
 def _require_two(a: RunSource, b: RunSource) -> None:
-    is_one = a.folder is not None and b.folder is not None and a.folder.resolve() == b.folder.resolve()
-    is_one = is_one or a.path.resolve() == b.path.resolve()
+    is_one = (a.folder or a.path).resolve() == (b.folder or b.path).resolve()
     is_one = is_one or (a.run.started is not None and (a.run.id, a.run.started) == (b.run.id, b.run.started))
     if is_one or (a.results.cells and a.results.cells == b.results.cells):
         raise UsageError(f"{a.path} and {b.path} are the same run; name two runs")

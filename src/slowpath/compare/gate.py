@@ -37,6 +37,11 @@ class JudgedRow(msgspec.Struct, frozen=True):
     outcome: Outcome
     reason: str
 
+    @property
+    def launches(self) -> int:
+        """Return the launches of the side that has fewer."""
+        return min(self.row.a_launches, self.row.b_launches)
+
 
 class Gate(msgspec.Struct, frozen=True):
     """The result of `slowpath gate`, and the format of its JSON."""

@@ -98,7 +98,8 @@ def render_comparison(comparison: Comparison) -> str:
 def render_gate(gate: Gate) -> str:
     """Return the text that `slowpath gate` prints: the verdict in at most 12 lines, with a newline at the end."""
     both = gate.comparison
-    bad = [judged for judged in gate.rows if judged.outcome in ("regression", "undecided")] if gate.judges else []
+    least = {"regression": 1, "undecided": LAUNCHES} if gate.judges else {}
+    bad = [judged for judged in gate.rows if judged.outcome in least and judged.launches >= least[judged.outcome]]
     bad.sort(key=lambda judged: (judged.outcome != "regression", -(judged.row.interval_90 or (0, 0))[1]))
     wrong = [f"{cell.label}: {cell.reason}" for cell in gate.wrong]
     listed = "; ".join(f"{doubt.reason}{' (accepted)' * doubt.accepted}" for doubt in gate.doubts)
@@ -121,8 +122,9 @@ def _what_to_do(gate: Gate) -> str:
     if kinds := gate.open_kinds:
         again = "Measure another baseline now and name both" if SHARED in kinds else "Measure both completely and alike"
         return f"{again}, or judge anyway: --accept {','.join(kinds)}"
-    launches = min((min(each.row.a_launches, each.row.b_launches) for each in gate.rows), default=0)
-    return f"Measure both runs again on a quiet machine, with --rounds {max(LAUNCHES, 2 * launches)}."
+    launches = max((judged.launches for judged in gate.rows), default=0)
+    where = "on a quiet machine" if launches >= LAUNCHES else f"(a gate needs {LAUNCHES} launches)"
+    return f"Measure both runs again {where}, with --rounds {2 * max(LAUNCHES, launches)}."
 
 
 def headline(gate: Gate) -> str:

@@ -193,11 +193,7 @@ def _table(title: str, values: Mapping[str, Any]) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{_key(key)} = {_value(value)}" for key, value in values.items())
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _quoted(key)
+    return (f"{key if _BARE_KEY.fullmatch(key) else _quoted(key)} = {_value(value)}" for key, value in values.items())
 
 
 def _value(value: Any) -> str:

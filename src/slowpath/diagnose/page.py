@@ -101,7 +101,8 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
         steps = plural(len(diagnosis.next), "step")
         open_ways.append(f"{steps} left; run slowpath diagnose --resume {folder} --budget 5m.")
     if diagnosis.launches_left_out:
-        open_ways.append(left_out_words(diagnosis))
+        left_out = plural(diagnosis.launches_left_out, "launch")  # the budget was over, or launches took too long
+        open_ways.append(f"The survey ended {left_out} short: allow a longer --budget.")
     if diagnosis.program is not None:
         open_ways.insert(0, f"Only calls that {program_words(diagnosis.program)} makes were measured.")
     brief = Brief.of(verdict, f"{folder}/report.html", open_ways)
@@ -119,11 +120,6 @@ def render_panel(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     """The whole text."""
     return "\n".join(_lines(diagnosis, folder, width)) + "\n"
-
-
-def left_out_words(diagnosis: Diagnosis) -> str:
-    """What a survey can't say whose budget was over, or whose launches took so long that they were ended."""
-    return f"The survey ended {plural(diagnosis.launches_left_out, 'launch')} short: allow a longer --budget."
 
 
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
