@@ -351,7 +351,7 @@ def test_small_messages_of_a_slow_loop_save_its_steps_at_most(tmp_path: Path) ->
     assert finding.saved_interval is not None
     less_s = spans[0] - spans[1]
     assert (finding.saved_s or 0.0) < 0.75 * less_s
-    assert finding.saved_interval[1] == pytest.approx(less_s, rel=0.25)
+    assert finding.saved_interval[0] < 0.5 * less_s < less_s < finding.saved_interval[1] < 1.3 * less_s
 
 
 def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -> None:
@@ -483,7 +483,7 @@ def test_calls_that_are_only_counted_are_named(name: str, times: int, length: in
     calls = dataclasses.replace(sent_by("", 8), counted=counted, counted_s=np.array([0.2, 0.3]), moved=moved)
     seen = cost_of_calls.see(dataclasses.replace(calls, names=(name,)))
     named = [pattern.more_s for pattern in seen if name in pattern.text]
-    assert named == [pytest.approx((0.3 * goes, 0.15 * goes, 0.45 * goes))] * (goes > 0)
+    assert named == [pytest.approx((0.3 * goes, 0.21 * goes, 0.45 * goes))] * (goes > 0)
 
 
 @pytest.mark.parametrize(
@@ -522,17 +522,17 @@ def test_a_nonblocking_collective_of_zeros_passes_in_the_call_that_completes_it(
 
 @pytest.mark.parametrize(("call", "is_used"), [("MPI_Win_create", True), ("MPI_Comm_dup", False)])
 def test_first_uses_of_a_window_may_go_with_it(call: str, is_used: bool, tmp_path: Path) -> None:
-    """50 us each: the high end has them, where what is made anew is set up by its first use."""
+    """100 us each: the high end has them, where what is made anew is set up by its first use."""
     program = Program(2)
     for _ in range(ITERATIONS):
         program.compute()
         program.all(call, size=0, took_s=30e-6)
-        one_sided(program, "MPI_Put", EventKind.ONE_SIDED | EventKind.SEND, 8, ELSEWHERE, took_s=50e-6)
+        one_sided(program, "MPI_Put", EventKind.ONE_SIDED | EventKind.SEND, 8, ELSEWHERE, took_s=100e-6)
         program.all("MPI_Win_free" if is_used else "MPI_Comm_free", size=0, site=THERE, took_s=20e-6)
     (finding,) = [each for each in program.watched(tmp_path).findings if each.rule == "SP083"]
     assert finding.saved_interval is not None
     assert finding.saved_s == pytest.approx(ITERATIONS * 50e-6, rel=0.05)
-    more = 2.0 - 1 / ITERATIONS if is_used else 1.75  # times the value: what estimates were validated to at least
+    more = 3.0 - 2 / ITERATIONS if is_used else 1.95  # times the value: what estimates were validated to at least
     assert finding.saved_interval[1] == pytest.approx(more * finding.saved_s, rel=0.05)
 
 

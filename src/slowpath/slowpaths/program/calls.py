@@ -381,7 +381,7 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
             continue
         rows, is_atomic = np.concatenate([mine, mine + 1]), bool(calls.named(*ATOMIC)[mine].all())
         saved_s = merged(calls, rows, calls.own_s[rows], np.full(rows.size, 1 - 1 / READ_AT_ONCE),
-                         np.zeros(rows.size)) * [1.0, 0.5, 1.0]  # fmt: skip
+                         np.zeros(rows.size)) * [1.0, 0.7, 1.0]  # fmt: skip
         size = format_bytes(round(float(calls.bytes[mine].mean())))
         what = f"of {size} in {{place}}, each completed by its own {calls.name_of(mine + 1)}"
         name, change = (
@@ -739,8 +739,8 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"{name} is called {total:,} times in {{place}}{more}, {row.why}: {most_s}",
             change=f"{name}, {total:,} times{more}: {change}",
             rows=waits,
-            saved_s=row.goes_ratio * calls.own_s[waits, None] * [1.0, 0.5, 1.25],
-            more_s=(value_s, value_s / 2, 1.5 * value_s),
+            saved_s=row.goes_ratio * calls.own_s[waits, None] * [1.0, 0.7, 1.25],
+            more_s=(value_s, 0.7 * value_s, 1.5 * value_s),
         )
 
 
