@@ -112,9 +112,10 @@ def build_contrasts(
           commands: cell -> the command line that measures it again.
     """
     cells = {cell.cell: cell for cell in plan.cells}
+    named = [f"{cells[c.a.cell].experiment} {c.metric}{' between MPIs' * (c.axis == 'mpi')}" for c in plan.contrasts]
     results = [
-        _compare(c, cells, measured, _family(c, cells[c.a.cell].experiment), plan.minimum_effect, interleaved)
-        for c in plan.contrasts
+        _compare(c, cells, measured, family, plan.minimum_effect, interleaved)
+        for c, family in zip(plan.contrasts, named, strict=True)
     ]
     families: dict[str, list[_Paired]] = {}
     for result in results:
@@ -130,10 +131,6 @@ def build_contrasts(
         _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, interleaved, suspects, commands)
         for contrast, result in zip(plan.contrasts, results, strict=True)
     ]
-
-
-def _family(contrast: Contrast, experiment: str) -> str:
-    return f"{experiment} {contrast.metric}{' between MPIs' if contrast.axis == 'mpi' else ''}"
 
 
 def _entry(
@@ -212,7 +209,8 @@ def _default_side(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> 
     if contrast.axis == "phase":
         chosen = [name for name, side in sides.items() if side.phase == "first"]
     elif contrast.axis == "environment":
-        chosen = [name for name, side in sides.items() if _as_found(_environment(plan, cells, side))]
+        used = [(name, _environment(plan, cells, side)) for name, side in sides.items()]
+        chosen = [name for name, environment in used if not environment.variables and not environment.unset]
     else:
         chosen = [name for name, side in sides.items() if _UNCHANGED.get(contrast.axis) == side.value]
     return chosen[0] if len(chosen) == 1 else None
@@ -228,11 +226,6 @@ def _offer(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> Offer:
     if contrast.axis == "environment":
         return Offer(b=_exports(_environment(plan, cells, contrast.b)))
     return Offer(a=remedy_text(contrast.remedy) if contrast.remedy else None)
-
-
-def _as_found(environment: Environment) -> bool:
-    """Whether it leaves the user's own variables as they are."""
-    return not environment.variables and not environment.unset
 
 
 def _environment(plan: Plan, cells: Mapping[int, Cell], side: Side) -> Environment:

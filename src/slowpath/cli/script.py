@@ -67,7 +67,7 @@ def job_script(campaign: Campaign, script: JobScript, asked: ScriptRequest) -> s
     """The text of the script, to be submitted by whoever wants to."""
     ranks = max(asked.ranks or campaign.ranks)
     nodes = asked.nodes or most_nodes(campaign.placements)
-    each = ranks_on_a_node(campaign.placements, ranks, nodes)
+    each = max([1, *(_on_a_node(table, ranks, nodes) for table in campaign.placements)])
     known = {
         "job": f"slowpath-{campaign.name}",
         "nodes": nodes,
@@ -99,11 +99,6 @@ def job_script(campaign: Campaign, script: JobScript, asked: ScriptRequest) -> s
 
 def _words(words: Sequence[str]) -> str:
     return "".join(f" {shlex.quote(word)}" for word in words)
-
-
-def ranks_on_a_node(placements: Sequence[PlacementTable], ranks: int, nodes: int) -> int:
-    """The most ranks that any placement puts on one of `nodes`."""
-    return max([1, *(_on_a_node(table, ranks, nodes) for table in placements)])
 
 
 def too_few_nodes(campaign: Campaign, nodes: int) -> str | None:

@@ -90,14 +90,10 @@ def span_bytes(parameters: Parameters, side: int) -> int:
     message = max(extent_bytes(parameters, side), other_bytes(parameters) or 0)
     partitions = parameters.get("requests", FRESH) == PARTITIONED
     apart = parameters["pattern"] == "windowed" and (side == 1 or is_both_ways(parameters) or partitions)
-    places = _in_window(parameters) * threads_of(parameters) if apart else 1
+    of_thread = int(parameters["in_flight"]) if apart and parameters.get("places", APART) != ONE_PLACE else 1
+    places = of_thread * threads_of(parameters) if apart else 1
     stride = message if partitions else -(-message // _PLACE_BYTES) * _PLACE_BYTES
     return (places - 1) * stride + message
-
-
-def _in_window(parameters: Parameters) -> int:
-    """Places of a window of one thread."""
-    return 1 if parameters.get("places", APART) == ONE_PLACE else int(parameters["in_flight"])
 
 
 def is_both_ways(parameters: Parameters) -> bool:

@@ -59,7 +59,8 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
     is_device = p["memory"] in _DEVICE_KINDS
     fresh = _COST.allocation_s + touched * _COST.touch_s_per_byte
     if is_device:
-        fresh += _COST.device_allocation_s + _buffer_bytes(p) * _COST.device_open_s_per_byte
+        stated_bytes = max((int(side) for side in side_values(p["buffer_bytes"]) if side.isdecimal()), default=0)
+        fresh += _COST.device_allocation_s + stated_bytes * _COST.device_open_s_per_byte
     if p["validate"] == "on":
         fresh += message * (_COST.device_check_s_per_byte if is_device else _COST.check_s_per_byte)
     bytes_per_s = _COST.device_bytes_per_s if is_device else _COST.message_bytes_per_s
@@ -76,11 +77,6 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
         steady = max(_COST.fewest_samples * operation, min(float(p["time_limit_s"]), sampled))
         moving = steady + max(4 * operation, float(p["warmup_s"])) + int(p.get("queue", "0")) * _COST.message_s
     return _COST.cell_s + int(p["allocations"]) * (live * fresh + moving)
-
-
-def _buffer_bytes(p: Mapping[str, str]) -> int:
-    """Length of a buffer, where it is stated."""
-    return max((int(side) for side in side_values(p["buffer_bytes"]) if side.isdecimal()), default=0)
 
 
 def _messages_of_an_operation(p: Mapping[str, str]) -> int:

@@ -156,7 +156,8 @@ def _rows(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> l
         design = design_of(alike[0].parameters.get("design", "mpi"))
         empty = same.get((mpi, (EMPTY_CALLS[design.arguments],)), [])
         shares = {cell.cell: _of_empty(cell, empty, contrasts) for cell in alike}
-        best = max(alike, key=lambda cell: (_has_interval(shares[cell.cell]), puts(cell) is not None))
+        exact = {number for number, share in shares.items() if share is not None and share.interval is not None}
+        best = max(alike, key=lambda cell: (cell.cell in exact, puts(cell) is not None))
         rows.append((best, _row(best, shares[best.cell])))
     return [row for _, row in sorted(rows, key=lambda row: _place(*row))]
 
@@ -176,10 +177,6 @@ def _place(cell: CellResult, row: PutRow) -> tuple[int, bool, bool, int]:
     given = cell.parameters
     order = ORDER.get(row.design, len(ORDER))
     return order, given.get("call") == "inlined", given.get("checks") == "off", row.cell
-
-
-def _has_interval(share: RateShare | None) -> bool:
-    return share is not None and share.interval is not None
 
 
 def _of_empty(cell: CellResult, empty: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> RateShare | None:

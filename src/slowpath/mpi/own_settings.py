@@ -202,7 +202,9 @@ def own_settings(
         idle = None if asks_gpu_collectives or not _is_one_of(name, _OF_GPU_COLLECTIVES) else _NO_GPU_COLLECTIVES
         return _why_left_in(name, without) or of_another(name, library) or idle
 
-    of_environment = [_own(name, value, why(name)) for name, value in sorted(environ.items()) if _reaches(name)]
+    reaching = (*PREFIXES, *BELOW_PREFIXES, *_STARTS_PREFIXES)
+    every = sorted((name, value) for name, value in environ.items() if name.startswith(reaching))
+    of_environment = [_own(name, value, why(name)) for name, value in every]
     by_name = {setting.name: setting for setting in of_environment}
     lines: list[OwnSetting] = []
     for file in files:
@@ -215,10 +217,6 @@ def own_settings(
 def removable(settings: Iterable[OwnSetting]) -> tuple[OwnSetting, ...]:
     """Return the settings that can be taken away."""
     return tuple(setting for setting in settings if setting.left_in is None)
-
-
-def _reaches(name: str) -> bool:
-    return name.startswith((*PREFIXES, *BELOW_PREFIXES, *_STARTS_PREFIXES))
 
 
 def _own(name: str, value: str, left_in: str | None, file: str | None = None, line: int = 0) -> OwnSetting:

@@ -518,7 +518,10 @@ def _all_contrasts(
 ) -> list[Contrast]:
     tables = campaign.contrasts
     witnessed = {environment.name for environment in campaign.environments if environment.witness}
-    timed = {name: _without(group, witnessed) for name, group in groups.items()}
+    timed = {
+        name: msgspec.structs.replace(group, cells=[c for c in group.cells if c.environment not in witnessed])
+        for name, group in groups.items()
+    }
     for table in tables:
         if not timed[table.cells].cells:
             problem = f"names '{table.cells}', which takes no times; name an environment without witness"
@@ -528,10 +531,6 @@ def _all_contrasts(
     contrasts += between_mpis(timed.values(), mpis, tables, verdicts)
     _check_distinct_ids([contrast.id for contrast in contrasts], campaign.source)
     return contrasts
-
-
-def _without(group: GroupCells, environments: Collection[str]) -> GroupCells:
-    return msgspec.structs.replace(group, cells=[c for c in group.cells if c.environment not in environments])
 
 
 def _check_distinct_ids(ids: list[str], source: str) -> None:

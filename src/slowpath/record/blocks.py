@@ -184,13 +184,10 @@ def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[BlockHeader]
         if resumed is None:
             break
         position = resumed
-    if not headers and file.size >= layout.header.itemsize and not _looks_torn(file):
+    is_torn = os.pread(file.descriptor, len(layout.magic), 0) == layout.magic
+    if not headers and file.size >= layout.header.itemsize and not is_torn:
         raise unreadable(path, "it has no block of samples", RESTORE)
     return headers, file.notes
-
-
-def _looks_torn(file: _BlockFile) -> bool:
-    return os.pread(file.descriptor, len(file.layout.magic), 0) == file.layout.magic
 
 
 def _resume(file: _BlockFile, headers: list[BlockHeader], torn: BlockHeader | None, position: int) -> int | None:

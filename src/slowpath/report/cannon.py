@@ -376,11 +376,6 @@ def critical_lines(group: CannonGroup) -> list[str]:
     return lines
 
 
-def critical_answer(group: CannonGroup) -> list[str]:
-    """Return from which n on the reference exposes the smallest share that is known, or []."""
-    return [sentence for key, words in _SHARES if (sentence := _exposes(group, key, words))][-1:]
-
-
 def _exposes(group: CannonGroup, key: str, words: str) -> str | None:
     own = group.critical_n[key]
     if own.n is None:
@@ -719,7 +714,8 @@ def cannon_answers(results: Results) -> list[str]:
     group = _answering(groups)
     where = f" On {fmt.plural(group.ranks, 'rank')}:" if len({each.ranks for each in groups}) > 1 else ""
     style = group.advice or f"No advice: {group.advice_reason}."
-    return [f"{where} {style}".strip(), *critical_answer(group), *scaling_answer(results.cannon.scaling)]
+    exposed = [sentence for key, words in _SHARES if (sentence := _exposes(group, key, words))]  # smaller shares later
+    return [f"{where} {style}".strip(), *exposed[-1:], *scaling_answer(results.cannon.scaling)]
 
 
 def cannon_table(results: Results) -> list[str]:

@@ -92,10 +92,6 @@ def _several(cell: CellResult) -> bool:
     return any(cell.parameters.get(name, "1") != "1" for name in ("pairs", "threads"))
 
 
-def _one_lane(cell: CellResult) -> bool:
-    return _p2p("windowed")(cell) and not _several(cell)
-
-
 def _scaled(interval: Interval | None, unit: float) -> Interval | None:
     return (interval[0] / unit, interval[1] / unit) if interval is not None else None
 
@@ -132,10 +128,6 @@ def _message_rate(given: Given) -> Values | None:
     return Values((megabytes, *columns), _scaled(estimate.bandwidth_interval, MB), estimate.launches)
 
 
-def _is_collective(cell: CellResult) -> bool:
-    return cell.experiment == "coll" and cell.parameters.get("pattern") == "calls"
-
-
 def _collective(given: Given) -> Values | None:
     estimate = given.cell.estimate("collective_own_s", "steady")
     if estimate is None:
@@ -150,10 +142,6 @@ def _collective(given: Given) -> Values | None:
         _over(estimate.p99, US),
     )
     return Values(columns, _scaled(estimate.interval, US), estimate.launches)
-
-
-def _is_overlap(cell: CellResult) -> bool:
-    return cell.experiment == "coll" and cell.parameters.get("pattern") == "overlap"
 
 
 def _overlap(given: Given) -> Values | None:
@@ -211,7 +199,7 @@ BANDWIDTH = TableKind(
     keys=("value",),
     unit="MB/s",
     means="Bandwidth: bytes over the median time of a message",
-    takes=_one_lane,
+    takes=lambda cell: _p2p("windowed")(cell) and not _several(cell),
     values=_bandwidth,
     needs="p2p cells with pattern=windowed",
     own=("in_flight", "places"),
@@ -251,7 +239,7 @@ COLLECTIVE = TableKind(
     keys=("value", "min_us", "max_us", "calls", "p50_us", "p90_us", "p99_us"),
     unit="us",
     means="Latency: time of the slowest rank, lower quartile of the calls of a launch, median over launches",
-    takes=_is_collective,
+    takes=lambda cell: cell.experiment == "coll" and cell.parameters.get("pattern") == "calls",
     values=_collective,
     needs="coll cells with pattern=calls",
     own=("collective",),
@@ -264,7 +252,7 @@ OVERLAP = TableKind(
     keys=("value", "compute_us", "communication_us", "overlap_percent"),
     unit="us",
     means="Overlap: the part of Pure Comm. that computing hides, on the slowest rank",
-    takes=_is_overlap,
+    takes=lambda cell: cell.experiment == "coll" and cell.parameters.get("pattern") == "overlap",
     values=_overlap,
     needs="coll cells with pattern=overlap",
     own=("collective",),

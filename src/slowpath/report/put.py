@@ -321,12 +321,8 @@ NAMES = ("put-table.csv", "put-table.md")
 def study_files(results: Results) -> dict[str, str]:
     """Return content by file name, {} in a run without puts to compare."""
     rows = study_rows(results)
-    return dict(zip(NAMES, (study_csv(rows), study_markdown(rows)), strict=True)) if rows else {}
-
-
-def study_csv(rows: list[StudyRow]) -> str:
-    """Return the table as CSV, with an empty field and a `reason` where a value is missing."""
-    return as_csv([name for name, _ in _COLUMNS], ([of(row) for _, of in _COLUMNS] for row in rows))
+    table = as_csv([name for name, _ in _COLUMNS], ([of(row) for _, of in _COLUMNS] for row in rows))
+    return dict(zip(NAMES, (table, study_markdown(rows)), strict=True)) if rows else {}
 
 
 def study_markdown(rows: list[StudyRow]) -> str:

@@ -436,7 +436,8 @@ class Execution:
         for cell in bad:
             alike.setdefault((cell.status, cell.reason), []).append(labels[cell.cell])
         for (status, reason), cells in list(alike.items())[:3]:
-            self._progress.note(f"launch {info.launch:06d}: {_few(cells)}: {status}: {reason}")
+            few = ", ".join(cells[:3]) + f" and {len(cells) - 3} more" * (len(cells) > 3)
+            self._progress.note(f"launch {info.launch:06d}: {few}: {status}: {reason}")
         if len(alike) > 3:
             self._progress.note(f"launch {info.launch:06d}: cells failed for {len(alike) - 3} more reasons")
         if info.ended not in ("ok", "interrupted"):
@@ -496,11 +497,6 @@ class Execution:
             return None
         self._progress.note(self._notes[-1])
         return status
-
-
-def _few(labels: Sequence[str]) -> str:
-    """The first three labels, and how many more there are."""
-    return ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
 
 
 def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:

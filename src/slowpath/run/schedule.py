@@ -262,7 +262,8 @@ class Schedule:
         """The launches to start now, at the same time: one, or those of a turn; [] when nothing is left."""
         tasks: list[Task] = []
         for launch in self._plan.launches:
-            if tasks and not _same_turn(tasks[0].planned, launch):
+            turn = tasks[0].planned if tasks else launch
+            if tasks and (turn.turn is None or (turn.round, turn.turn) != (launch.round, launch.turn)):
                 continue
             cells = self._cells_of(launch)
             if cells:
@@ -380,10 +381,6 @@ class Schedule:
 
 def _twins(cell: Cell) -> Twins:
     return cell.mpi, cell.experiment, frozenset(cell.parameters.items())
-
-
-def _same_turn(a: Launch, b: Launch) -> bool:
-    return a.turn is not None and (a.round, a.turn) == (b.round, b.turn)
 
 
 def _kind(launch: Launch) -> Kind:

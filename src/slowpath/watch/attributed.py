@@ -29,7 +29,17 @@ from numpy.typing import NDArray
 from slowpath.watch import match
 from slowpath.watch.events import Bools, Events, Floats, Ints, World, events_of
 from slowpath.watch.match import NO_EVENT, Clocks, Collectives, Matched, hashed, joined, parents_of
-from slowpath.watch.reasons import NEEDS, Eager, Needs, Reasons, Why, eager_of, of_collectives, of_messages
+from slowpath.watch.reasons import (
+    NEEDS,
+    Eager,
+    Needs,
+    Reasons,
+    Why,
+    eager_of,
+    of_collectives,
+    of_exposures,
+    of_messages,
+)
 from slowpath.watch.record.job import Ticks, WatchedJob
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.record.reader import RankRecord
@@ -224,6 +234,7 @@ def attributed(job: WatchedJob) -> Attributed:
     done_of = completed_in(events)
     of_groups, lacking, meets = of_collectives(events, world, groups, done_of, clocks.largest_error_s)
     probes = of_probes(events, pairs, error_s)
+    exposures = of_exposures(events, world, clocks.largest_error_s)
     of_target, at_target = of_targets(events, world, presence, clocks.largest_error_s)
     reasons = Reasons.joined(
         [
@@ -232,12 +243,13 @@ def attributed(job: WatchedJob) -> Attributed:
             of_absence(events, presence, pairs, eager, error_s, is_far),
             probes,
             of_target,
+            exposures,
         ]
     )
     pulled = _pulled(events, presence, pairs, eager, posted_s)
     moves = what_is_left(events, world, _copied(events, pairs, pulled), _moved(events, pairs, eager) | at_target)
     unknown = lacking | (_unknown(events, pairs, eager, groups) & ~at_target)
-    unknown[probes.call] = False
+    unknown[np.concatenate([probes.call, exposures.call])] = False
     parts = split(events, world, reasons, moves, unknown)
     return Attributed(
         world, events, pairs, int(wrong.sum()), eager, pulled, groups, meets, reasons, parts, clocks, presence, shift_s

@@ -132,7 +132,8 @@ def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, Wat
     made = [promise for promise in promised if promise.is_made]
     total_s, ends = _together(made, before[0])
     interval = None if estimate is None else estimate.interval
-    busy_s = [statistics.median(map(_lacked_s, side)) for side in (before, after)]
+    each_s = [[{each.name: each.seconds for each in run.accounts} for run in side] for side in (before, after)]
+    busy_s = [statistics.median(named_s.get("no processor", 0.0) for named_s in side_s) for side_s in each_s]
     words = {_kept_word(value_s, ends, interval) for value_s in (saved_s, saved_s - busy_s[0] + busy_s[1])}
     return WatchComparison(
         a=_side(a, medians[0]),
@@ -155,10 +156,6 @@ def compared(a: Sequence[tuple[Path, WatchResults]], b: Sequence[tuple[Path, Wat
             if saved_by(finding)[0] > 0 and _same(finding, after[0], before[0]) is None
         ),
     )
-
-
-def _lacked_s(results: WatchResults) -> float:
-    return sum(account.seconds for account in results.accounts if account.name == "no processor")
 
 
 def _side(runs: Sequence[tuple[Path, WatchResults]], span_s: float) -> WatchSide:

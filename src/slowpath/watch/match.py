@@ -209,7 +209,8 @@ def collectives(events: Events, world: World) -> Collectives:
     if not rows.size:
         return Collectives(rows, group, np.zeros(1, dtype=np.int64))
     bad = np.zeros(int(group[-1]) + 1, dtype=bool)
-    operation = _operations(world)[events.call[rows]]
+    names = [name.removesuffix("_c") for name in world.calls]  # a large-count form is the same operation
+    operation = np.unique(names, return_inverse=True)[1][events.call[rows]]
     np.logical_or.at(bad, group, operation != operation[np.flatnonzero(new)][group])
     twice = np.zeros(rows.size, dtype=bool)
     twice[1:] = ~new[1:] & (events.rank[rows][1:] == events.rank[rows][:-1])
@@ -235,11 +236,6 @@ def _occurrence(events: Events, rows: Ints, fence: Bools) -> Ints:
     at, key = at[np.argsort(key, kind="stable")], np.sort(key)
     counts[at] = np.arange(at.size) - np.searchsorted(key, key)
     return counts
-
-
-def _operations(world: World) -> Ints:
-    """Number of each call's operation: its large-count form is the same one."""
-    return np.unique([name.removesuffix("_c") for name in world.calls], return_inverse=True)[1].astype(np.int64)
 
 
 def hashed(columns: tuple[NDArray[Any], ...]) -> NDArray[np.uint64]:
@@ -412,7 +408,9 @@ def _spread(
             if there in paths:
                 continue
             # Seconds of `there` to seconds of `here`.
-            step = _inverse(line) if here == a else (line.offset_s, 1.0 + line.drift)
+            step = (line.offset_s, 1.0 + line.drift)
+            if here == a:  # b = offset + (1 + drift) a, solved for a
+                step = -step[0] / step[1], 1.0 / step[1]
             paths[there] = [step, *paths[here]]
             error_to[there] = error_to[here] + error
             waiting.append(there)
@@ -422,11 +420,6 @@ def _spread(
             errors[a, b] = error_a + error_b
     np.fill_diagonal(errors, 0.0)
     return paths, errors
-
-
-def _inverse(line: _ClockLine) -> tuple[float, float]:
-    """b = offset + (1 + drift) a, solved for a."""
-    return -line.offset_s / (1.0 + line.drift), 1.0 / (1.0 + line.drift)
 
 
 def _on_reference(times: Floats, clock: Ints, paths: dict[int, list[tuple[float, float]]]) -> Floats:

@@ -12,6 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from slowpath.findings.program_pattern import grouped
 from slowpath.mpi.libraries import content
 from slowpath.watch.events import Bools, Events, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT, Collectives, Matched
@@ -315,3 +316,39 @@ def _reasons(events: Events, call: Ints, other: Ints, why: Ints, done_of: Ints, 
     none = np.full(done.size, NO_EVENT, dtype=np.int64)
     errors: Floats = np.full(done.size, error_s)
     return Reasons(done, other, events.start_s[other], errors, why[kept], events.rank[other], none)
+
+
+def of_exposures(events: Events, world: World, error_s: float) -> Reasons:
+    """MPI_Win_wait lasts until all that move something there have entered MPI_Win_complete; MPI_Win_complete, and in
+    some libraries MPI_Win_start, until its targets have entered MPI_Win_post (MPI 5.0, section 12.5.2).
+    """
+    starts, completes, posts, waits = (
+        np.flatnonzero(np.array([name == f"MPI_Win_{verb}" for name in world.calls], dtype=bool)[events.call])
+        for verb in ("start", "complete", "post", "wait")
+    )
+    window = grouped(events.communicator.astype(np.int64), events.sequence >> 16)[0] * world.job.size
+    place, start_s, end_s = window + events.rank, events.start_s, events.end_s
+    moves = events.has(EventKind.ONE_SIDED) & events.has(EventKind.SEND | EventKind.RECEIVE)
+    moved = np.flatnonzero(moves & (events.peer >= 0))
+    ended = _first_from(place, start_s, completes, place[moved], start_s[moved])
+    each = np.flatnonzero(ended != NO_EVENT)
+    each = each[grouped(ended[each], events.peer[moved[each]])[1]]
+    complete, target = ended[each], window[ended[each]] + events.peer[moved[each]]
+    wait = _first_from(place, end_s, waits, target, start_s[complete])
+    post = _first_from(place, -start_s, posts, target, -end_s[complete])
+    start = _first_from(place, -start_s, starts, place[complete], -start_s[complete])
+    call, other = np.concatenate([wait, complete, start]), np.concatenate([complete, post, post])
+    inside = (call != NO_EVENT) & (other != NO_EVENT)
+    inside &= (start_s[other] > start_s[call]) & (start_s[other] <= end_s[call])
+    call, why = call[inside], np.full(int(inside.sum()), int(Why.LATE_RANK))
+    return _reasons(events, call, other[inside], why, np.arange(len(events)), error_s)
+
+
+def _first_from(place: Ints, at_s: Floats, rows: Ints, wanted: Ints, from_s: Floats) -> Ints:
+    """Of each wanted place the first of these rows there whose time is from_s or later; NO_EVENT: there is none."""
+    _, number = np.unique(np.concatenate([from_s, at_s[rows]]), return_inverse=True)
+    key, own = wanted * number.size + number[: wanted.size], place[rows] * number.size + number[wanted.size :]
+    order = np.argsort(own)
+    at = np.append(rows[order], NO_EVENT)[np.searchsorted(own[order], key)]
+    found: Ints = np.where(place[at] == wanted, at, NO_EVENT)
+    return found

@@ -516,3 +516,26 @@ def test_an_order_in_which_all_ranks_send_to_one_after_the_other_is_told(order: 
                 program.now[source] = program.now[to] = end_s
     told = [each for each in program.watched(tmp_path).findings if each.name == "all ranks exchange in one order"]
     assert [15e-3 <= (each.saved_s or 0.0) <= 32e-3 for each in told] == [True] * (order == "one"), "32 ms are saved"
+
+
+@pytest.mark.parametrize("late", ["origin", "target"])
+def test_an_epoch_of_some_ranks_waits_for_the_side_that_is_late(late: str, tmp_path: Path) -> None:
+    """Rank 1 puts into rank 0's window, and one of them computes 1 ms before each epoch; ranks 2 and 3 do not care."""
+    program, wait = Program(4), EventKind.ONE_SIDED | EventKind.WAIT
+    for number in range(40):
+        program.now[late == "origin"] += 1e-3
+        posted_s, started_s = program.now[:2]
+        ended_s = max(posted_s, started_s) + 30e-6
+        for rank, call, begun_s, until_s, kind, peer in (
+            (0, "MPI_Win_post", posted_s, posted_s + 5e-6, EventKind.ONE_SIDED, -1),
+            (0, "MPI_Win_wait", posted_s + 6e-6, ended_s, wait, -1),
+            (1, "MPI_Win_start", started_s, started_s + 5e-6, EventKind.ONE_SIDED, -1),
+            (1, "MPI_Put", started_s + 6e-6, started_s + 9e-6, EventKind.ONE_SIDED | EventKind.SEND, 0),
+            (1, "MPI_Win_complete", started_s + 10e-6, ended_s, wait, -1),
+        ):
+            program.at(rank).event(call, begun_s, until_s, kind, peer=peer, sequence=number, site=HERE + rank)
+        program.now[:2] = [ended_s + 1e-6] * 2
+    results = program.watched(tmp_path)
+    assert [each.name[:14] for each in results.findings] == [f"rank {int(late == 'origin')} is late"]
+    waits_s = {account.name: account.by_rank[late == "target"] for account in results.accounts}
+    assert waits_s["wait at fence"] == pytest.approx(40e-3, rel=0.05)

@@ -409,7 +409,8 @@ def _contrasts_across(
 ) -> list[Contrast]:
     """Later messages of each two logs of the second program that sent the same length."""
     single = [(log, group[0]) for log, group in zip(logs, cells, strict=True) if log.program != OVERALLOC]
-    single.sort(key=lambda pair: _baseline_order(pair[0], pair[1].environment))
+    by_word = {cell.environment: [word in cell.environment for word in _QUESTIONED] for _, cell in single}
+    single.sort(key=lambda pair: (_MEMORY_ORDER.index(pair[0].header["mem_type"]), *by_word[pair[1].environment]))
     made: list[Contrast] = []
     for (log_a, a), (log_b, b) in combinations(single, 2):
         if log_a.header["p2p_size"] != log_b.header["p2p_size"]:
@@ -426,10 +427,6 @@ def _contrasts_across(
         sides = Side(a.cell, "steady", a.environment), Side(b.cell, "steady", b.environment)
         made.append(_contrast(f"files-{len(made) + 1}", "between files", asked, "environment", *sides))
     return made
-
-
-def _baseline_order(log: Log, label: str) -> tuple[int | bool, ...]:
-    return (_MEMORY_ORDER.index(log.header["mem_type"]), *(word in label for word in _QUESTIONED))
 
 
 def _contrast(name: str, group: str, question: str, axis: str, a: Side, b: Side) -> Contrast:

@@ -234,7 +234,8 @@ def read_conditions(words: Sequence[str], files: Sequence[Path], labels: Sequenc
         log, colon, pairs = word.rpartition(":")
         if not colon or not log:
             raise is_not(word, "a condition", EXAMPLE)
-        mine = [label for file, label in zip(files, labels, strict=True) if _is_named(log, file, label)]
+        called = [(label, (str(file), file.name, label)) for file, label in zip(files, labels, strict=True)]
+        mine = [label for label, names in called if log in names or any(fnmatch.fnmatchcase(n, log) for n in names)]
         if not mine:
             raise unknown("log", log, labels)
         for name, value in _pairs(word, pairs):
@@ -242,10 +243,6 @@ def read_conditions(words: Sequence[str], files: Sequence[Path], labels: Sequenc
                 if conditions[label].setdefault(name, value) != value:
                     raise exclude(f"{label}: {name}={conditions[label][name]}", f"{name}={value}")
     return {label: stated for label, stated in conditions.items() if stated}
-
-
-def _is_named(log: str, file: Path, label: str) -> bool:
-    return any(fnmatch.fnmatchcase(name, log) or name == log for name in (str(file), file.name, label))
 
 
 def _pairs(word: str, text: str) -> list[tuple[str, str]]:

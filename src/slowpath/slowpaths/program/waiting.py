@@ -519,6 +519,7 @@ def _messages(calls: ProgramCalls, own: Sequence[int], *, only_in_mpi: bool = Fa
     waits, messages = calls.waits, calls.messages
     wait_s = waits.until_s - calls.start_s
     rows = np.flatnonzero((waits.other != NONE) & ~calls.is_collective & (calls.meets == NONE) & (wait_s > SHORT_S))
+    rows = rows[~calls.named("MPI_Win_wait", "MPI_Win_complete", "MPI_Win_start")[rows]]  # not their target's absence
     if not rows.size:
         return
     computed_s, between_s, third_s, known = (

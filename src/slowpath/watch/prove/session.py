@@ -298,11 +298,6 @@ def earlier_proof(folders: list[Path], question: ProofQuestion) -> tuple[Path, P
     return None
 
 
-def base_environment() -> dict[str, str]:
-    """Of a run as it is: this process's, without anything that watches."""
-    return {name: value for name, value in os.environ.items() if name != "SLOWPATH_WATCH"}
-
-
 def results_of(watch: Path) -> WatchResults | None:
     """results.json of a watch; None: it was not concluded, or by another version."""
     try:
@@ -395,7 +390,8 @@ def prove_all(asked: ProofRequest, candidates: Sequence[Candidate], tell: Tell) 
 
 
 def _prove(asked: ProofRequest, candidate: Candidate, questions: int, budget: Budget, tell: Tell) -> Proof:
-    base, command = base_environment(), asked.info.command
+    base = {name: value for name, value in os.environ.items() if name != "SLOWPATH_WATCH"}  # nothing watches
+    command = asked.info.command
     is_local = asked.mpi.launcher not in _REMOTE
     question = ProofQuestion(
         candidate, command, base, asked.started, level_of(questions), asked.minimum_effect, is_local
