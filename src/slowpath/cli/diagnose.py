@@ -39,7 +39,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     "watch",
     type=click.Path(path_type=Path),
     metavar="WATCH",
-    help="Only what the program of this watch uses.",
+    help="Measure only what this watched program uses.",
 )
 @click.option(
     "--ranks",
@@ -49,7 +49,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue this folder.")
-@click.option("--trust", is_flag=True, help="Run what the folder names.")
+@click.option("--trust", is_flag=True, help="Allow the commands that the folder names.")
 @cell_timeout_option()
 @click.option("--name-only", is_flag=True, help="No proofs (half a minute).")
 @dry_run_option()

@@ -57,7 +57,7 @@ def nodes_command(
     """
     from slowpath.core.files import write_atomically
     from slowpath.core.units import parse_bytes
-    from slowpath.record.folder import DEFAULT_PARENT
+    from slowpath.record.folder import dated_folder
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
     from slowpath.run.schedule import RunLimits
@@ -78,7 +78,7 @@ def nodes_command(
         for line in measure.cost_lines(bench, nodes):
             click.echo(line)
         return 0
-    folder = out or measure.fresh_folder(DEFAULT_PARENT)
+    folder = out or dated_folder("nodes")
     measure.require_folder(folder)
     tell(f"folder: {folder}")
     for line in measure.cost_lines(bench, nodes):

@@ -71,7 +71,7 @@ class RerunOptions:
     click.option("--ignore", multiple=True, metavar="REGEX", help="Lines that may differ."),
     click.option("--limit", type=DURATION, help="Time limit of each run."),
     click.option("--fresh", is_flag=True, help="Start over."),
-    click.option("--trust", is_flag=True, help="Run what the folder names."),
+    click.option("--trust", is_flag=True, help="Allow the commands that the folder names."),
 )
 @dry_run_option()
 @full_option()

@@ -54,7 +54,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option(
     "--trust",
     is_flag=True,
-    help="Run what the folder names, on another machine, too.",
+    help="Allow the commands that the folder names, and another machine.",
 )
 @click.option(
     "--script",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--ranks", type=RANKS, help="MPI ranks, one or several: 2,4.  [default: 2]")
 @click.option("--collectives", help="Collectives, with commas.  [default: all twelve]")
 @click.option("--bytes", "lengths", help="Message lengths, as 8,1KiB..1MiB*16.  [default: five from 8 B to 1 MiB]")
-@click.option("--for", "watch", type=click.Path(path_type=Path), help="Only what the program of this watch uses.")
+@click.option("--for", "watch", type=click.Path(path_type=Path), help="Measure only what this watched program uses.")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, openmpi, ...  [default: the one in PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/tune-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue this folder.")

@@ -300,6 +300,17 @@ def require_schema(content: bytes, path: Path, schema: int, advice: str = RESTOR
         raise unreadable(path, is_version("schema", written, schema), "use the slowpath that wrote it")
 
 
+def read_versioned(path: Path, kind: type[Decoded], schema: int, advice: str = RESTORE) -> Decoded:
+    """Return a JSON file, which must not lead out of its folder, as `kind`.
+
+    Args: schema, advice: as of `require_schema`.
+    Raises: RecordError: it is missing, damaged, beyond the limits, or of another version.
+    """
+    content = read_bytes(path, FILE_BYTES.get(path.name, FILE_LIMIT_BYTES), within=path.parent)
+    require_schema(content, path, schema, advice)
+    return decoded(content, kind, path, advice)
+
+
 def why(error: Exception) -> str:
     """The reason in one line."""
     if isinstance(error, RecursionError):

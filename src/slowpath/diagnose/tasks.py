@@ -14,14 +14,12 @@ from msgspec.structs import replace
 from slowpath.core.files import (
     DIAGNOSIS_FILE,
     StepFolder,
-    decoded,
     json_bytes,
-    read_bytes,
-    require_schema,
+    read_versioned,
     write_atomically,
 )
 from slowpath.core.machine import Others, PlaceFault
-from slowpath.core.result import FILE_BYTES, MOST_STEPS, Count, LongText, Name, NotNegative, Number, Whole
+from slowpath.core.result import MOST_STEPS, Count, LongText, Name, NotNegative, Number, Whole
 from slowpath.core.results import Finding, PanelRow, Results, Verdict
 from slowpath.core.units import format_time, plural
 from slowpath.mpi.own_settings import OwnSetting
@@ -379,8 +377,4 @@ def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:
 
 def read_diagnosis(folder: Path) -> Diagnosis:
     """Raises: RecordError: it is missing, damaged or of another version."""
-    path = folder / FILE
-    content = read_bytes(path, FILE_BYTES[FILE], within=folder)
-    advice = "name a folder that slowpath diagnose wrote"
-    require_schema(content, path, SCHEMA, advice)
-    return decoded(content, Diagnosis, path, advice)
+    return read_versioned(folder / FILE, Diagnosis, SCHEMA, "name a folder that slowpath diagnose wrote")

@@ -394,7 +394,7 @@ class LateStarts:
             launches_of_clean=sum(launch.enough for launch in known),
             launches=len(known),
         )
-        return counts, "only late starts count"
+        return counts, "only late starts are recorded"
 
 
 EXPERIMENT = "coll"

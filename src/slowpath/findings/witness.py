@@ -97,7 +97,7 @@ _NUMBER_AGREES = (0.5, 1.5)  # page faults over those that the law predicts
 
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
 
-OTHER_PAGES = "the buffers are on other pages"
+OTHER_PAGES = "the buffers lie on pages of another kind"
 
 _WAITS = ("sched_yield", "poll", "futex_wait", "sleep")
 
@@ -195,7 +195,7 @@ def system_time_words(
     other = next(role for role in ROLES if role != works)
     waits = f", and the {SIDES[other]} waits" if more[other].is_waiting else ""
     off = more[works].waiting
-    waited = f" (waits of {format_time(off)} taken off)" if off and off > 0.01 * excess_s else ""
+    waited = f" (without {format_time(off)} of waiting)" if off and off > 0.01 * excess_s else ""
     return (
         f"system time per operation of the {SIDES[works]} grows by {format_time(kernel[works])}{waited}, "
         f"{_share(kernel[works], excess_s)}{waits}"

@@ -216,7 +216,7 @@ def of_another(name: str, library: str) -> str | None:
     reader = next((reader for prefix, reader in _ONE_READER.items() if name.startswith(prefix)), None)
     if reader is None or _reads(library, reader):
         return None
-    return f"{TITLES[reader]} reads it, and this is {TITLES.get(library, library)}"
+    return f"only {TITLES[reader]} reads it, and this is {TITLES.get(library, library)}"
 
 
 def _reads(library: str, reader: str) -> bool:

@@ -281,7 +281,7 @@ def driver_of_gpus(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="GPU driver",
-        text=f"driver {place.gpu_driver} is slow to identify buffers outside GPU memory, as GPU support does",
+        text=f"driver {place.gpu_driver} is slow to tell that a buffer is not in GPU memory, which GPU support asks it",
         do="without GPU messages: MPIR_CVAR_ENABLE_GPU=0 (Cray MPICH: MPICH_GPU_SUPPORT_ENABLED=0)",
         is_fault=False,
     )

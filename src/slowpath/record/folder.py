@@ -25,7 +25,7 @@ from slowpath.core.files import (
     json_bytes,
     missing,
     read_bytes,
-    require_schema,
+    read_versioned,
     require_utf8,
     write_atomically,
 )
@@ -127,12 +127,14 @@ def create_run_folder(campaign: str, out: Path | None = None, now: datetime | No
     """
     if out is not None:
         return _claim(out)
-    stamp = (now or datetime.now()).strftime("%Y%m%d-%H%M%S")
-    for attempt in range(1, 100):
-        path = DEFAULT_PARENT / (f"{campaign}-{stamp}" + (f"-{attempt}" if attempt > 1 else ""))
-        if not path.exists():
-            return _claim(path)
-    raise EnvironmentFailure(f"{DEFAULT_PARENT}: {TAKEN}")
+    return _claim(dated_folder(campaign, now))
+
+
+def dated_folder(stem: str, now: datetime | None = None) -> Path:
+    """Return slowpath-runs/STEM-YYYYMMDD-HHMMSS, with a number behind it where that is taken."""
+    path = DEFAULT_PARENT / f"{stem}-{(now or datetime.now()).strftime('%Y%m%d-%H%M%S')}"
+    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], numbered) if not each.exists())
 
 
 TAKEN = "is taken; name a new folder, or continue with: slowpath run --resume"
@@ -211,9 +213,7 @@ def read_run(run: Path) -> RunInfo:
     path = run / "run.json"
     if not path.exists():
         raise unreadable(run, "no run.json", "name a run folder")
-    content = read_bytes(path, FILE_BYTES["run.json"], within=run)
-    require_schema(content, path, RUN_SCHEMA)
-    return decoded(content, RunInfo, path)
+    return read_versioned(path, RunInfo, RUN_SCHEMA)
 
 
 def read_launches(run: Path) -> list[LaunchInfo]:

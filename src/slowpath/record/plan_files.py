@@ -15,9 +15,8 @@ import msgspec
 
 from slowpath.core.engine_description import Parameter, recorded
 from slowpath.core.errors import unreadable
-from slowpath.core.files import RESTORE, decoded, json_bytes, read_bytes, require_schema, write_atomically
+from slowpath.core.files import RESTORE, json_bytes, read_versioned, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Launch, Plan
-from slowpath.core.result import FILE_BYTES
 from slowpath.record.folder import LaunchInfo, create_run_folder, read_run, write_run
 
 ENGINE_PLAN_VERSION = 1
@@ -30,9 +29,7 @@ def write_plan(path: Path, plan: Plan) -> None:
 
 def read_plan(path: Path) -> Plan:
     """Reads plan.json.  Raises: RecordError: missing, damaged, beyond the limits, or of another version."""
-    content = read_bytes(path, FILE_BYTES["plan.json"])
-    require_schema(content, path, PLAN_SCHEMA)
-    plan = decoded(content, Plan, path)
+    plan = read_versioned(path, Plan, PLAN_SCHEMA)
     try:
         require_consistent(plan)
     except ValueError as error:

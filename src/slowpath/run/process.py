@@ -606,7 +606,7 @@ def _outcome(code: int | None, stopped: tuple[str, str] | None, stdout: Path, st
     if stopped is not None:
         return Outcome(stopped[0], code, None, stopped[1], wall_s)
     if code is None:
-        return Outcome("hung", None, None, "the launcher can't be ended", wall_s)
+        return Outcome("hung", None, None, "the launcher does not end, even when killed", wall_s)
     if code == 0:
         return Outcome("ok", 0, None, None, wall_s)
     # Hydra writes its account of a bad termination on stdout, Open MPI on stderr.

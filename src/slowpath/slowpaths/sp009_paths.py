@@ -78,7 +78,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     line = f"{calls} {counted[0]:.4g} bytes for a message of {length:.0f} bytes, {counted[1]:.4g} otherwise"
     if counted[0] >= length / 2 > 0 and counted[1] < length / 2:
         return Support("shown", "one side alone", (line,))
-    return Support("missing" if is_network else "refuted", "the same calls on both sides", (line,))
+    return Support("missing" if is_network else "refuted", "both sides make the same calls", (line,))
 
 
 SLOW_PATH: SlowPath = SlowPath(

@@ -52,7 +52,7 @@ def test_each_with_its_place_and_those_of_another_library() -> None:
     assert (check.status, check.value) == ("ok", "UCX_TLS=tcp, OMPI_MCA_btl=tcp (line 3 of /a)")
     check = own_settings_check(own_settings({"I_MPI_FABRICS": "shm", "UCX_TLS": "tcp"}), "mpich")
     assert check.status == "warn"
-    assert check.means == "I_MPI_FABRICS: ignored: Intel MPI reads it, and this is MPICH"
+    assert check.means == "I_MPI_FABRICS: ignored: only Intel MPI reads it, and this is MPICH"
 
 
 # What the doctor says of the BLAS.

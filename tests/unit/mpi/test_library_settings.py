@@ -104,7 +104,7 @@ def test_a_variable_of_another_library_is_never_taken_away() -> None:
     environ = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}
     settings = own_settings(environ, library="mpich")
     assert [setting.name for setting in removable(settings)] == ["MPIR_CVAR_CH4_CMA_ENABLE"]
-    assert settings[1].left_in == "Open MPI reads it, and this is MPICH"
+    assert settings[1].left_in == "only Open MPI reads it, and this is MPICH"
     (own,) = removable(own_settings(environ, library="openmpi"))
     assert own.name == "OMPI_MCA_btl_vader_single_copy_mechanism"
     assert len(removable(own_settings({"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, library="intelmpi"))) == 1  # made from MPICH

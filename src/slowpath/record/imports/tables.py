@@ -24,9 +24,8 @@ import msgspec
 
 from slowpath.core.campaign import Campaign, CellsTable, campaign_toml
 from slowpath.core.errors import RecordError, unreadable
-from slowpath.core.files import decoded, json_bytes, read_bytes, require_schema, write_atomically
+from slowpath.core.files import json_bytes, read_versioned, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
-from slowpath.core.result import FILE_BYTES
 from slowpath.core.units import format_bytes, plural
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
@@ -731,15 +730,11 @@ def read_printed(folder: Path) -> list[PrintedTable]:
     Raises: RecordError if it is damaged or of another version.
     """
     path = folder / FILE
-    if not path.exists():
-        return []
-    content = read_bytes(path, FILE_BYTES[FILE], within=folder)
-    require_schema(content, path, PRINTED_SCHEMA)
-    return decoded(content, Printed, path).tables
+    return read_versioned(path, Printed, PRINTED_SCHEMA).tables if path.exists() else []
 
 
 _MEASURES = "The same operations, measured here."
-_NONE = "None is an experiment of slowpath."
+_NONE = "Slowpath has no experiment for any of them."
 
 
 def campaign_of(plan: Plan, logs: Sequence[TableLog], cells: Sequence[Sequence[Planned]]) -> Campaign:

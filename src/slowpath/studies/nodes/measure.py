@@ -12,11 +12,9 @@ What is suspicious is judged by what it took alone.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import cast
 
@@ -497,12 +495,6 @@ class _Session:
     @property
     def _wall_s(self) -> float:
         return sum(step.wall_s for step in self._steps)
-
-
-def fresh_folder(parent: Path) -> Path:
-    """Return the name of a folder that is not there yet: nodes-YYYYMMDD-HHMMSS."""
-    stem = f"nodes-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    return next(path for n in itertools.count(1) if not (path := parent / (stem + (f"-{n}" if n > 1 else ""))).exists())
 
 
 def require_folder(folder: Path) -> None:
