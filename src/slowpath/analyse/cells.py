@@ -111,7 +111,6 @@ def _role(
         minor_faults_per_op=totals["minor_faults"] / operations,
         major_faults_per_op=totals["major_faults"] / operations,
         system_time_s_per_op=totals["system_time_ns"] * 1e-9 / operations if reported else None,
-        user_time_s_per_op=totals["user_time_ns"] * 1e-9 / operations if reported else None,
         involuntary_switches=totals["involuntary_switches"],
         operations=operations,
     )

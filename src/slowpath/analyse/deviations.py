@@ -201,6 +201,7 @@ _RELATIONS = {"from": "at least ", "up to": "at most ", "multiple of": "a multip
 class Words(msgspec.Struct, frozen=True):
     """deviations.toml. things: phrase by name.  values: phrase by name and value.  Others: calls of a time."""
 
+    polled: str
     things: dict[str, str]
     values: dict[str, dict[str, str]]
     completed_by: dict[str, tuple[str, ...]]
@@ -324,6 +325,8 @@ class Shared:
         rest = [part.words for part in ordered if part.relation != "calls" and part.name != "experiment"]
         if all(time.item.metric == "call_idle_s" for time in self.slow) and not any("pause" in words for words in rest):
             rest.append("after a pause without MPI")
+        if self.calls and all(re.fullmatch(_words().polled, call) for call in self.calls):
+            rest.append("called until it succeeds")
         rest += [] if (rank := slow_rank(self.slow)) is None else [f"on rank {rank} alone"]
         return " ".join([listed(self.calls[:_MOST_CALLS], "or") if self.calls else _subject(self.slow), *rest])
 

@@ -149,7 +149,6 @@ class RoleWitness(Result, frozen=True, kw_only=True, omit_defaults=True):
     minor_faults_per_op: Annotated[Number | None, means("page faults that need no disk")]
     major_faults_per_op: Annotated[Number | None, means("page faults that do")]
     system_time_s_per_op: Annotated[Number | None, means("time in the kernel")]
-    user_time_s_per_op: Annotated[Number | None, means("time in the program and its libraries, waits that spin")] = None
     involuntary_switches: Annotated[Count | None, means("how often it was switched out, in all")]
     operations: Annotated[Count | None, means("over which this was counted")] = None
     calls: Annotated[dict[str, CallCounts] | None, means("by kind; docs/internals/statistics.md")] = None

@@ -99,9 +99,7 @@ class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):
 
 
 class OutsideTask(TaskBase, frozen=True, kw_only=True, tag="outside"):
-    """Measure again what lies outside of healthy runs, and lengths between. subjects: what the groups are about."""
-
-    subjects: list[str] = []
+    """Measure again what lies outside of healthy runs, and lengths between."""
 
 
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):

@@ -240,7 +240,6 @@ class LaunchEnd(msgspec.Struct, frozen=True, tag_field="event", tag="launch_end"
     """Last line of a launch that ended by itself."""
 
     t_ns: Whole
-    cells_ok: Count
 
 
 # Events that count: instructions of calls, calls of the C library, messages (docs/internals/record.md).
@@ -320,14 +319,12 @@ class Allocation(msgspec.Struct, frozen=True, tag_field="event", tag="allocation
     role: LongText | None = None
     memory: LongText | None = None
     mpi_memory_kind: LongText | None = None
-    pages_asked: LongText | None = None
     pages_observed: LongText | None = None
     huge_bytes: Count | None = None
     page_bytes: Count | None = None
     base: Whole | LongText | None = None
     address: Whole | LongText | None = None
     allocation_bytes: Count | None = None
-    offset_bytes: Count | None = None
     reused_address: bool | None = None
     device: Whole | None = None
 

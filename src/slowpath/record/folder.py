@@ -51,7 +51,6 @@ class RunInfo(msgspec.Struct, frozen=True):
     id: Annotated[str, Meta(max_length=LONGEST_ID)]
     campaign: Name
     title: Name
-    campaign_sha256: Name
     slowpath: Name  # version
     started: Name | None = None  # None: an imported run, whose logs do not say
     finished: Name | None = None

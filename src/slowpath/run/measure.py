@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 import shutil
@@ -176,7 +175,6 @@ def _run_info(run: Path, prepared: PreparedRun, command: list[str], others: Othe
         id=run.absolute().name,
         campaign=prepared.plan.campaign,
         title=prepared.plan.title,
-        campaign_sha256=hashlib.sha256(prepared.campaign_text).hexdigest(),
         started=now(),
         slowpath=__version__,
         engine=prepared.engine,

@@ -91,7 +91,7 @@ def make_run(folder: Path, *, hosts: tuple[str, str] = ("n1", "n1"), seed: int =
     folder.mkdir(parents=True)
     write_plan(folder / "plan.json", plan())
     stamp = "2026-01-01T00:00:00+00:00"
-    write_run(folder, RunInfo(1, "id", "planted", "Planted", "0" * 64, stamp, "0.1.0", status="complete"))
+    write_run(folder, RunInfo(1, "id", "planted", "Planted", stamp, "0.1.0", status="complete"))
     for r in range(ROUNDS):
         drift = float(np.exp(rng.normal(0, 0.1)))
         fast, slow = FAST_NS * drift, SLOW_NS * drift

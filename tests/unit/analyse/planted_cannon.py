@@ -171,7 +171,7 @@ def make_run(folder: Path, machine: Machine | None = None) -> Path:
     folder.mkdir(parents=True)
     whole = plan(machine.rounds)
     write_plan(folder / "plan.json", whole)
-    write_run(folder, RunInfo(1, "id", "cannon", "Cannon", "0" * 64, "0.1.0", status="complete"))
+    write_run(folder, RunInfo(1, "id", "cannon", "Cannon", "0.1.0", status="complete"))
     for launch in range(machine.rounds):
         drift = float(np.exp(rng.normal(0, 0.1)))
         measured = [cell for cell in whole.cells if cell.parameters["variant"] != VARIANTS[-1]]

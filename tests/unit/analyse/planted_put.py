@@ -107,7 +107,7 @@ def make_run(folder: Path, empty_flush_ns: int = FLUSH_NS) -> Path:
     """The whole run, the two MPIs in launches of their own."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(3)
-    write_run(folder, RunInfo(1, "id", "put", "Put", "0" * 64, "0.1.0", status="complete", mpi={"name": "alpha"}))
+    write_run(folder, RunInfo(1, "id", "put", "Put", "0.1.0", status="complete", mpi={"name": "alpha"}))
     run = json.loads((folder / "run.json").read_text())
     rows = [{"short_name": mpi, "name": f"lib{mpi}", "version": "1.0"} for mpi in reversed(MPIS)]
     (folder / "run.json").write_text(json.dumps({**run, "mpis": rows}))

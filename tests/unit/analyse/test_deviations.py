@@ -216,6 +216,12 @@ def test_what_one_length_alone_shows_is_said_of_that_length_and_by_no_byte() -> 
     assert re.match(r"Collectives of 1 MiB \(not 1 KiB\) take 1\d\d us \[", group.text)
 
 
+def test_calls_that_are_repeated_until_one_succeeds_are_said_to_be() -> None:
+    late = [_time(n, 1e-6, 2e-6, experiment="first_use", pattern="call", call="iprobe") for n in range(3)]
+    (group,) = shared([*late, *_judged(random.Random(9), lambda traits: 0.0)])
+    assert group.text.startswith("MPI_Iprobe called until it succeeds takes 2.00 us ")
+
+
 def test_a_cost_in_proportion_is_said_with_the_most_that_it_takes() -> None:
     usual_s = {64: 1e-6, 1024: 2e-5, 8192: 4e-5, 65536: 3e-4}
     call = {"experiment": "coll", "collective": "bcast"}

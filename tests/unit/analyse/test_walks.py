@@ -88,7 +88,7 @@ def planted_small_pages(folder: Path) -> Path:
     given = ([Environment("default")], [Placement("bound")], cells, [contrast], launches)
     write_plan(folder / "plan.json", Plan(1, "planted", "Planted", 2, ROUNDS, 1, 0.03, *given))
     stamp = "2026-01-01T00:00:00+00:00"
-    write_run(folder, RunInfo(1, "id", "planted", "Planted", "0" * 64, stamp, "0.1.0", status="complete"))
+    write_run(folder, RunInfo(1, "id", "planted", "Planted", stamp, "0.1.0", status="complete"))
     for r in range(ROUNDS):
         blocks = [block for cell, ns in ((0, 400_000), (1, 200_000)) for block in messages(rng, r, cell, ns)]
         add_launch(folder, r, r, "default", blocks, events([0, 1]))

@@ -79,7 +79,7 @@ def _simulated(job: LaunchedJob, folder: Path) -> Outcome:
         LaunchBegin(0, int(folder.name), 2),
         CellBegin(0, cell),
         CellEnd(0, cell, "ok", 1, 3),
-        LaunchEnd(0, 1),
+        LaunchEnd(0),
     ]
     (folder / "events.jsonl").write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
     write_blocks(folder / "samples.blk", [Block(cell, int(folder.name), "steady", [4000, 4100, 4200])])

@@ -76,7 +76,7 @@ def _events(hosts: Sequence[str]) -> str:
 def make_run(folder: Path, hosts: Sequence[str] = ("n1", "n1"), blocks: Sequence[Block] | None = None) -> Path:
     """The run folder. hosts: of both ranks."""
     folder.mkdir(parents=True)
-    write_run(folder, RunInfo(1, "id", "planted", "Planted", "0" * 64, "0.1.0", status="complete"))
+    write_run(folder, RunInfo(1, "id", "planted", "Planted", "0.1.0", status="complete"))
     write_plan(folder / "plan.json", plan())
     place = launch_folder(folder, 0)
     place.mkdir(parents=True)

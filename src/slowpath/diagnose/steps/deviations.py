@@ -185,7 +185,7 @@ def propose_outside(state: State) -> Iterator[Proposal]:
         if changes:
             why = "find the limit" if made else "measure deviations again"
             campaign = _campaign(state, [(cells[number], dict(changed)) for number, changed in dict.fromkeys(changes)])
-            yield Proposal(OutsideTask(subjects=[group.subject for group in groups]), campaign, why)
+            yield Proposal(OutsideTask(), campaign, why)
 
 
 def _campaign(state: State, changes: Sequence[tuple[CellResult, Mapping[str, Scalar]]]) -> Campaign:

@@ -86,7 +86,6 @@ def run_info(plan: Plan, logs: Sequence[Imported], campaign: str, conditions: st
         id=f"imported-{content[:12]}",
         campaign=plan.campaign,
         title=plan.title,
-        campaign_sha256=hashlib.sha256(campaign.encode()).hexdigest(),
         slowpath=__version__,
         status="complete",
         ranks=plan.ranks,

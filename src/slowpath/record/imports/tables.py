@@ -825,10 +825,8 @@ def _events(launch: int, log: TableLog, group: Sequence[Planned]) -> Iterator[Ev
     yield LaunchBegin(_NO_CLOCK_NS, launch, ranks)
     for line, text in log.notes:
         yield Note(_NO_CLOCK_NS, f"line {line}, not a table's: {text}")
-    ok = 0
     for planned in group:
         status = "failed" if planned.row.wrong else "skipped" if planned.cell.skip else "ok"
-        ok += status == "ok"
         yield CellBegin(_NO_CLOCK_NS, planned.cell.cell)
         if status == "ok":
             yield Note(_NO_CLOCK_NS, f"line {planned.row.line}: {_MEAN}", planned.cell.cell)
@@ -839,4 +837,4 @@ def _events(launch: int, log: TableLog, group: Sequence[Planned]) -> Iterator[Ev
             planned.row.wrong or planned.cell.skip,
             batch=planned.row.repetitions,
         )
-    yield LaunchEnd(_NO_CLOCK_NS, ok)
+    yield LaunchEnd(_NO_CLOCK_NS)
