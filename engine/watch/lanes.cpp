@@ -264,7 +264,7 @@ void show(Lane& lane, Observed& call, const Plan& plan, const Scratch* scratch) 
     if (goes_on && current.call == call.call && current.site == slot.site) return;
     current.call = call.call;
     current.site = slot.site;
-    if (call.repeated != nullptr) {
+    if (call.repeated != nullptr && !is_any(call.repeated->stream)) {
         const layout::Event& event = call.repeated->event;
         const bool is_receive = call.repeated->stream.is_receive;
         current.communicator = event.communicator;

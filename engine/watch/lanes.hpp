@@ -93,13 +93,12 @@ struct Repeated {
     Stream stream;
     std::uint32_t generation;  ///< 0: none
     std::uint64_t payload_bytes;
-    std::uint32_t profile[4];  ///< as SiteSlot::profile, by where the buffer begins (start_of)
-    std::uint8_t flags;        ///< of the profile's key
-    std::uint8_t buffer_at;    ///< argument; no_buffer: the call has none
-    std::uint8_t untimed;      ///< how many like it were made since the last one whose time was taken
-    std::uint64_t ticks;       ///< that one took, and those since are taken to take
-    bool is_whole;             ///< the last message was as long as its buffer
-    bool is_in_place;          ///< of a collective
+    std::uint8_t flags;      ///< of the profile's key
+    std::uint8_t buffer_at;  ///< argument; no_buffer: the call has none
+    std::uint8_t untimed;    ///< how many like it were made since the last one whose time was taken
+    std::uint64_t ticks;     ///< that one took, and those since are taken to take
+    bool is_whole;           ///< the last message was as long as its buffer
+    bool is_in_place;        ///< of a collective
     StreamCounter counter;
     Arriving arrival;
     BufferView buffer;               ///< of the last one that was looked at

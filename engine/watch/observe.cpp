@@ -86,15 +86,6 @@ void count_call(Lane& lane, const Observed& call) {
         ++calls;
 }
 
-[[gnu::noinline]] void after_repeated(Lane& lane, const Observed& call) {
-    const Plan& plan = plans[call.call];
-    count_call(lane, call);
-    lane.found_nothing = false;
-    observe_repeated(call, plan, lane);
-    if (plan.is_shown) hide(lane);
-    // A status that is kept has no memory of its own to be released.
-}
-
 [[gnu::noinline]] void after_other(Lane& lane, const Observed& call, const Plan& plan, Scratch* scratch) {
     {
         const SpinGuard guard(lane.lock, lane.is_shared);
@@ -147,8 +138,6 @@ void count_call(Lane& lane, const Observed& call) {
         if (scratch != nullptr) release(*scratch);
         return;
     }
-    const bool is_message = plan.action == Action::send || plan.action == Action::receive;
-    if (call.repeated != nullptr && is_message && call.error == 0) return after_repeated(lane, call);
     after_other(lane, call, plan, scratch);
 }
 
@@ -251,6 +240,7 @@ void observe_plain(const Seen& seen) {
         if (seen.has(count) && seen.call.error == 0)
             payload = view_type(seen.count(count), seen.word(datatype));
     event.bytes = payload.bytes;
+    if (seen.plan.packs) keep_repeated(seen, event, payload, {});
     if (!seen.plan.ends_epoch) return count_event(seen, event, payload, Timed::yes);
     const SpinGuard guard(shared_state, is_multiple);
     place(seen, event, window_of(seen));

@@ -70,7 +70,7 @@ void describe_send(const Seen& seen, layout::Event& event, std::uint16_t communi
 void finish_receive(const Seen& seen, layout::Event& event, Payload& payload, const Stream& wanted) {
     describe(event, payload);
     event.communicator = wanted.communicator;
-    if (wanted.peer == any_rank || wanted.tag == any_tag) event.kind |= layout::any_source_or_tag;
+    if (is_any(wanted)) event.kind |= layout::any_source_or_tag;
     if (is_proc_null(wanted.peer)) {
         event.peer = layout::proc_null;
         event.bytes = 0;
@@ -87,7 +87,7 @@ void post_receive_request(const Seen& seen, layout::Event& event, const Payload&
     event.peer =
         wanted.peer == any_rank ? std::int32_t{layout::any} : world_rank_of(wanted.communicator, wanted.peer);
     event.tag = wanted.tag == any_tag ? std::int32_t{layout::any} : wanted.tag;
-    if (wanted.peer == any_rank || wanted.tag == any_tag) event.kind |= layout::any_source_or_tag;
+    if (is_any(wanted)) event.kind |= layout::any_source_or_tag;
     bool is_numbered = is_proc_null(wanted.peer);
     std::uint32_t order = 0;
     event.sequence = is_numbered ? 0 : layout::not_known;
@@ -208,11 +208,12 @@ void observe_probe(const Seen& seen) {
             wanted.peer == any_rank ? std::int32_t{layout::any} : world_rank_of(communicator, wanted.peer);
         return keep_event(seen, event, {});
     }
-    if (wanted.peer == any_rank || wanted.tag == any_tag) event.kind |= layout::any_source_or_tag;
+    if (is_any(wanted)) event.kind |= layout::any_source_or_tag;
     if (!seen.made(Role::message)) {
         const Arrival arrival = read_status(status_of(seen));
         event.peer = world_rank_of(communicator, arrival.source);
         event.tag = arrival.tag;
+        keep_repeated(seen, event, {}, wanted);
         return keep_event(seen, event, {});
     }
     const std::uint32_t order = post_receive({communicator, 0, 0, true, false});
@@ -276,8 +277,8 @@ struct Completion {
 /// What the message of a receive turned out to be.
 void settle(Pending& pending, layout::Event& done, const void* status) {
     const Arrival arrival = read_status(status);
-    const bool is_any = pending.stream.peer == any_rank || pending.stream.tag == any_tag;
-    if (is_any && !pending.stream.is_partitioned) settle_receive(pending.order);
+    const bool is_wild = is_any(pending.stream);
+    if (is_wild && !pending.stream.is_partitioned) settle_receive(pending.order);
     if (arrival.is_cancelled && (pending.event.kind & layout::cancelled) != 0) {
         done.kind |= layout::cancelled;
         done.bytes = 0;
@@ -291,7 +292,7 @@ void settle(Pending& pending, layout::Event& done, const void* status) {
     Stream stream = pending.stream;
     if (stream.peer == any_rank) stream.peer = status == nullptr ? any_rank : arrival.source;
     if (stream.tag == any_tag) stream.tag = status == nullptr ? any_tag : arrival.tag;
-    if (is_any) {
+    if (is_wild) {
         done.peer = stream.peer == any_rank ? std::int32_t{layout::any}
                                             : world_rank_of(stream.communicator, stream.peer);
         done.tag = stream.tag;

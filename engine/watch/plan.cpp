@@ -215,14 +215,27 @@ bool can_block(const Plan& plan, Family family, std::string_view name) {
     }
 }
 
+/// What arrays say may be another thing in each call.
+bool reads_arrays(const Plan& plan) {
+    return plan.gives == Gives::counts_for_each || plan.gives == Gives::counts_as_root ||
+           plan.gives == Gives::received_counts || plan.gives == Gives::neighbours_counts;
+}
+
 bool can_repeat(const Plan& plan) {
-    const bool is_message = plan.action == Action::send || plan.action == Action::receive;
-    const bool is_one_sided = plan.action == Action::transfer || plan.action == Action::epoch;
-    // What arrays say may be another thing in each call.
-    const bool has_arrays = plan.has(Role::send_counts) || plan.has(Role::receive_counts);
-    if (plan.action == Action::exchange || plan.action == Action::collective)
-        return plan.lasting == Lasting::no && !has_arrays;
-    return (is_message || is_one_sided) && plan.lasting <= Lasting::once && !plan.is_test;
+    switch (plan.action) {
+        case Action::exchange:
+            return plan.lasting == Lasting::no;
+        case Action::collective:
+            return plan.lasting <= Lasting::once && !reads_arrays(plan);
+        case Action::send:
+        case Action::receive:
+        case Action::probe:
+        case Action::transfer:
+        case Action::epoch:
+            return plan.lasting <= Lasting::once && !plan.is_test && !plan.has(Role::message);
+        default:
+            return plan.packs;
+    }
 }
 
 void note_fixed(Plan& plan, const Shape& shape) {
@@ -262,11 +275,13 @@ Plan make_plan(const Shape& shape) {
     plan.lasting = lasting_of(plan, name);
     plan.keeps =
         keeps_something(plan.action) && !(plan.action == Action::receive && plan.lasting != Lasting::no);
+    plan.packs = plan.action == Action::plain && shape.family == Family::datatypes &&
+                 (plan.has(Role::send_count) || plan.has(Role::receive_count));
     if (can_repeat(plan)) note_fixed(plan, shape);
     // A reduction at the target takes a lock in most libraries.
     plan.returns_at_once = plan.action == Action::transfer
                                ? plan.has(Role::target_count) && !plan.has(Role::operation)
-                               : plan.lasting == Lasting::once;
+                               : plan.lasting == Lasting::once || plan.packs;
     plan.is_shown = can_block(plan, shape.family, name);
     // Neither a transfer, which has its bytes, nor what may wait for somebody as the end of a buffer does.
     plan.is_sampled = plan.action == Action::plain && !plan.is_shown && !plan.has(Role::send_count) &&
@@ -369,6 +384,7 @@ Pending* post_request(const Seen& seen, const layout::Event& event, const Payloa
     Pending* const pending = remember_request(library().handle_at(location, 0), location);
     if (pending == nullptr) return nullptr;
     pending->event = event;
+    pending->repeated = is_multiple ? nullptr : seen.call.repeated;
     pending->profile_hint = &seen.slot.profile;
     pending->post_ticks = seen.ticks();
     pending->allocation_bytes = payload.buffer.allocation_bytes;

@@ -67,7 +67,8 @@ struct alignas(64) Plan {
     bool is_test = false;
     bool is_rooted = false;
     bool ends_epoch = false;
-    bool returns_at_once = false;  ///< waits for nobody: a post, MPI_Put or MPI_Get
+    bool packs = false;            ///< MPI_Pack, MPI_Unpack
+    bool returns_at_once = false;  ///< waits for nobody: a post, MPI_Put, MPI_Get or packing
     bool is_shown = false;         ///< others may see that a thread is in it, see current.hpp
     bool is_sampled = false;  ///< moves nothing and waits for nobody: one in some is timed (CountedPlace)
     /// Arguments that make two calls from one place alike (Repeated): all but addresses, the target's offset

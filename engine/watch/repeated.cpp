@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "watch/clock.hpp"
 #include "watch/communicators.hpp"
@@ -34,12 +33,6 @@ bool is_no_address(Word buffer) {
     return buffer == library().bottom || buffer == library().in_place;
 }
 
-struct Post {
-    std::uint32_t* hint;
-    std::uint32_t order;
-    bool is_numbered;
-};
-
 /// Word by word: a comparison of wider parts would wait for the wrapper's stores.
 bool is_same(const Repeated& known, const Word* arguments, const Plan& plan) {
     bool is_other = false;
@@ -62,33 +55,13 @@ bool is_earlier(const Repeated& known, const Observed& call, const Plan& plan) {
 /// Position of the buffer that a call's payload is viewed in. Of a collective it is the one that is given,
 /// where there is one.
 std::uint8_t buffer_of(const Observed& call, const Plan& plan, const layout::Event& event) {
+    if (plan.packs) return Repeated::no_buffer;
     const bool is_collective = (event.kind & layout::collective) != 0;
     const bool gives = is_collective ? (event.kind & layout::receive) == 0 && !is_in_place(call, plan)
                                      : (event.kind & layout::send) != 0;
     const bool is_result = !gives && (!is_collective || plan.has(Role::receive_buffer));
     const int at = plan.at[static_cast<std::size_t>(is_result ? Role::receive_buffer : Role::send_buffer)];
     return at < 0 ? Repeated::no_buffer : static_cast<std::uint8_t>(at);
-}
-
-/// As post_request does it, but for the event.
-Pending* post_again(const Observed& call, const Plan& plan, Repeated& known, const BufferView& buffer,
-                    const Post& post) {
-    const auto* const location = reinterpret_cast<const void*>(plan.of(call.arguments, Role::request));
-    if (location == nullptr) return nullptr;
-    Pending* const pending = remember_request(library().handle_at(location, 0), location);
-    if (pending == nullptr) return nullptr;
-    pending->stream = known.stream;
-    pending->repeated = is_multiple ? nullptr : &known;
-    pending->order = post.order;
-    pending->is_numbered = post.is_numbered;
-    pending->profile_hint = post.hint;
-    pending->post_ticks = call.end_ticks - call.start_ticks;
-    pending->allocation_bytes = buffer.allocation_bytes;
-    pending->buffer_class = buffer.buffer_class;
-    pending->profile_flags = static_cast<std::uint8_t>(known.flags | (buffer.is_first ? first_use : 0));
-    pending->lasting = Lasting::once;
-    pending->is_active = true;
-    return pending;
 }
 
 }  // namespace
@@ -119,7 +92,10 @@ namespace {
 bool count_again(Repeated& known, const Plan& plan) {
     const bool is_exchange = plan.action == Action::exchange;
     if (plan.action == Action::collective) number_collective(known.event.communicator);
-    if (plan.action == Action::collective || (known.event.kind & layout::one_sided) != 0) return true;
+    const bool is_numbered_later = is_any(known.stream) || plan.action == Action::probe;
+    if (plan.action == Action::collective || plan.packs || is_numbered_later ||
+        (known.event.kind & layout::one_sided) != 0)
+        return true;
     if (is_exchange && !count_message(known.arrival.stream, known.arrival.counter)) return false;
     const bool can_count = known.is_whole || plan.lasting == Lasting::no;
     // Without room for its stream no message sent in an exchange has a number.
@@ -137,7 +113,7 @@ void leave_untimed(const Lane& lane, Observed& call, std::uint64_t ticks) {
 void thin(Lane& lane, Observed& call, const Plan& plan) {
     // No library's default sends these by a rendezvous, which a post may begin (docs/internals/watch.md).
     constexpr std::uint64_t short_bytes = 2048;
-    constexpr std::uint8_t most_untimed = 15;
+    constexpr std::uint8_t most_untimed = 58;  // one in 59: no multiple of is_measured's 61
     Repeated& known = *call.repeated;
     const bool has_room = lane.keeps_window && lane.events.used() != lane.events.capacity();
     if (!lane.is_busy || has_room || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
@@ -170,8 +146,8 @@ void add_thinned(Lane& lane, const Repeated& known, unsigned start, std::uint32_
     count(lane, key, {bytes * calls, ticks, known.buffer.allocation_bytes, calls}, nullptr);
 }
 
-std::uint64_t arrived_bytes(const Observed& call, const Plan& plan) {
-    return read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status))).bytes;
+Arrival arrival_of(const Observed& call, const Plan& plan) {
+    return read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status)));
 }
 
 /// The other side of an exchange, whose time is counted on the side that sends.
@@ -182,6 +158,26 @@ void count_arrival(Lane& lane, Repeated& known, std::uint64_t bytes) {
           {known.event.site, known.event.call, size_class(bytes), arrival.flags, arrival.peer,
            arrival.buffer_class, known.event.communicator},
           {bytes, 0, 0}, &arrival.profile);
+}
+
+void count_thinned(Lane& lane, Repeated& known) {
+    for (unsigned start = 0; start < sizeof known.thinned / sizeof known.thinned[0]; ++start) {
+        if (known.thinned[start] != 0)
+            add_thinned(lane, known, start, known.thinned[start], known.event.bytes,
+                        known.thinned_ticks[start]);
+        known.thinned[start] = 0;
+        known.thinned_ticks[start] = 0;
+    }
+}
+
+/// Of a receive or probe for any source or tag: counted with the rank whose message it was.
+void count_sender(Lane& lane, Repeated& known, const Plan& plan, const Arrival& arrival) {
+    const Stream stream{known.stream.communicator, arrival.source, arrival.tag, true, false};
+    if (plan.action == Action::receive) number_receive(stream, post_receive(stream));
+    const std::int32_t peer = world_rank_of(stream.communicator, stream.peer);
+    if (peer == known.event.peer) return;
+    count_thinned(lane, known);
+    known.event.peer = peer;
 }
 
 }  // namespace
@@ -201,9 +197,11 @@ void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
         remember_thinned(reinterpret_cast<const void*>(plan.of(call.arguments, Role::request)),
                          known.event.site);
     } else if (plan.action == Action::exchange) {
-        count_arrival(lane, known, arrived_bytes(call, plan));
+        count_arrival(lane, known, arrival_of(call, plan).bytes);
     } else if (known.stream.is_receive) {
-        const std::uint64_t bytes = arrived_bytes(call, plan);
+        const Arrival arrival = arrival_of(call, plan);
+        if (is_any(known.stream) && call.error == 0) count_sender(lane, known, plan, arrival);
+        const std::uint64_t bytes = plan.action == Action::probe ? 0 : arrival.bytes;
         if (bytes != known.event.bytes) return add_thinned(lane, known, start, 1, bytes, ticks);
     }
     if (is_long(ticks))  // shows as such
@@ -212,20 +210,6 @@ void observe_thinned(const Observed& call, const Plan& plan, Lane& lane) {
     ++known.thinned[start];
     lane.has_thinned = true;
 }
-
-namespace {
-
-void count_thinned(Lane& lane, Repeated& known) {
-    for (unsigned start = 0; start < sizeof known.thinned / sizeof known.thinned[0]; ++start) {
-        if (known.thinned[start] != 0)
-            add_thinned(lane, known, start, known.thinned[start], known.event.bytes,
-                        known.thinned_ticks[start]);
-        known.thinned[start] = 0;
-        known.thinned_ticks[start] = 0;
-    }
-}
-
-}  // namespace
 
 void count_thinned(Lane& lane) {
     if (!lane.has_thinned) return;
@@ -339,9 +323,11 @@ void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& 
     const std::uint8_t buffer_at = buffer_of(seen.call, seen.plan, event);
     const bool has_buffer = buffer_at != Repeated::no_buffer;
     if (is_multiple || seen.lane.is_shared || !seen.plan.repeats() || seen.call.error != 0 ||
-        seen.call.slot == nullptr || event.communicator == layout::no_row || stream.peer < 0 ||
-        stream.tag < 0 || arrival.stream.peer < 0 || arrival.stream.tag < 0 ||
-        (has_buffer && is_no_address(seen.call.arguments[buffer_at])))
+        seen.call.slot == nullptr || (event.communicator == layout::no_row && !seen.plan.packs) ||
+        (seen.plan.has(Role::receive_counts) && is_in_place(seen.call, seen.plan)) ||
+        (stream.peer < 0 && stream.peer != any_rank) || (stream.tag < 0 && stream.tag != any_tag) ||
+        (is_any(stream) && seen.plan.lasting != Lasting::no) || arrival.stream.peer < 0 ||
+        arrival.stream.tag < 0 || (has_buffer && is_no_address(seen.call.arguments[buffer_at])))
         return;
     const std::size_t at = first_place(seen.lane, seen.call, seen.plan);
     const bool is_free = seen.lane.repeated[at].generation != generation;
@@ -364,61 +350,6 @@ void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& 
     known.counter = {};
     known.arrival = arrival;
     known.buffer = payload.buffer;
-    std::memset(known.profile, 0, sizeof known.profile);
-}
-
-void observe_repeated(const Observed& call, const Plan& plan, Lane& lane) {
-    Repeated& known = *call.repeated;
-    const bool is_receive = known.stream.is_receive;
-    const BufferView buffer =
-        view_buffer(reinterpret_cast<const void*>(call.arguments[0]), known.payload_bytes);
-    known.buffer = buffer;
-    const std::uint32_t serial = plan.lasting == Lasting::once ? next_serial() : 0;
-    std::uint64_t bytes = known.event.bytes;
-    std::uint32_t order = 0, sequence = layout::not_known;
-    bool is_numbered = true;
-    if (!is_receive) {
-        sequence = number_send(known.stream);
-    } else if (plan.lasting == Lasting::no) {
-        order = post_receive({known.stream.communicator, 0, 0, true, false});
-        bytes = read_status(reinterpret_cast<const void*>(plan.of(call.arguments, Role::status))).bytes;
-        sequence = number_receive(known.stream, order);
-    } else {
-        is_numbered = is_certain(known.stream);
-        order = post_receive(known.stream);
-        if (is_numbered) sequence = number_receive(known.stream, order);
-    }
-    std::uint32_t* const hint = &known.profile[start_of(buffer.buffer_class)];
-    if (!is_receive || plan.lasting == Lasting::no) {  // else when it is complete
-        const auto flags = known.flags | (buffer.is_first ? first_use : 0);
-        const ProfileKey key{
-            known.event.site, call.call,           size_class(bytes),       static_cast<std::uint8_t>(flags),
-            known.event.peer, buffer.buffer_class, known.event.communicator};
-        layout::Profile* const row =
-            count(lane, key, {bytes, call.end_ticks - call.start_ticks, buffer.allocation_bytes}, hint);
-        if (row != nullptr && !is_receive && bytes >= least_content_bytes && !(known.flags & has_gaps))
-            look_into(lane, *row, reinterpret_cast<const void*>(call.arguments[0]), bytes);
-    }
-    const bool is_left_out = leave_out(lane, call.start_ticks);
-    // In the place where it stays: a copy of what was just written waits for it.
-    const auto describe_in = [&](layout::Event& event) {
-        event = known.event;
-        event.start_ticks = call.start_ticks;
-        event.end_ticks = call.end_ticks;
-        event.bytes = bytes;
-        event.request = serial;
-        event.sequence = sequence;
-        event.allocation = buffer.allocation;
-        event.start_offset = start_offset_of(call.arguments[0]);
-        if (buffer.is_first) event.kind |= layout::first;
-    };
-    if (plan.lasting == Lasting::once)
-        if (Pending* const pending = post_again(call, plan, known, buffer, {hint, order, is_numbered}))
-            describe_in(pending->event);
-    if (is_left_out) return;
-    layout::Event event;
-    describe_in(event);
-    add_event(lane, event);
 }
 
 }  // namespace slowpath::watch

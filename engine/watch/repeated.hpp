@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A message, an exchange, a collective, a one-sided transfer or the end of one like an earlier one from the
-/// same place: what it means need not be worked out again.
+/// A message, a probe, an exchange, a collective, packing, a one-sided transfer or the end of one like an
+/// earlier one from the same place: what it means need not be worked out again.
 #pragma once
 
 #include "watch/observe.hpp"
@@ -13,9 +13,9 @@ void forget_repeated();
 /// Finds `call.repeated`, where an earlier call had these arguments; its place is noted in `call.slot`.
 void find_repeated(Lane& lane, Observed& call, const Plan& plan);
 /// Of a thread whose calls come so close together that watching them would take too much of its time
-/// (find_busy), one in 16 short messages is recorded in windows that are not kept. Of the others nothing but
+/// (find_busy), one in 59 short messages is recorded in windows that are not kept. Of the others nothing but
 /// the number is kept, and the time of those that may wait: by what was found, peer, tag, length and place
-/// are known. The time of one that returns at once stands for the 15 before.
+/// are known. The time of one that returns at once stands for the 58 before.
 void thin(Lane& lane, Observed& call, const Plan& plan);
 /// How long one took that was not interrupted: those after it that are not timed take as long.
 void note_time(const Observed& call);
@@ -38,8 +38,5 @@ void settle_lane(Lane& lane);
 /// @param arrival Of an exchange, what arrived.
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload, const Stream& stream,
                    const Arriving& arrival = {});
-
-/// What observe_send and observe_receive do, for a message that was found and did not fail.
-void observe_repeated(const Observed& call, const Plan& plan, Lane& lane);
 
 }  // namespace slowpath::watch

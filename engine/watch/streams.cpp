@@ -56,10 +56,6 @@ bool is_open_before(const Stream& message, std::uint32_t order) {
     return false;
 }
 
-bool is_any(const Stream& wanted) {
-    return wanted.peer == any_rank || wanted.tag == any_tag;
-}
-
 }  // namespace
 
 std::uint32_t number_send(const Stream& stream) {

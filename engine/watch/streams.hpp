@@ -21,6 +21,9 @@ std::uint32_t number_send(const Stream& stream);
 /// What a receive was posted for. `peer` and `tag` as any_rank and any_tag where the program gave none.
 /// No rank and no special value of any MPI: MPI_PROC_NULL of Open MPI is -2.
 inline constexpr std::int32_t any_rank = INT32_MIN + 1, any_tag = INT32_MIN + 1;
+inline bool is_any(const Stream& wanted) {
+    return wanted.peer == any_rank || wanted.tag == any_tag;
+}
 
 /// A receive is posted.
 /// @return Its place among all receives of this process, from 1.

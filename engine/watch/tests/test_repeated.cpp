@@ -521,3 +521,65 @@ TEST(Repeated, ThinnedExchangesCountOnBothSides) {
     for (const layout::Event& event : {record.events().back(), *(record.events().end() - 2)})
         EXPECT_EQ(event.sequence, rounds + 1U);
 }
+
+TEST(Repeated, ThinnedReceivesFromAnyCountWithTheirSendersWhoseMessagesStayNumbered) {
+    constexpr int rounds = 300;
+    const auto take = [](int round) {
+        const Word source(fake_mpi::any_source), tag(fake_mpi::any_tag);
+        const auto say = [&](Word* status) {
+            *reinterpret_cast<fake_mpi::Status*>(*status) = {8, 0, 1 + round % 3 / 2, 7, 0};
+        };
+        call(
+            calls::MPI_Probe, {source, tag, comm_world, fake_mpi::status_ignore},
+            [&](Word* arguments) { say(arguments + 3); }, 60, 1);
+        call(
+            calls::MPI_Recv, {word(data), 64, type_char, source, tag, comm_world, fake_mpi::status_ignore},
+            [&](Word* arguments) { say(arguments + 6); }, 100, 2);
+    };
+    const Record record = recorded([&] {
+        leave_window_out(true);
+        for (int round = 0; round < rounds; ++round) take(round);
+        current_lane().keeps_window = true;
+        for (const int round : {0, 2}) take(round);
+    });
+    std::map<std::pair<Call, std::int32_t>, std::uint64_t> taken;
+    for (const layout::Profile& row : record.profile()) taken[{row.call, row.peer}] += row.count;
+    for (const Call number : {calls::MPI_Probe, calls::MPI_Recv}) {
+        EXPECT_EQ((taken[{number, 1}]), rounds / 3 * 2 + 1U);
+        EXPECT_EQ((taken[{number, 2}]), rounds / 3 + 1U);
+        EXPECT_EQ(counted(record, number).ticks, (rounds + 2U) * (number == calls::MPI_Probe ? 60 : 100));
+    }
+    EXPECT_EQ(counted(record, calls::MPI_Recv).bytes, (rounds + 2U) * 8);
+    EXPECT_GT(thinned(record), 2U * rounds * 8 / 10);
+    ASSERT_EQ(record.events().size(), 4U);
+    EXPECT_EQ(record.events()[1].sequence, rounds / 3 * 2U);
+    EXPECT_EQ(record.events()[3].sequence, rounds / 3 * 1U);
+}
+
+TEST(Repeated, OfABusyThreadPackingAndPostsOfCollectivesAreCountedAndTimedNowAndThen) {
+    constexpr int rounds = 300;
+    int position = 0;
+    const Record record = recorded([&] {
+        leave_window_out(true);
+        for (int round = 0; round < rounds; ++round) {
+            call(calls::MPI_Pack,
+                 {word(parts), Word(8 + round % 2), type_char, word(data), 64, word(&position), comm_world});
+            std::uint32_t request = 0;
+            call(calls::MPI_Iallreduce,
+                 {word(parts), word(data), 8, type_char, 0, comm_world, word(&request)},
+                 [&](Word*) { request = 0x98000001; });
+            call(calls::MPI_Wait, {word(&request), fake_mpi::status_ignore},
+                 [&](Word*) { request = fake_mpi::request_null; });
+        }
+        current_lane().keeps_window = true;
+        call(calls::MPI_Barrier, {comm_world});
+    });
+    EXPECT_EQ(counted(record, calls::MPI_Pack).bytes, rounds / 2 * 17U);
+    for (const Call number : {calls::MPI_Pack, calls::MPI_Iallreduce, calls::MPI_Wait}) {
+        EXPECT_EQ(counted(record, number).count, rounds + 0U);
+        EXPECT_EQ(counted(record, number).ticks, rounds * 100U);
+    }
+    EXPECT_EQ(counted(record, calls::MPI_Iallreduce).bytes, rounds * 8U);
+    EXPECT_GT(thinned(record), 2U * rounds * 8 / 10);
+    EXPECT_EQ(record.events().back().sequence, rounds + 0U);
+}
