@@ -2,7 +2,6 @@
 #include "watch/events.hpp"
 
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "watch/clock.hpp"
@@ -146,33 +145,17 @@ void add_event(Lane& lane, const layout::Event& event) {
 
 namespace {
 
-struct Words {
-    std::uint64_t low, high;
-    bool operator==(const Words&) const = default;
-};
-
-/// As it lies in memory; not read from there, for a load that is wider than the stores before it waits for
-/// them.
-Words words(const ProfileKey& key) {
-    static_assert(std::endian::native == std::endian::little);
-    return {key.site | std::uint64_t{key.call} << 32 | std::uint64_t{key.size_class} << 48 |
-                std::uint64_t{key.flags} << 56,
-            static_cast<std::uint32_t>(key.peer) | std::uint64_t{key.buffer_class} << 32 |
-                std::uint64_t{key.communicator} << 48};
-}
-
-Words words(const layout::Profile& row) {
-    Words both;
-    std::memcpy(&both, &row, sizeof both);
-    return both;
+ProfileKey key_of(const layout::Profile& row) {
+    ProfileKey key;
+    std::memcpy(&key, &row, sizeof key);
+    return key;
 }
 
 layout::Profile* find(Lane& lane, const ProfileKey& key, std::size_t& at) {
-    const Words sought = words(key);
-    at = scatter(sought.low ^ scatter(sought.high)) % Lane::profile_slots;
+    at = scatter(key.low ^ scatter(key.high)) % Lane::profile_slots;
     for (; lane.profile_index[at] != 0; at = (at + 1) % Lane::profile_slots) {
         layout::Profile& row = lane.profile[lane.profile_index[at] - 1];
-        if (words(row) == sought) return &row;
+        if (key_of(row) == key) return &row;
     }
     return nullptr;
 }
@@ -195,18 +178,21 @@ layout::Profile* find_profile_row(Lane& lane, const ProfileKey& sought) {
     const std::uint32_t capacity = lane.profile.capacity();
     if (layout::Profile* row = find_or_make(lane, key, capacity - capacity / 4)) return row;
     lane.profile.lose(1);
-    if (key.peer >= 0 || key.peer <= layout::unknown_ranks) key.peer = layout::others;
+    constexpr std::uint64_t half = 0xffffffff;  // of a word: peer or site
+    const auto peer = static_cast<std::int32_t>(key.high);
+    if (peer >= 0 || peer <= layout::unknown_ranks)
+        key.high = (key.high & ~half) | static_cast<std::uint32_t>(layout::others);
     if (layout::Profile* row = find_or_make(lane, key, capacity - capacity / 8)) return row;
-    key.site = 0;
+    key.low &= ~half;
     if (layout::Profile* row = find_or_make(lane, key, capacity - capacity / 16)) return row;
-    key = {0, key.call, 0, 0, layout::others, 0, layout::no_row};
+    key = {0, static_cast<std::uint16_t>(key.low >> 32), 0, 0, layout::others, 0, layout::no_row};
     return find_or_make(lane, key, capacity);
 }
 
 layout::Profile* count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint) {
     if (lane.profile.capacity() == 0) return nullptr;
     layout::Profile* row = nullptr;
-    if (hint != nullptr && *hint != 0 && words(lane.profile[*hint - 1]) == words(key)) [[likely]] {
+    if (hint != nullptr && *hint != 0 && key_of(lane.profile[*hint - 1]) == key) [[likely]] {
         row = &lane.profile[*hint - 1];
     } else {
         row = find_profile_row(lane, key);

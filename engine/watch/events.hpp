@@ -22,17 +22,21 @@ inline bool leave_out(Lane& lane, std::uint64_t start_ticks) {
 /// Add an event of a call that was entered at `event.start_ticks`, if its window is kept.
 void add_event(Lane& lane, const layout::Event& event);
 
-/// As a row of the profile begins.
+/// As a row of the profile begins. Words: a load that is wider than the stores before it waits for them.
 struct ProfileKey {
-    std::uint32_t site;
-    std::uint16_t call;
-    std::uint8_t size_class;
-    std::uint8_t flags;
-    std::int32_t peer;
-    std::uint16_t buffer_class;
-    std::uint16_t communicator;
+    std::uint64_t low = 0, high = 0;
+
+    ProfileKey() = default;
+    ProfileKey(std::uint32_t site, std::uint16_t call, std::uint8_t size_class, std::uint8_t flags,
+               std::int32_t peer, std::uint16_t buffer_class, std::uint16_t communicator)
+        : low(site | std::uint64_t{call} << 32 | std::uint64_t{size_class} << 48 |
+              std::uint64_t{flags} << 56),
+          high(static_cast<std::uint32_t>(peer) | std::uint64_t{buffer_class} << 32 |
+               std::uint64_t{communicator} << 48) {
+        static_assert(std::endian::native == std::endian::little);
+    }
+    bool operator==(const ProfileKey&) const = default;
 };
-static_assert(sizeof(ProfileKey) == 16);
 
 enum ProfileFlag : std::uint8_t { first_use = 1, receive_side = 2, has_gaps = 4 };
 

@@ -397,34 +397,35 @@ bool found_something(const Seen& seen) {
 
 void start_one(const Seen& seen, Word handle, const void* location, bool is_first) {
     Pending* const pending = find_request(handle, location);
-    layout::Event event = event_of(seen);
+    layout::Event unknown;
+    // Changed where it is: a copy of what was just written waits for it.
+    layout::Event& event = pending != nullptr ? pending->event : unknown = event_of(seen);
+    Payload payload;
     if (pending != nullptr) {
-        layout::Event& posted = pending->event;
-        posted.request = next_serial();
-        posted.site = seen.slot.site;
-        posted.call = seen.call.call;
+        event.request = next_serial();
+        event.site = seen.slot.site;
+        event.call = seen.call.call;
         if (!pending->is_active) ++started(pending->key - 1);
         pending->is_active = true;
         pending->post_ticks = is_first ? seen.ticks() : 0;
-        const bool has_peer = posted.peer != layout::proc_null;
-        if ((posted.kind & layout::collective) != 0) {
-            posted.sequence = number_collective(posted.communicator);
-        } else if ((posted.kind & layout::send) != 0 && has_peer) {
-            posted.sequence = number_send(pending->stream);
+        const bool has_peer = event.peer != layout::proc_null;
+        if ((event.kind & layout::collective) != 0) {
+            event.sequence = number_collective(event.communicator);
+        } else if ((event.kind & layout::send) != 0 && has_peer) {
+            event.sequence = number_send(pending->stream);
         } else if (has_peer) {
             pending->is_numbered = is_certain(pending->stream);
             pending->order = post_receive(pending->stream);
-            posted.sequence =
+            event.sequence =
                 pending->is_numbered ? number_receive(pending->stream, pending->order) : layout::not_known;
         }
-        event = posted;
-        event.kind = static_cast<std::uint16_t>((posted.kind & ~layout::first) | layout::post);
+        event.kind =
+            static_cast<std::uint16_t>((event.kind & ~(layout::first | layout::part)) | layout::post);
         event.start_ticks = seen.call.start_ticks;
         event.end_ticks = seen.call.end_ticks;
+        payload.buffer.buffer_class = pending->buffer_class;
     }
     if (!is_first) event.kind |= layout::part;
-    Payload payload;
-    if (pending != nullptr) payload.buffer.buffer_class = pending->buffer_class;
     if ((event.kind & layout::receive) == 0 ||
         (event.kind & layout::collective) != 0)  // else when it is complete
         count_event(seen, event, payload, is_first ? Timed::yes : Timed::no);

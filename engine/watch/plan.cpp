@@ -348,12 +348,16 @@ void describe(layout::Event& event, const Payload& payload) {
 }
 
 void count_event(const Seen& seen, const layout::Event& event, const Payload& payload, Timed timed) {
-    ProfileKey key{
-        event.site,        event.call, size_class(event.bytes), 0, event.peer, payload.buffer.buffer_class,
-        event.communicator};
-    key.flags = static_cast<std::uint8_t>((payload.buffer.is_first ? first_use : 0) |
-                                          ((event.kind & layout::receive) != 0 ? receive_side : 0) |
-                                          (payload.has_gaps ? has_gaps : 0));
+    const auto flags = static_cast<std::uint8_t>((payload.buffer.is_first ? first_use : 0) |
+                                                 ((event.kind & layout::receive) != 0 ? receive_side : 0) |
+                                                 (payload.has_gaps ? has_gaps : 0));
+    const ProfileKey key{event.site,
+                         event.call,
+                         size_class(event.bytes),
+                         flags,
+                         event.peer,
+                         payload.buffer.buffer_class,
+                         event.communicator};
     const bool is_first = timed == Timed::yes;
     layout::Profile* const row =
         count(seen.lane, key, {event.bytes, is_first ? seen.ticks() : 0, payload.buffer.allocation_bytes},
@@ -361,7 +365,7 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
     // What arrived instead, or lies at places of its own for each rank, is no content that was given.
     const bool is_looked_at = event.bytes >= least_content_bytes || seen.plan.action == Action::collective;
     if (row != nullptr && is_looked_at && event.bytes > 0 && payload.address != nullptr &&
-        (key.flags & (receive_side | has_gaps)) == 0 && !seen.has(Role::send_counts) &&
+        (flags & (receive_side | has_gaps)) == 0 && !seen.has(Role::send_counts) &&
         (seen.plan.action != Action::exchange || seen.has(Role::receive_buffer)))
         look_into(seen.lane, *row, payload.address, event.bytes);
 }

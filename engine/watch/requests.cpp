@@ -177,9 +177,11 @@ void ask(const void* status, Arrival& arrival) {
 
 Arrival read_status(const void* status) {
     const Library& mpi = library();
-    if (status == nullptr) return {mpi.any_source, mpi.any_tag, 0, false};
-    Arrival arrival{read_at<std::int32_t>(status, mpi.source_offset),
-                    read_at<std::int32_t>(status, mpi.tag_offset), 0, false};
+    Arrival arrival{mpi.any_source, mpi.any_tag, 0,
+                    false};  // the only one that is returned: made in its place
+    if (status == nullptr) return arrival;
+    arrival.source = read_at<std::int32_t>(status, mpi.source_offset);
+    arrival.tag = read_at<std::int32_t>(status, mpi.tag_offset);
     if (mpi.interface == Interface::mpich) {
         // mpi.h: count_lo, then count_hi above one bit that says cancelled.
         const auto low = read_at<std::uint32_t>(status, 0), high = read_at<std::uint32_t>(status, 4);
