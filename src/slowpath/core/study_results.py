@@ -289,11 +289,8 @@ class CannonDistribution(Result, frozen=True, kw_only=True):
     environment: Annotated[str, means("as in run.environments")]
     placement: Annotated[str, means("as in run.placements")]
     cell: Annotated[Count, means("number")]
-    in_place_cell: Annotated[Count, means("number of its twin")]
-    distribute_s: Annotated[NotNegative | None, means("as in parts_s; null: no such part")]
-    gather_s: Annotated[NotNegative | None, means("as in parts_s; null: no such part")]
     moved_ratio: Annotated[
-        NotNegative | None, means("distribute_s + gather_s over the twin's multiply_s; null: one of the parts is")
+        NotNegative | None, means("distribute and gather over the twin's multiply_s; null: no such part")
     ]
     over_in_place: Annotated[Value | None, means("time over the twin's, in the same launches")]
     over_in_place_reason: Annotated[str | None, means("why it is null")]

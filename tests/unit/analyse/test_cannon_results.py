@@ -199,7 +199,6 @@ def test_what_distribution_through_rank_0_costs(results: Results) -> None:
         *truth.MOVED,
         truth.RANKS,
     )
-    assert distributed.in_place_cell == CELL[truth.MOVED]
     exposed, late = truth.EXPOSED[truth.MOVED[0]][512], truth.LATE_NS / truth.COMPUTE_NS[512]
     assert distributed.moved_ratio == pytest.approx(2 * truth.MOVED_RATIO / (1 + exposed + late), rel=5e-3)
     longer = (1 + exposed + 2 * truth.MOVED_RATIO + late) / (1 + exposed + late)
