@@ -126,7 +126,9 @@ def _candidates(environ: Mapping[str, str], ask: Ask, everywhere: bool = False) 
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
     on_path = list(_launchers_in(folders))
     if prefers_cray_wrapper(environ):
-        yield from (path for path in on_path if _starts_any(path, environ, ask))
+        for path in on_path:  # of a batch system (the mpiexec of PALS), not of an MPI other than the loaded one
+            if identify(ask([str(path), "--version"], environ) or "", path.name).launcher in BATCH_NAMES:
+                yield path
         yield from _of_batch_system(environ, folders)
     yield from on_path
     yield from _of_batch_system(environ, folders)
@@ -153,11 +155,6 @@ def _of_batch_system(environ: Mapping[str, str], folders: list[Path]) -> Iterato
     by_module = BATCH_NAMES if any(library.is_loaded(environ) for library in MPI_LIBRARIES) else ()
     names = by_module if allocation is None else filter(None, [allocation.launcher])
     yield from (folder / name for name in names for folder in folders if _has(folder, name))
-
-
-def _starts_any(launcher: Path, environ: Mapping[str, str], ask: Ask) -> bool:
-    """Whether it is of a batch system (the mpiexec of PALS), not of an MPI other than the loaded one."""
-    return identify(ask([str(launcher), "--version"], environ) or "", launcher.name).launcher in BATCH_NAMES
 
 
 def _has(folder: Path, name: str) -> bool:
