@@ -415,8 +415,8 @@ def _by_rank(launches: Sequence[Reduced]) -> tuple[list[float] | None, list[floa
     rows = [launch.by_rank_s for launch in launches if launch.by_rank_s is not None]
     if len(rows) < len(launches) or len({row.shape for row in rows}) > 1 or not 1 < rows[0].shape[1] <= _MOST_RANKS:
         return None, None
-    by_rank, mean_by_rank = np.median(np.array(rows), axis=0).tolist()
-    return by_rank, mean_by_rank
+    by_rank, *means = np.median(np.array(rows), axis=0).tolist()
+    return by_rank, means[0] if means else None
 
 
 FEWEST_NUMBERED = 20  # samples of a launch

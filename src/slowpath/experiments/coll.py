@@ -184,7 +184,7 @@ def call_by_call(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: Launc
                     location=LOCATION,
                     clean=phase_calls.clean,
                     order=phase_calls.order,
-                    by_rank_s=np.quantile(phase_calls.duration_ns, LOCATION, axis=1) * NS if metric == OWN else None,
+                    by_rank_s=np.quantile(phase_calls.duration_ns, [LOCATION], axis=1) * NS if metric == OWN else None,
                 )
     return {metric: phases or absent.get(metric, NO_SAMPLES) for metric, phases in by_metric.items()}
 

@@ -164,7 +164,7 @@ class MetricSamples:
     location: the quantile of the samples that stands for the launch. consecutive: the samples follow one another
     without a pause, so that a warm-up may stand at their head. clean: which samples nothing else disturbed, shape (n,);
     None: not recorded.  order: None where a sample is a batch, or its begin was not recorded.  by_rank_s: where samples
-    are of the rank that took longest, median and mean of each rank's own, shape (2, ranks).
+    are of the rank that took longest, `location` of each rank's own, and its mean if known, shape (1 or 2, ranks).
     """
 
     values_s: NDArray[np.float64]

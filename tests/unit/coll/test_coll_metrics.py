@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from slowpath.analyse.cells import estimate
 from slowpath.experiments.coll import COLL, LOOP_MEAN, LOOP_SLOWEST, OWN, SPAN, WORK
 from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, SampleBlock, reduce
 
@@ -116,6 +117,8 @@ def test_a_launch_stands_for_its_clean_calls() -> None:
     reduced = reduce(metrics[OWN])
     assert reduced is not None
     assert reduced.centre_s == pytest.approx(100e-9)
+    known = estimate([reduced], None)
+    assert (known.by_rank, known.mean_by_rank) == (pytest.approx([900e-9, 100e-9]), None)
 
 
 def test_a_launch_stands_by_its_lower_quartile() -> None:

@@ -53,23 +53,15 @@ def test_calls_in_a_row_share_the_time_of_their_use() -> None:
     assert values(metrics["call_s"], "steady") == values(metrics["call_own_s"], "steady") == [100]
 
 
-def test_each_rank_s_own_time_of_a_call_stays_beside_the_longest() -> None:
-    blocks = [block(0, [100, 900], [500, 700], phase="steady"), block(1, [100, 900], [200, 100], phase="steady")]
-    series = derived("call", blocks)["call_own_s"]
-    assert isinstance(series, dict)
-    reduced = reduce(series["steady"])
-    assert reduced is not None
-    assert estimate([reduced], None).by_rank == pytest.approx([600e-9, 150e-9])
-
-
-def test_a_rank_that_alone_stalls_shows_in_the_mean_of_its_own_times() -> None:
-    blocks = [block(rank, [0, 9, 18], [100, 100, 100 + 900 * rank], phase="steady") for rank in (0, 1)]
+def test_each_rank_s_own_times_stay_beside_the_longest_and_tell_which_one_stalls() -> None:
+    begins, stalling, other = [100, 900, 1700], [500, 700, 3600], [200, 100, 150]
+    blocks = [block(rank, begins, spans, phase="steady") for rank, spans in enumerate((stalling, other))]
     series = derived("call", blocks)["call_own_s"]
     assert isinstance(series, dict)
     reduced = reduce(series["steady"])
     assert reduced is not None
     known = estimate([reduced], None)
-    assert (known.by_rank, known.mean_by_rank) == (pytest.approx([1e-7, 1e-7]), pytest.approx([1e-7, 4e-7]))
+    assert (known.by_rank, known.mean_by_rank) == (pytest.approx([7e-7, 1.5e-7]), pytest.approx([16e-7, 1.5e-7]))
 
 
 @pytest.mark.parametrize("order", ["ascending", "xor"])
