@@ -118,7 +118,7 @@ def test_a_command_that_fails_or_hangs_is_one_line(
     ("words", "said"),
     [
         ((), "without code changes"),
-        (("--remedy", "none-such"), "does not exist"),
+        (("--remedy", "none-such"), "unknown remedy"),
         (("--remedy", "huge-pages", "--try", "A=1"), "can't be combined"),
         (("--try", "A"), "write NAME=VALUE"),
         (("--try", "A=1", "--ignore", "("), "no regular expression"),
