@@ -115,7 +115,7 @@ void thin(Lane& lane, Observed& call, const Plan& plan) {
     constexpr std::uint64_t short_bytes = 2048;
     constexpr std::uint8_t most_untimed = 58;  // one in 59: no multiple of is_measured's 61
     Repeated& known = *call.repeated;
-    const bool has_room = lane.keeps_window && lane.events.used() != lane.events.capacity();
+    const bool has_room = !plan.packs && lane.keeps_window && lane.events.used() != lane.events.capacity();
     if (!lane.is_busy || has_room || known.payload_bytes > short_bytes || known.untimed == most_untimed) {
         known.untimed = 0;
         return;

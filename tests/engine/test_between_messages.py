@@ -124,9 +124,7 @@ def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
 
 
 def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(ranks: Ranks, tmp_path: Path) -> None:
-    """By turns; warm over warm is the control. 1 KiB stays in a core's own cache, which no other program shares, and is
-    sent eagerly: the sender waits for nobody. Cold took 2.1 times as long, also beside programs that copy without end.
-    """
+    """By turns; warm over warm is the control. 1 KiB goes eagerly from a cache that no other core shares: 2.1 times."""
     done = ranks.run_plan(tmp_path / "launch", BY_TURNS)
     assert done.returncode == 0, done.stderr
     by_cell = np.array([_quartile_ns(tmp_path / "launch", cell) for cell in range(len(BY_TURNS))])

@@ -421,10 +421,11 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, s
     if completes or own_s < LEAST_TOLD * took_s or (is_queued and not is_many):
         return 0.0, None
     size, rate = format_bytes(round(each)), float((moved * calls.weight)[rows].sum()) / own_s / 1e9
-    what, change = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s", FEWER_BYTES
-    if each < LONG_BYTES:
-        queue, carried = ", with the queue for a processor" * is_queued, f", with {size} each" * (each > SHORT_BYTES)
-        what, change = f"is spent in the calls themselves{carried}{queue}", fewer_words(calls.name_of(rows), calls)
+    how = f", with {size} each" * (each > SHORT_BYTES) + ", with the queue for a processor" * is_queued
+    what, change = f"is spent in the calls themselves{how}", fewer_words(calls.name_of(rows), calls)
+    if each >= LONG_BYTES:
+        what = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s"
+        change = change if calls.name_of(rows).startswith("MPI_File_") else FEWER_BYTES
     return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {change}"
 
 

@@ -94,7 +94,7 @@ def folder(
     )
     write_plan(path / "plan.json", plan)
     stamp = f"2026-01-{1 + seed % 28:02d}T00:00:00+00:00"
-    info = RunInfo(1, path.name, "planted", "Planted", "0" * 64, "0.1.0", stamp, status="complete", engine="0.1.0")
+    info = RunInfo(1, path.name, "planted", "Planted", "0.1.0", stamp, status="complete", engine="0.1.0")
     mpi = {"name": "mpich", "version": "5.0.2"}
     write_run(path, msgspec.structs.replace(info, machine=dict(machine or MACHINE), mpi=mpi))
     for r in range(launches):

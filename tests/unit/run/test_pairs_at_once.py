@@ -91,7 +91,7 @@ def test_the_bad_one_of_many_nodes_is_found_named_and_left_alone(run_folder: Pat
     mpi = replace(fake_commands.mpi, name="mpich", launcher="hydra")
     commands = MpiCommands(mpi, fake_commands.engine, {**fake_commands.environ, "SLURM_JOB_NUM_NODES": "64"}, 64)
     write_plan(run_folder / "plan.json", plan)
-    write_run(run_folder, RunInfo(RUN_SCHEMA, "pairs", "pairs", "Pairs", "0" * 64, "2026-01-01T00:00:00", "0", ranks=2))
+    write_run(run_folder, RunInfo(RUN_SCHEMA, "pairs", "pairs", "Pairs", "0", "2026-01-01T00:00:00", ranks=2))
     said = io.StringIO()
     result = Execution(run_folder, plan, commands, RunLimits(), Quiet(said), run_all=simulated).execute()
     assert result.status == "partial"
