@@ -103,7 +103,7 @@ def _compare_watches(a: Path, b: Path, as_json: bool, full: bool, minimum_effect
 @click.option("--baseline", "baselines", required=True, multiple=True, type=PATH, help="Run folder or results.json.")
 @minimum_effect_option("10%")
 @click.option(
-    "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="Largest slowdown of a pass."
+    "--exclude", "excluded", type=EFFECT, default="50%", show_default=True, help="A pass has no cell this much slower."
 )
 @metric_option()
 @phase_option("steady")

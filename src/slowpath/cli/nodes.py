@@ -55,9 +55,9 @@ def nodes_command(
     1,000 nodes take minutes: each alone, then all in rings, then suspicious pairs. Exit codes: 0 measured, 1 beyond
     --fail-above, 2 wrong usage, 4 nothing compared.
     """
-    from slowpath.core.files import write_atomically
+    from slowpath.core.files import dated_folder, write_atomically
     from slowpath.core.units import parse_bytes
-    from slowpath.record.folder import dated_folder
+    from slowpath.record.folder import DEFAULT_PARENT
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
     from slowpath.run.schedule import RunLimits
@@ -78,7 +78,7 @@ def nodes_command(
         for line in measure.cost_lines(bench, nodes):
             click.echo(line)
         return 0
-    folder = out or dated_folder("nodes")
+    folder = out or dated_folder(DEFAULT_PARENT, "nodes")
     measure.require_folder(folder)
     tell(f"folder: {folder}")
     for line in measure.cost_lines(bench, nodes):

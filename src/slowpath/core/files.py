@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pwd
 import secrets
 import stat
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -365,3 +367,10 @@ def step_folders(folder: Path) -> list[Path]:
     if not measured:
         raise unreadable(folder, "no step of this diagnosis is there", RESTORE)
     return measured
+
+
+def dated_folder(parent: Path, stem: str, now: datetime | None = None) -> Path:
+    """Return PARENT/STEM-YYYYMMDD-HHMMSS, with a number behind it where that is taken."""
+    path = parent / f"{stem}-{(now or datetime.now()).strftime('%Y%m%d-%H%M%S')}"
+    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], numbered) if not each.exists())

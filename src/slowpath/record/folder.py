@@ -20,6 +20,7 @@ from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError, un
 from slowpath.core.files import (
     RESTORE,
     cannot,
+    dated_folder,
     decoded,
     inside,
     json_bytes,
@@ -124,16 +125,7 @@ def create_run_folder(campaign: str, out: Path | None = None, now: datetime | No
 
     Raises: EnvironmentFailure if it can't be made, or is not empty.
     """
-    if out is not None:
-        return _claim(out)
-    return _claim(dated_folder(campaign, now))
-
-
-def dated_folder(stem: str, now: datetime | None = None) -> Path:
-    """Return slowpath-runs/STEM-YYYYMMDD-HHMMSS, with a number behind it where that is taken."""
-    path = DEFAULT_PARENT / f"{stem}-{(now or datetime.now()).strftime('%Y%m%d-%H%M%S')}"
-    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
-    return next(each for each in itertools.chain([path], numbered) if not each.exists())
+    return _claim(out or dated_folder(DEFAULT_PARENT, campaign, now))
 
 
 TAKEN = "is taken; name a new folder, or continue with: slowpath run --resume"

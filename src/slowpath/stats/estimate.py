@@ -82,8 +82,8 @@ def _at_ranks(array: Floats, ranks: Ranks | list[int]) -> Floats:
     is_near = np.zeros(counts.size, dtype=np.bool_)
     is_near[at] = True
     near = np.sort(array[is_near[bins]])
-    found: Floats = near[(counts * is_near).cumsum()[at] - ends[at] + ranks]
-    return found
+    at_ranks: Floats = near[(counts * is_near).cumsum()[at] - ends[at] + ranks]
+    return at_ranks
 
 
 def group_medians(array: Floats, size: int) -> Floats:

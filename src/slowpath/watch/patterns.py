@@ -405,7 +405,8 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
         said += f" ({100 * seen.ran_s / seen.length_s:.0f} % on a processor, {seen.minor_faults:,.0f} page faults)"
     if late > 1 and doing.change == GIVEN and not fewer:
         return f"{said}: share what ranks compute there {'more evenly' if late <= calls.ranks / 2 else SMALLER}"
-    return f"{said}{f': {doing.change.format(rank=rank)}' if late == 1 and doing.words != NO_CORE else fewer}"
+    change = doing.change.format(rank=rank, who=f"rank {rank}")
+    return f"{said}{f': {change}' if late == 1 and doing.words != NO_CORE else fewer}"
 
 
 def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, str | None]:

@@ -350,5 +350,5 @@ def _first_from(place: Ints, at_s: Floats, rows: Ints, wanted: Ints, from_s: Flo
     key, own = wanted * number.size + number[: wanted.size], place[rows] * number.size + number[wanted.size :]
     order = np.argsort(own)
     at = np.append(rows[order], NO_EVENT)[np.searchsorted(own[order], key)]
-    found: Ints = np.where(place[at] == wanted, at, NO_EVENT)
-    return found
+    first: Ints = np.where(place[at] == wanted, at, NO_EVENT)
+    return first

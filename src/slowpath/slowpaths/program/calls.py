@@ -687,10 +687,10 @@ def _at_places(calls: ProgramCalls, like: str) -> Iterator[tuple[int, str, Bools
 
 def _never_find(calls: ProgramCalls) -> bool:
     """Whether no probe finds anything, as a loop that waits does at its end, and none helps what was started along."""
-    found = named_like(calls, "Im?probe")[calls.call] & ~calls.in_vain
+    finds = named_like(calls, "Im?probe")[calls.call] & ~calls.in_vain
     starts = named_like(calls, r"I(?!m?probe|nit|nfo|nter|s_)\w+|Start(all)?|Win_\w+")[calls.counted[:, 0]]
     is_thinned = (calls.weight[~calls.in_vain] >= 1.5).any()  # what found something may be missing
-    return not (found.any() or starts.any() or is_thinned)
+    return not (finds.any() or starts.any() or is_thinned)
 
 
 def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:

@@ -85,7 +85,7 @@ def _waits(calls: ProgramCalls) -> Iterator[SeenPattern]:
     named: dict[int, list[SeenPattern]] = {}
     together = set[int]()
     for rank in own:
-        named[rank], heavy = _with_others(calls, rank, list(_late_rank(calls, late, rank, is_crowded)), is_crowded)
+        named[rank], heavy = _late_with_others(calls, late, rank, is_crowded)
         if rank not in together:
             yield from named[rank]
         together |= heavy
@@ -225,7 +225,7 @@ def _late_ranks(calls: ProgramCalls, late: _Late) -> list[int]:
     return [int(rank) for rank in np.argsort(-late_s) if is_late[rank]]
 
 
-def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) -> Iterator[SeenPattern]:
+def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) -> tuple[_Doing, SeenPattern] | None:
     """Args: is_crowded: ranks share processors; only what samples show makes one late, and not the want of one."""
     mine = calls.rank[late.cause] == rank
     wait, cause, seconds, others = late.wait[mine], late.cause[mine], late.seconds[mine], late.others[mine]
@@ -237,15 +237,15 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     late_s = float((to_others * calls.seconds_weight[rows]).sum())
     doing = doing_of(calls, rank, rows, late_s, is_crowded=is_crowded)
     if is_crowded and (doing.words == NO_CORE or activity_before(calls, rank, rows) is None):
-        return
+        return None
     is_usual = np.minimum(to_others, 3.0 * np.median(to_others)).sum() >= USUAL * to_others.sum()
     late_share = LATE_ON_BUSY if doing.words == NO_CORE else OFTEN_LATE if is_usual else LATE
     if (doing.words == NO_CORE and not is_usual) or late_s < late_share * calls.span_s:
-        return  # late now and then, as any rank is, and those without a core are
+        return None  # late now and then, as any rank is, and those without a core are
     counted_s = in_counted_s(calls)  # calls that no event shows look like computing
     beyond_s = counted_s[rank] - np.delete(counted_s, rank).sum() / max(calls.ranks - 1, 1)
     if doing.moves and beyond_s >= OWN * late_s:
-        return
+        return None
     least = to_all if doing.moves else to_others * min(doing.part, 1.0)
     value = to_all if doing.moves else (least + to_others) / 2
     sites = most(calls.site[rows], to_others)
@@ -255,12 +255,12 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
     later_s = _later_s(calls, rank, value, rows) if is_crowded else 0.0
     early = np.unique(calls.rank[wait]).size
     longer = f"{format_time(late_s)} longer than the others in {(count := calls.stood_for(rows)):,} times together"
-    yield SeenPattern(
+    return doing, SeenPattern(
         name=f"rank {rank} is late: it {doing.words}",
         sites=(*sites[:1], *came_from, *(site for site in most(calls.site[wait], seconds) if site not in sites)),
         count=count,
         text=f"{early} other rank{'s' * (early > 1)} waited for rank {rank}, which {doing.words} {between}, {longer}",
-        change=doing.change.format(rank=rank),
+        change=doing.change.format(rank=rank, who=f"rank {rank}"),
         at=doing.at,
         before=True,
         sooner=rows,
@@ -272,28 +272,29 @@ def _late_rank(calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool) ->
 MUCH = 0.3  # of what the rank that computes most has more than the mean: others with that have too much as well
 
 
-def _with_others(
-    calls: ProgramCalls, rank: int, found: list[SeenPattern], is_crowded: bool
+def _late_with_others(
+    calls: ProgramCalls, late: _Late, rank: int, is_crowded: bool
 ) -> tuple[list[SeenPattern], set[int]]:
     """One late rank, or all that compute much more than the mean before one place: with less for one of them alone the
     others would be waited for. An even share of the work there saves what the one with most has beyond the mean, but
     no more than ranks wait for what others compute.
     """
-    if is_crowded or not found or found[0].change != GIVEN.format(rank=rank) or not found[0].sites:
-        return found, set()
-    here_s = np.bincount(
-        calls.rank, gaps(calls) * calls.seconds_weight * (calls.site == found[0].sites[0]), calls.ranks
-    )
+    if (late_rank := _late_rank(calls, late, rank, is_crowded)) is None:
+        return [], set()
+    doing, alone = late_rank
+    if is_crowded or doing.change != GIVEN or not alone.sites:
+        return [alone], set()
+    here_s = np.bincount(calls.rank, gaps(calls) * calls.seconds_weight * (calls.site == alone.sites[0]), calls.ranks)
     more_s = here_s - here_s.mean()
     heavy = np.flatnonzero(more_s >= MUCH * more_s.max()).tolist()
     if len(heavy) < 2 or rank not in heavy or 2 * len(heavy) > calls.ranks:
-        return found, set()
+        return [alone], set()
     waits = calls.waits
     waited_s = float((waits.spent_s * waits.outside * calls.seconds_weight[waits.wait]).sum())
     even_s = min(float(more_s.max()), waited_s / calls.ranks)
     who = f"ranks {', '.join(map(str, heavy[:-1]))} and {heavy[-1]}"
-    head, change = f"{who} compute more than the others", GIVEN.format(rank=rank).replace(f"rank {rank}", who)
-    joint = replace(found[0], name=head, text=f"{head}; {found[0].text}", change=change, sooner=found[0].sooner[:0],
+    head, change = f"{who} compute more than the others", GIVEN.format(who=who)
+    joint = replace(alone, name=head, text=f"{head}; {alone.text}", change=change, sooner=alone.sooner[:0],
                     sooner_s=np.zeros((0, 3)), more_s=(even_s, 0.75 * even_s, 1.25 * even_s))  # fmt: skip
     return [joint], set(heavy)
 
@@ -320,7 +321,7 @@ class _Doing:
 
 
 NO_CORE = "computes or has no core"
-GIVEN = "give rank {rank} less to compute there, or let the others take a part of it"
+GIVEN = "give {who} less to compute there, or let the others take a part of it"
 _CORE = "give rank {rank} a core of its own"
 _LESS_OR_CORE = "give rank {rank} less to compute there, or a core of its own"
 _SLEEP = "find what rank {rank} waits for there: a sleep, files, pipes, other processes"

@@ -23,7 +23,7 @@ from typing import Literal
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.core.files import cannot, inside, require_utf8
+from slowpath.core.files import cannot, dated_folder, inside, require_utf8
 from slowpath.core.version import __version__
 from slowpath.mpi.libraries import abi_of_soname, library_named
 from slowpath.mpi.own_settings import recorded_variables
@@ -370,12 +370,9 @@ def _room(folder: Path) -> str | None:
 
 
 def _default_folder(command: Sequence[str], environ: Mapping[str, str], now: datetime | None) -> Path:
-    """slowpath-watches/PROGRAM-YYYYMMDD-HHMMSS, with a number behind it where that is taken."""
     called = program_name(command, environ)
     name = "".join(character if character.isalnum() or character in "._-" else "_" for character in called)
-    stem = f"{name}-{(now or datetime.now()).strftime('%Y%m%d-%H%M%S')}"
-    numbered = (DEFAULT_PARENT / (stem if n == 1 else f"{stem}-{n}") for n in range(1, 100))
-    return next((path for path in numbered if not path.exists()), DEFAULT_PARENT / stem)
+    return dated_folder(DEFAULT_PARENT, name, now)
 
 
 def shown(prepared: PreparedWatch) -> list[str]:
