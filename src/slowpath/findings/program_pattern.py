@@ -400,8 +400,8 @@ class SeenPattern:
     more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.
     reported: it is worth a line whatever it costs.
     sooner: rows that would be entered sooner, since less is done before them; sooner_s: shape (sooner, 3), by how much.
-    freed: shape (k, 2), calls, and calls for which they would no longer wait; it saves what a replay finds, and
-    `least_share` of that at least.  waited_s: what they wait, seconds a rank.
+    freed: shape (k, 2), calls, and calls for which they would no longer wait; it saves what a replay finds.
+    waited_s: what they wait, seconds a rank.
     at: where `change` is to be made, in words; empty: at the first site.  before: outside MPI, before that.
     is_measured: by cells of this machine.  remedies, prove: of results.json; empty: a change of the code alone.
     """
@@ -417,7 +417,6 @@ class SeenPattern:
     sooner: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sooner_s: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     freed: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    least_share: float = 1.0
     waited_s: float = 0.0
     name: str = ""
     at: str = ""

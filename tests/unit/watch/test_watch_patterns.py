@@ -36,6 +36,8 @@ from support.watch_record import BASE_NS
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program, made_calls
 
 RANKS = {"SP079 by hand": 8}
+# What a record does not decide makes an interval of more than a factor of three.
+UNSURE = ("SP079 rows", "SP079 two in one", "SP079 reduced and scattered", "SP080 searches", "SP081 polls")
 
 
 def watch_of(plant: str, twin: bool, folder: Path) -> tuple[WatchResults, list[WatchFinding]]:
@@ -54,14 +56,14 @@ def test_every_pattern_is_planted() -> None:
 
 @pytest.mark.parametrize("plant", list(PLANTS))
 def test_what_is_planted_is_named_alone_at_its_place(plant: str, tmp_path: Path) -> None:
-    results, findings = watch_of(plant, False, tmp_path)
-    assert {finding.rule for finding in findings} == {plant.split()[0]}
-    assert len(findings) == 1
-    assert findings[0].status == "estimated"
-    assert findings[0].sites
-    calls_s = sum(known.time_s for known in results.classes if known.site == findings[0].sites[0])
-    assert calls_s > 0 or findings[0].rule == "SP083", "the place is one of calls that cost"
+    results, (finding,) = watch_of(plant, False, tmp_path)
+    assert (finding.rule, finding.status) == (plant.split()[0], "estimated")
+    calls_s = sum(known.time_s for known in results.classes if known.site == finding.sites[0])
+    assert calls_s > 0 or finding.rule == "SP083", "the place is one of calls that cost"
     assert any(sentence.startswith("1. ") for sentence in results.verdict)
+    low, high = finding.saved_interval or (1.0, 0.0)
+    assert low <= (finding.saved_s or 0.0) <= high
+    assert (high > 3.001 * low) == (plant in UNSURE)
 
 
 @pytest.mark.parametrize("code", list(PLANTS))
@@ -110,9 +112,6 @@ def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: 
     less_s = (faulty.program.span_s or 0.0) - (clean.program.span_s or 0.0)
     steps_s = sum(finding.messages for finding in findings) * STEP_S  # loops' steps are no calls
     assert sum(finding.saved_s or 0.0 for finding in findings) == pytest.approx(less_s, abs=steps_s + 0.1 * less_s)
-    for finding in findings:
-        assert finding.saved_interval is not None
-        assert finding.saved_interval[0] <= (finding.saved_s or 0.0) <= finding.saved_interval[1]
     assert faulty.saved_s == pytest.approx(sum(finding.saved_s or 0.0 for finding in findings), rel=0.05)
 
 
@@ -458,7 +457,7 @@ def test_arrays_that_are_pickled_are_named_with_the_call_that_takes_buffers() ->
     (pattern,) = outside.see(sent_by("send", 2**20))
     assert pattern.name == "comm.send and comm.recv of objects"
     assert "arrays by comm.Send and comm.Recv, without pickling, and of other objects only the part" in pattern.change
-    assert 0.0 < pattern.sooner_s[:, 1].sum() < pattern.sooner_s[:, 0].sum() < pattern.sooner_s[:, 2].sum()
+    assert pattern.sooner_s.sum() == pytest.approx(3 * pattern.rows.size * 2**20 * outside.COPY_S_PER_BYTE, rel=0.01)
 
 
 @pytest.mark.parametrize(("method", "size"), [("", 2**20), ("send", 200)])
@@ -483,7 +482,7 @@ def test_calls_that_are_only_counted_are_named(name: str, times: int, length: in
     calls = dataclasses.replace(sent_by("", 8), counted=counted, counted_s=np.array([0.2, 0.3]), moved=moved)
     seen = cost_of_calls.see(dataclasses.replace(calls, names=(name,)))
     named = [pattern.more_s for pattern in seen if name in pattern.text]
-    assert named == [pytest.approx((0.3 * goes, 0.21 * goes, 0.45 * goes))] * (goes > 0)
+    assert named == [pytest.approx((0.3 * goes,) * 3)] * (goes > 0)
 
 
 @pytest.mark.parametrize(
@@ -810,8 +809,8 @@ def test_library_work_that_serves_messages_is_named(
     assert [pattern.name for pattern in seen] == ([] if name is None else [name])
     for pattern in seen:
         value, low, high = (pattern.sooner_s * calls.weight[pattern.sooner, None]).sum(axis=0).tolist()
-        assert 0 < low <= value <= high
-        assert high == pytest.approx(float(calls.gap_s[pattern.sooner].sum()), rel=0.02)
+        assert low == value == high
+        assert value == pytest.approx(calls.gap_s[pattern.sooner].sum() - (PACK in codes) * 1e-9 * moved_bytes, 0.02)
         ranks = tuple(RankShare(i, "a", frozenset({0, 1}), 2, 1.0, 0.5, 0.5, 1, 0.5, ran_s=1.0) for i in range(4))
         shared = dataclasses.replace(calls, resources=ProgramResources(ranks, 1.0))
         assert on_shared(shared, [pattern], calls.weight)[0] == pytest.approx(value / 2)  # four in turn on two

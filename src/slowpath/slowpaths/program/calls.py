@@ -54,6 +54,7 @@ from slowpath.slowpaths.program.repeats import (
     named_like,
     samples_in,
     times,
+    without_ends,
 )
 from slowpath.slowpaths.remedies import page_of
 
@@ -381,7 +382,7 @@ def _reads(calls: ProgramCalls) -> Iterator[SeenPattern]:
             continue
         rows, is_atomic = np.concatenate([mine, mine + 1]), bool(calls.named(*ATOMIC)[mine].all())
         saved_s = merged(calls, rows, calls.own_s[rows], np.full(rows.size, 1 - 1 / READ_AT_ONCE),
-                         np.zeros(rows.size)) * [1.0, 0.7, 1.0]  # fmt: skip
+                         np.zeros(rows.size))  # fmt: skip
         size = format_bytes(round(float(calls.bytes[mine].mean())))
         what = f"of {size} in {{place}}, each completed by its own {calls.name_of(mine + 1)}"
         name, change = (
@@ -558,7 +559,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
         elif ends.any():  # a nonblocking collective passes in the call that completes it
             rows = np.append(rows, np.flatnonzero(ends))
             part = np.full(rows.size, gone)
-        saved_s = (part * usual(own_s[rows], calls.call[rows]))[:, None] * [1.0, 0.5, 1.0]
+        saved_s = without_ends(part * usual(own_s[rows], calls.call[rows]))
         if is_again and calls.is_collective[rows].all():  # the whole call goes, but who comes late is waited for later
             change = "call it once before the loop, and again only when what a rank gives can have changed"
             last_s = np.where(calls.group[rows] == NONE, calls.start_s[rows], last_in_s[calls.group[rows]])
@@ -572,7 +573,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
             change=change,
             rows=rows,
             saved_s=saved_s,
-            more_s=(each_s, each_s / 2, 1.5 * each_s),
+            more_s=(each_s, each_s, each_s),
         )
 
 
@@ -739,8 +740,8 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"{name} is called {total:,} times in {{place}}{more}, {row.why}: {most_s}",
             change=f"{name}, {total:,} times{more}: {change}",
             rows=waits,
-            saved_s=row.goes_ratio * calls.own_s[waits, None] * [1.0, 0.7, 1.25],
-            more_s=(value_s, 0.7 * value_s, 1.5 * value_s),
+            saved_s=row.goes_ratio * without_ends(calls.own_s[waits]),
+            more_s=(value_s, value_s, value_s),
         )
 
 

@@ -23,7 +23,15 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
-from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, REDUCES, at_place, named_like, samples_in
+from slowpath.slowpaths.program.repeats import (
+    OF_BINDING,
+    PYTHON,
+    REDUCES,
+    at_place,
+    named_like,
+    samples_in,
+    without_ends,
+)
 from slowpath.slowpaths.remedies import page_of
 
 LEAST = 100  # receives of a place
@@ -224,7 +232,6 @@ MORE_THAN_DIRECT = 1.5  # times what they would take on memory that the processo
 DIRECT_S = 0.05e-6  # of a call that a processor does itself
 DIRECT_S_PER_BYTE = 0.1e-9
 UNLOCKS = 0.5  # of MPI_Win_unlock, that completes transfers, where no flush shows what that takes
-SLIGHT = 0.5  # of what can be saved, where a library does little else for memory of its own
 
 
 def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -261,7 +268,7 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
         change="make the window by MPI_Win_allocate, and use the memory that it returns"
         + ", if its size is known then" * ("dynamic" in name),
         rows=rows,
-        saved_s=np.stack([value, SLIGHT * value, MORE_THAN_DIRECT * value], axis=1),
+        saved_s=without_ends(value),
     )
 
 

@@ -38,6 +38,7 @@ from slowpath.slowpaths.program.repeats import (
     in_counted_s,
     named_like,
     samples_in,
+    without_ends,
 )
 from slowpath.slowpaths.remedies import page_of
 
@@ -46,13 +47,12 @@ MAPPED_AGAIN = "memory mapped again and again"
 OF_SECTIONS = "a section with gaps as an argument, such as a(5, :), is copied into new memory: pass contiguous arrays"
 LEAST = 8  # times that pages are mapped again at one place, by a rank
 LEAST_PAGES = 16  # of one time: less is a list that grows
-OWN = 0.5  # share of what the page faults take, that calls which make objects may take for theirs
+OWN, MADE = 0.5, 0.3  # share of system calls, and of page faults, that counted calls may take for theirs
 AGAIN = 0.7  # share of page faults beyond the memory that a rank came to need; lists that grow by doubling have 0.5
 LEAST_BYTES = 64 * 1024  # of a new buffer: shorter ones come from pages that malloc keeps
 # A fault of the program's takes so many times one that a rank measures alone: in the program it runs beside those of
 # other ranks, on memory that the caches do not hold, or the kernel has the pages at hand (docs/results/watch.md).
-LEAST_RATIO, USUAL_RATIO, MOST_RATIO = 0.7, 1.2, 2.1
-KERNEL_RATIO = np.array([1.0, 0.7, 1.2])  # of what the kernel took for them as it counted it
+USUAL_RATIO = 1.2
 MOST_PLACES = 40  # kinds of stretches of one rank; the rest are one
 IN_CALL = 0.02  # of the faults that a stretch outside of equal length has: calls mostly wait, unless buffers are new
 ROUNDS = 6  # of the search for what each kind of stretch faults: few, so that what nothing shows stays as at first
@@ -66,8 +66,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     those on files and names, take half of these.
     """
     pickled, system_calls = list(_pickled(calls)), list(_system_calls(calls))
-    asked_s = sum(float((pattern.sooner_s[:, 2] * calls.weight[pattern.sooner]).sum()) for pattern in system_calls)
-    if in_counted_s(calls).sum() >= OWN * asked_s:
+    asked_s = sum(float((pattern.sooner_s[:, 0] * calls.weight[pattern.sooner]).sum()) for pattern in system_calls)
+    if in_counted_s(calls).sum() >= OWN * asked_s / GOES:
         system_calls = []
     copied = [] if pickled else list(_works(calls))
     return [*pickled, *_mapped_again(calls, sum(pattern.count for pattern in pickled)), *system_calls, *copied]
@@ -75,11 +75,11 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 
 @dataclass(frozen=True)
 class _Again:
-    """Page faults of a rank for memory that it had had before, and what one takes: value, low, high."""
+    """Page faults of a rank for memory that it had had before, and what one takes."""
 
     share: RankShare
     faults: int
-    each_s: tuple[float, float, float]
+    each_s: float
 
 
 def mapped_again(calls: ProgramCalls) -> dict[int, _Again]:
@@ -95,11 +95,9 @@ def mapped_again(calls: ProgramCalls) -> dict[int, _Again]:
         faults = (
             share.faults - max(share.grown_bytes, share.touched_bytes or 0, 0) // PAGE_BYTES - int(pages[share.rank])
         )
-        each_s = np.array([np.median(share.fault_s), min(share.fault_s), max(share.fault_s)])
-        ends = np.array([USUAL_RATIO * each_s[0], LEAST_RATIO * each_s[1], MOST_RATIO * each_s[2]])
-        ends = np.maximum(ends, _kernel_s(calls, share.rank) * KERNEL_RATIO)
+        each_s = max(USUAL_RATIO * float(np.median(share.fault_s)), _kernel_s(calls, share.rank))
         if faults >= max(AGAIN * share.faults, LEAST * LEAST_PAGES):
-            by_rank[share.rank] = _Again(share, faults, tuple(ends.tolist()))
+            by_rank[share.rank] = _Again(share, faults, each_s)
     return by_rank
 
 
@@ -126,7 +124,7 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     faults = sum(again.faults for again in ranks.values())
     made = np.setdiff1d(np.flatnonzero(named_like(calls, MANAGING)), calls.call)
     making_s = float(calls.counted_s[np.isin(calls.counted[:, 0], made)].sum())
-    if making_s >= OWN * sum(again.faults * again.each_s[1] for again in ranks.values()):
+    if making_s >= MADE * sum(again.faults * again.each_s for again in ranks.values()):
         return  # these calls have no times of their own: the memory may be what they take and give back
     new = calls.first_uses[(calls.first_uses[:, 3] >= LEAST_BYTES) & np.isin(calls.first_uses[:, 1], list(ranks))]
     new = _repeated(new)
@@ -140,8 +138,7 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
     sooner, rows = (np.concatenate([np.zeros(0, np.int64), *(row for row, _ in part)]) for part in (outside, inside))
     sooner_s, saved_s = (np.concatenate([np.zeros((0, 3)), *(each for _, each in part)]) for part in (outside, inside))
     rows, saved_s = _with_sends(calls, rows, saved_s)
-    without = [again.faults * np.array(again.each_s) for rank, again in ranks.items() if places[rank] is None]
-    left = np.sum(without, axis=0) / calls.ranks if without else np.zeros(3)
+    left_s = sum(again.faults * again.each_s for rank, again in ranks.items() if places[rank] is None) / calls.ranks
     sites, text, is_before = _buffers(new, faults) if pages >= AGAIN * faults else _stretches(calls, seen, faults)
     yield SeenPattern(
         name=MAPPED_AGAIN,
@@ -154,7 +151,7 @@ def _mapped_again(calls: ProgramCalls, pickled: int) -> Iterator[SeenPattern]:
         saved_s=saved_s,
         sooner=sooner,
         sooner_s=sooner_s,
-        more_s=(float(left[0]), float(left[1]), float(left[2])),
+        more_s=(left_s, left_s, left_s),
     )
 
 
@@ -229,12 +226,10 @@ class _Place:
     times: float
     faults: float
 
-    def each(self, calls: ProgramCalls, each_s: Sequence[float]) -> Floats:
+    def each(self, calls: ProgramCalls, each_s: float) -> Floats:
         """What each stretch would take less, shape (rows, 3)."""
         took_s = calls.own_s[self.rows] if self.is_call else calls.gap_s[self.rows]
-        less_s = self.faults / max(self.times, 1.0) * np.asarray(each_s)
-        least: Floats = np.minimum(less_s[None, :], took_s[:, None])
-        return least
+        return without_ends(np.minimum(self.faults / max(self.times, 1.0) * each_s, took_s))
 
 
 def _places(calls: ProgramCalls, again: _Again) -> list[_Place] | None:
@@ -323,7 +318,6 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     pages = float((length * calls.weight[rows]).sum()) / PAGE_BYTES
     mapped = min(faults / pages, 2.0) * float(np.median(fault_s)) / PAGE_BYTES if fault_s and pages else 0.0
     each_s = length * (mapped + COPY_S_PER_BYTE)
-    ends = each_s[:, None] * np.array([1.0, 0.6, 2.5])
     # An array is pickled before its call, or before the one of its length, and unpickled after it was received.
     of = method[calls.site[rows]]
     is_root = (calls.root[rows] == NONE) | (calls.root[rows] == calls.rank[rows])
@@ -332,13 +326,12 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
     earlier = np.maximum(rows - 1, 0)
     follows = (method[calls.site[earlier]] == of) & (calls.bytes[earlier] <= SHORT_BYTES)
     entered = np.concatenate([np.where(follows, earlier, rows)[before], np.minimum(rows + 1, len(calls) - 1)[after]])
-    ends = np.concatenate([ends[before], ends[after]])
     alone, place = np.unique(entered, return_inverse=True)
-    less_s = np.zeros((alone.size, 3))
-    np.add.at(less_s, place.reshape(-1), ends)
+    sides_s = np.concatenate([each_s[before], each_s[after]])
+    less_s = np.bincount(place.reshape(-1), sides_s, alone.size).astype(float)
     gap_s = np.where(np.isfinite(calls.gap_s[alone]), calls.gap_s[alone], 0.0)
-    known_s = float((np.minimum(less_s[:, 0], gap_s) * calls.weight[alone]).sum())
-    less_s *= max(1.0, GOES[0] * pickling_s / max(known_s, 1e-12))
+    known_s = float((np.minimum(less_s, gap_s) * calls.weight[alone]).sum())
+    less_s *= max(1.0, GOES * pickling_s / max(known_s, 1e-12))
     names = sorted({str(name) for name in method[calls.site[rows]]}, key=_PICKLED.index)
     buffered = " and ".join(f"comm.{name.capitalize()}" for name in names[:2])
     count, usual_bytes = calls.stood_for(rows), round(float(np.median(length)))
@@ -352,9 +345,9 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
         + f", which takes {format_time(pickling_s / calls.ranks)} a rank" * bool(pickling_s),
         change=f"{many}send arrays by {buffered}, without pickling, and of other objects only the part that is used",
         rows=rows,
-        saved_s=calls.own_s[rows][:, None] * (GOES if many else np.array([0.2, 0.1, 0.35])),
+        saved_s=without_ends(calls.own_s[rows] * (GOES if many else 0.2)),
         sooner=alone,
-        sooner_s=np.minimum(less_s, gap_s[:, None]),
+        sooner_s=without_ends(np.minimum(less_s, gap_s)),
     )
 
 
@@ -362,7 +355,7 @@ MOST_KINDS = 5  # of stretches that are looked at
 LEAST_SHARE = 0.2  # of a stretch in system calls, without what a rank had no processor for
 LEAST_CALLS = 100  # reads and writes a second
 LARGE_BYTES = 256 * 1024  # of a read or write: larger ones would not be faster
-GOES = np.array([0.7, 0.35, 1.0])  # of their time: larger pieces take some, too
+GOES = 0.7  # of their time: larger pieces take some, too
 
 
 def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -389,7 +382,7 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
             change=f"read and write less often{' and in larger pieces' * (pieces > 0)}, or in the background",
             before=True,
             sooner=mine,
-            sooner_s=np.minimum(each_s, calls.gap_s[mine])[:, None] * GOES,
+            sooner_s=without_ends(np.minimum(each_s, calls.gap_s[mine]) * GOES),
         )
 
 
@@ -424,7 +417,7 @@ class Work(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     fits: what functions of libraries, objects, or functions of mpi4py are called.  name, change: of the finding.
     least_share: of the run, by the rank that does most.  s_per_byte: that it may take of each byte which MPI moves.
-    surely: share of it that goes.  role: of a row that `_works` treats by itself.
+    role: of a row that `_works` treats by itself.
     """
 
     name: str
@@ -432,7 +425,6 @@ class Work(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fits: str = "(?!)"
     least_share: float = 0.03
     s_per_byte: float = 0.0
-    surely: float = 0.5
     role: str = ""
 
 
@@ -482,7 +474,6 @@ def _library_work(calls: ProgramCalls, work: Work, chosen: Bools) -> Iterator[Se
     each_s = (in_kind_s / np.maximum(np.bincount(kind, weights=calls.weight * is_stretch), 1e-9))[kind]
     rows = np.flatnonzero((each_s > 0) & is_stretch)
     part = (spare_s / np.maximum(took_s, 1e-12))[calls.rank[rows]]
-    part = np.stack([part, work.surely * part, np.ones(rows.size)], axis=1)
     here = rows[kind[rows] == in_kind_s.argmax()]
     sites = tuple(dict.fromkeys(int(calls.site[here[0] + step]) for step in (0, -1)))
     in_source = [code for code, _ in longest if re.search(r"\.(?!h$)", code.file or "")]  # not inlined from a header
@@ -499,7 +490,7 @@ def _library_work(calls: ProgramCalls, work: Work, chosen: Bools) -> Iterator[Se
         at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,
         sooner=rows,
-        sooner_s=np.minimum(each_s[rows, None] * part, calls.gap_s[rows, None]),
+        sooner_s=without_ends(np.minimum(each_s[rows] * part, calls.gap_s[rows])),
     )
 
 

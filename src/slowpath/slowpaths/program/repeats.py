@@ -252,14 +252,19 @@ def between_s(calls: ProgramCalls, runs: Runs) -> tuple[float, float, float]:
     return 0.5 * whole_s, 0.0, whole_s
 
 
-def less(calls: ProgramCalls, rows: Ints, other_s: Floats) -> Floats:
-    """What calls save that another call replaces, shape (n, 3). Args: other_s: what that one takes.
+def without_ends(value_s: Floats) -> Floats:
+    """Shape (n, 3), with no ends of its own: an estimate gets those that blind draws of programs had."""
+    return np.repeat(value_s[:, None], 3, axis=1)
 
-    The low end has 0.6 of what they save; of the high end the other call takes half.
+
+def less(calls: ProgramCalls, rows: Ints, other_s: Floats) -> Floats:
+    """What calls save that another call replaces, shape (n, 3); of the high end that one takes half.
+
+    Args: other_s: what it takes.
     """
     own_s = unhindered(calls, rows, calls.own_s[rows])
     value = np.maximum(own_s - other_s, 0.0)
-    return np.stack([value, 0.6 * value, np.maximum(own_s - 0.5 * other_s, value)], axis=1)
+    return np.stack([value, value, np.maximum(own_s - 0.5 * other_s, value)], axis=1)
 
 
 def at_place(

@@ -52,7 +52,6 @@ ALONE = 2.0  # times as long as any other rank
 OWN = 0.5  # share of its lateness that a rank has to compute more than the others, in sum
 PERIODS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # meetings of which the last one would do
 NEARLY = 0.95  # of what the best period saves
-LEAST_EVEN = 0.8  # of what they save: later meetings still wait for the rank that is late at the last one
 EVEN, EVEN_ON_BUSY = 0.3, 0.4  # share of the waits at meetings that has to go
 
 
@@ -478,7 +477,6 @@ def _meetings(calls: ProgramCalls, is_crowded: bool) -> Iterator[SeenPattern]:
         f"ranks compute equally long over {period} of them",
         change=change,
         freed=np.stack([inner, calls.waits.other[inner]], axis=1),
-        least_share=LEAST_EVEN,
         waited_s=float((wait_s * calls.seconds_weight[inner]).sum()) / calls.ranks,
     )
 
@@ -499,7 +497,7 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Waits that a program avoids by another order of its calls.
 
     text, change: where the rank that is waited for mostly computed.  in_mpi: where it was in MPI; empty: no words.
-    least_share: of what a replay saves.  short_s: of a wait that counts.
+    short_s: of a wait that counts.
     """
 
     name: str
@@ -507,7 +505,6 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     change: str
     in_mpi: str = ""
     change_in_mpi: str = ""
-    least_share: float = 1.0
     short_s: float = 20e-6
 
 
@@ -660,7 +657,6 @@ def _reordered(
         count=calls.stood_for(rows),
         text=((in_mpi and wait_kind.in_mpi) or wait_kind.text).format(**words),
         change=((in_mpi and wait_kind.change_in_mpi) or wait_kind.change).format(**words),
-        least_share=wait_kind.least_share,
     )
 
 
