@@ -527,8 +527,7 @@ def _replayed(
         saved[i] = np.maximum(saved[i], on_shared(calls, group, weight))
         saved[i] += np.sum([pattern.more_s for pattern in group], axis=0)
     saved = np.clip(saved, 0.0, calls.span_s)
-    ends = [_as_validated((float(v), float(low), float(high)), group) for (v, low, high), group in
-            zip(saved, groups, strict=True)]  # fmt: skip
+    ends = [_as_validated(each, group) for each, group in zip(saved.tolist(), groups, strict=True)]
     return [(v, low, min(high, calls.span_s)) for v, low, high in ends]
 
 
@@ -539,7 +538,7 @@ BUSY = 0.1  # of the run, that ranks stand in the queue for a processor: less is
 BELOW, ABOVE = 1.5, 1.95
 
 
-def _as_validated(saved: Three, group: Sequence[SeenPattern]) -> Three:
+def _as_validated(saved: Sequence[float], group: Sequence[SeenPattern]) -> Three:
     """With an interval that has at least the estimates' validated error; ends that a record leaves open stay wider."""
     value, low, high = saved[0], min(saved[:2]), max(saved[0], saved[2])
     if any(pattern.sites or pattern.rows.size for pattern in group):

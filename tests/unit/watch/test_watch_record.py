@@ -392,6 +392,12 @@ def test_a_word_of_a_call_that_is_over_calls_nothing() -> None:
     assert [symbols._code(row[:count], {}, called).called for count in (2, 3)] == ["memset", "snprintf"]
 
 
+def test_the_interpreters_own_source_is_no_place() -> None:
+    at = ("/usr/lib/libpython3.11.so.1.0", 5)
+    code = symbols._code((at,), {at: SourcePlace("_PyEval_EvalFrameDefault", "Python/ceval.c", 5556)}, {})
+    assert code.words == "Python's interpreter (libpython3.11.so.1.0)"
+
+
 def test_a_damaged_object_costs_its_names_alone(compiled: Path, tmp_path: Path) -> None:
     whole = (compiled / "pie").read_bytes()
     program = tmp_path / "halo"

@@ -635,5 +635,7 @@ def _code(
     caller = callers[0] if callers and not computes else None
     key = row[0] if computes else caller or next((key for key in row[1:] if "/mpi4py/" in key[0]), row[0])
     at = places.get(key) or SourcePlace("", None, None)
-    object_name = key[0].rsplit("/", 1)[-1]
-    return Code(demangled(called[caller]) if caller else "", at.within or at.function, object_name, at.file, at.line)
+    if _OF_PYTHON.search(key[0]) and not _EXTENSION.search(key[0]):  # the interpreter's source is no place to change
+        at = SourcePlace(at.function if OF_COLLECTOR.fullmatch(at.function) else "Python's interpreter", None, None)
+    calls = demangled(called[caller]) if caller else ""
+    return Code(calls, at.within or at.function, key[0].rsplit("/", 1)[-1], at.file, at.line)
