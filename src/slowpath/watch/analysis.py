@@ -306,7 +306,7 @@ def read_watched(folder: Path) -> Watched:
         path=parts_of(path, calls),
         slices=on_slices(results.slices, path, calls.rank),
         outside=outside_words(calls, results.sites, share),
-        most=why_words(calls, results.sites, most_called(results.classes, results.sites)),
+        most=why_words(calls, results.sites, most_called(results.classes, results.sites), kept.order),
     )
     return Watched(results, kept, calls, read_watch(folder).variables)
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace as changed
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
-from slowpath.core.units import format_bytes, format_ratio
+from slowpath.core.units import format_bytes, format_interval, format_ratio
 from slowpath.findings.program_pattern import (
     NONE,
     SHORT_BYTES,
@@ -32,7 +32,7 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, activity_before, between_words
-from slowpath.slowpaths.program.repeats import fewer_words
+from slowpath.slowpaths.program.repeats import fewer_words, without_ends
 from slowpath.slowpaths.program.waiting import GIVEN, NO_CORE, doing_of
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
@@ -369,10 +369,12 @@ FEWER_BYTES: Final = "fewer bytes would shorten it, such as only what is used th
 SLICE_S: Final = 1e-3
 
 
-def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[MessageClass]) -> str | None:
+def why_words(
+    calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[MessageClass], order: CallOrder | None = None
+) -> str | None:
     """`84 % of that waits for rank 0, which computes between ... and ...: ...`; with what these calls' time passes.
 
-    Args: most: of one call and one place.  None: not known.
+    Args: most: of one call and one place.  order: of all; None: how long the run is without these is not told.
     """
     same = [i for i, at in enumerate(sites) if most and place_words(at) == place_words(sites[most[0].site])]
     rows = np.flatnonzero(np.isin(calls.site, same))
@@ -388,7 +390,7 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     kind, _ = grouped(calls.site[cause - 1] * outside, calls.site[cause], outside.astype(np.int64))
     of_kind = np.bincount(kind, weights=spent_s * (outside | elsewhere), minlength=1)
     mine = (kind == of_kind.argmax()) & (outside | elsewhere)
-    own_s, own = _own_words(calls, rows, took_s)
+    own_s, own = _own_words(calls, rows, took_s, order)
     if of_kind.max() < max(LEAST_TOLD * took_s, own_s):
         return own
     of_rank = np.bincount(calls.rank[cause[mine]], weights=spent_s[mine])
@@ -409,7 +411,7 @@ def why_words(calls: ProgramCalls, sites: Sequence[CallSite], most: Sequence[Mes
     return f"{said}{f': {change}' if late == 1 and doing.words != NO_CORE else fewer}"
 
 
-def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, str | None]:
+def _own_words(calls: ProgramCalls, rows: Ints, took_s: float, order: CallOrder | None) -> tuple[float, str | None]:
     """How long calls do not wait, and with what: their bytes or themselves.  None: it is not known of them."""
     every_s = np.maximum(calls.own_s - calls.target_wait_s * calls.is_one_sided, 0.0) * calls.seconds_weight
     own_s, queued_s = float(every_s[rows].sum()), sum(share.waited_s or 0.0 for share in calls.shares)
@@ -427,7 +429,13 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float) -> tuple[float, s
     if each >= LONG_BYTES:
         what = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s"
         change = change if calls.name_of(rows).startswith("MPI_File_") else FEWER_BYTES
-    return own_s, f"{100 * own_s / took_s:.0f} % of that {what}: {change}"
+    said = f"{100 * own_s / took_s:.0f} % of that {what}: {change}"
+    spent = SeenPattern((), 0, "", "", rows=rows, saved_s=without_ends(every_s[rows] / calls.seconds_weight[rows]))
+    saved = _replayed(calls, order, [spent], calls.seconds_weight)[0] if order else None
+    if saved is None or saved[0] < LITTLE * calls.span_s:
+        return own_s, said
+    less = f"{format_ratio(saved[0], (saved[2] - saved[1]) / 2)} s {format_interval(saved[1:], saved[0])}"
+    return own_s, f"{said}; without any the run may take {less} less (estimated)"
 
 
 MOST_REPLAYED: Final = 200_000  # calls; more are sampled, so that the verdict does not have to wait

@@ -38,16 +38,17 @@ def _of_rank(rank: int, recorded: RecordedResources) -> RankResources:
     processors = parse_cpu_list(recorded.begin.get("processors")) | parse_cpu_list(recorded.end.get("processors"))
     first, last = recorded.number("resident_bytes", at_end=False), recorded.number("resident_bytes")
     most = recorded.number("most_resident_bytes")
+    used_ns, own_ns = recorded.between("used_ns"), recorded.between("ran_ns")
     return RankResources(
         rank=rank,
         processors=format_cpu_list(sorted(processors)) or None,
         online=recorded.number("online", at_end=False),
         processor_quota=recorded.fraction("processor_quota"),
         busy_threads=recorded.number("busy_threads"),
-        ran_s=_seconds(recorded.between("ran_ns")),
+        ran_s=_seconds(own_ns),
         waited_s=_seconds(recorded.between("waited_ns")),
         threads_waited_s=_seconds(recorded.between("threads_waited_ns")),
-        others_ran_s=_others_ran_s(recorded),
+        others_ran_s=None if used_ns is None or own_ns is None else _seconds(max(used_ns - own_ns, 0)),
         grown_bytes=last - first if first is not None and last is not None else None,
         touched_bytes=most - first if first is not None and most is not None else None,
         throttled_s=_seconds(recorded.between("throttled_ns")),
@@ -68,11 +69,6 @@ def _seconds(ns: int | None) -> float | None:
 def _fault_ns(words: Mapping[str, str]) -> float:
     text = words.get("fault_ns", "")
     return float(text) if text.isdecimal() and len(text) < 10 else 0.0
-
-
-def _others_ran_s(recorded: RecordedResources) -> float | None:
-    used, own = recorded.between("used_ns"), recorded.between("ran_ns")
-    return None if used is None or own is None else _seconds(max(used - own, 0))
 
 
 def program_resources(results: WatchResults) -> ProgramResources | None:

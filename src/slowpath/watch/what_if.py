@@ -124,7 +124,8 @@ class Change:
 def replay(order: CallOrder, change: Change) -> Replayed:
     """Every scenario at once.  Args: order: a possible one."""
     stretches = int(order.stretch.max()) + 1 if order.calls else 0
-    last = _last_of_chains(order)
+    by = np.lexsort((order.start_s, order.chain))
+    last = by[np.flatnonzero(np.diff(order.chain[by], append=-1))]  # of each chain, in the order of their numbers
     measured, began = np.full(stretches, -np.inf), np.full(stretches, np.inf)
     np.maximum.at(measured, order.stretch, order.end_s)
     np.minimum.at(began, order.stretch, order.start_s)
@@ -146,12 +147,6 @@ def replay(order: CallOrder, change: Change) -> Replayed:
     as_is, spans = all_past(ends), measured - began
     off_s, total = float(np.abs(as_is[:, 0] - measured).sum()), float(spans.sum())
     return Replayed(as_is - all_past(sooner), ends - sooner, spans, off_s / total if total > 0 else 0.0)
-
-
-def _last_of_chains(order: CallOrder) -> Ints:
-    """The last call of each chain, in the order of the chains' numbers."""
-    by = np.lexsort((order.start_s, order.chain))
-    return by[np.flatnonzero(np.diff(order.chain[by], append=-1))]
 
 
 def _ends(order: CallOrder, change: Change, last: Ints) -> Floats:
