@@ -32,7 +32,7 @@ from slowpath.findings.program_pattern import (
 )
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program.outside import MAPPED_AGAIN, OF_SECTIONS, activity_before, between_words
-from slowpath.slowpaths.program.repeats import fewer_words, without_ends
+from slowpath.slowpaths.program.repeats import fewer_words, no_ends
 from slowpath.slowpaths.program.waiting import GIVEN, NO_CORE, doing_of
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.attributed import Attributed, TimePart
@@ -430,7 +430,7 @@ def _own_words(calls: ProgramCalls, rows: Ints, took_s: float, order: CallOrder 
         what = f"moves bytes, {size} a call at {format_ratio(rate)} GB/s"
         change = change if calls.name_of(rows).startswith("MPI_File_") else FEWER_BYTES
     said = f"{100 * own_s / took_s:.0f} % of that {what}: {change}"
-    spent = SeenPattern((), 0, "", "", rows=rows, saved_s=without_ends(every_s[rows] / calls.seconds_weight[rows]))
+    spent = SeenPattern((), 0, "", "", rows=rows, saved_s=no_ends(every_s[rows] / calls.seconds_weight[rows]))
     saved = _replayed(calls, order, [spent], calls.seconds_weight)[0] if order else None
     if saved is None or saved[0] < LITTLE * calls.span_s:
         return own_s, said

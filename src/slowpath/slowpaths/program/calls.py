@@ -52,9 +52,9 @@ from slowpath.slowpaths.program.repeats import (
     less,
     little_s,
     named_like,
+    no_ends,
     samples_in,
     times,
-    without_ends,
 )
 from slowpath.slowpaths.remedies import page_of
 
@@ -559,7 +559,7 @@ def _contents(calls: ProgramCalls) -> Iterator[SeenPattern]:
         elif ends.any():  # a nonblocking collective passes in the call that completes it
             rows = np.append(rows, np.flatnonzero(ends))
             part = np.full(rows.size, gone)
-        saved_s = without_ends(part * usual(own_s[rows], calls.call[rows]))
+        saved_s = no_ends(part * usual(own_s[rows], calls.call[rows]))
         if is_again and calls.is_collective[rows].all():  # the whole call goes, but who comes late is waited for later
             change = "call it once before the loop, and again only when what a rank gives can have changed"
             last_s = np.where(calls.group[rows] == NONE, calls.start_s[rows], last_in_s[calls.group[rows]])
@@ -740,7 +740,7 @@ def _counted(calls: ProgramCalls) -> Iterator[SeenPattern]:
             text=f"{name} is called {total:,} times in {{place}}{more}, {row.why}: {most_s}",
             change=f"{name}, {total:,} times{more}: {change}",
             rows=waits,
-            saved_s=row.goes_ratio * without_ends(calls.own_s[waits]),
+            saved_s=row.goes_ratio * no_ends(calls.own_s[waits]),
             more_s=(value_s, value_s, value_s),
         )
 

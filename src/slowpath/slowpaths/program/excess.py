@@ -23,15 +23,7 @@ from slowpath.findings.program_pattern import (
     unhindered,
     usual,
 )
-from slowpath.slowpaths.program.repeats import (
-    OF_BINDING,
-    PYTHON,
-    REDUCES,
-    at_place,
-    named_like,
-    samples_in,
-    without_ends,
-)
+from slowpath.slowpaths.program.repeats import OF_BINDING, PYTHON, REDUCES, at_place, named_like, no_ends, samples_in
 from slowpath.slowpaths.remedies import page_of
 
 LEAST = 100  # receives of a place
@@ -268,7 +260,7 @@ def _created_windows(calls: ProgramCalls) -> Iterator[SeenPattern]:
         change="make the window by MPI_Win_allocate, and use the memory that it returns"
         + ", if its size is known then" * ("dynamic" in name),
         rows=rows,
-        saved_s=without_ends(value),
+        saved_s=no_ends(value),
     )
 
 
@@ -317,7 +309,7 @@ def _moved_bytes(calls: ProgramCalls) -> Floats:
 
 
 LEAST_CALLED_BACK = 0.1  # of the run
-OF_OPERATION = np.array([0.8, 0.5, 1.0])  # that goes: some of the work is needed, and handing it over takes time
+OF_OPERATION = 0.8  # that goes: some of the work is needed, and handing it over takes time
 
 
 def _own_operations(calls: ProgramCalls) -> Iterator[SeenPattern]:
@@ -339,7 +331,7 @@ def _own_operations(calls: ProgramCalls) -> Iterator[SeenPattern]:
         np.append(calls.site[back.row[inside]], site[local]),
         np.append(back.seconds[inside], spent_s[local]),
     )
-    value, low, high = (float(local_s.max()) * OF_OPERATION).tolist()
+    value_s = OF_OPERATION * float(local_s.max())
     yield SeenPattern(
         name="operations of the program's own",
         sites=most(places, each_s),
@@ -351,8 +343,8 @@ def _own_operations(calls: ProgramCalls) -> Iterator[SeenPattern]:
         else "let the operation work on whole arrays (numpy), or use one of MPI's, such as MPI_MINLOC",
         at=code.at if code else "",
         rows=rows,
-        saved_s=share * own_s[:, None] * OF_OPERATION,
-        more_s=(value, low, high),
+        saved_s=no_ends(OF_OPERATION * share * own_s),
+        more_s=(value_s, value_s, value_s),
     )
 
 

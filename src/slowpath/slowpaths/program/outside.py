@@ -37,8 +37,8 @@ from slowpath.slowpaths.program.repeats import (
     gaps,
     in_counted_s,
     named_like,
+    no_ends,
     samples_in,
-    without_ends,
 )
 from slowpath.slowpaths.remedies import page_of
 
@@ -229,7 +229,7 @@ class _Place:
     def each(self, calls: ProgramCalls, each_s: float) -> Floats:
         """What each stretch would take less, shape (rows, 3)."""
         took_s = calls.own_s[self.rows] if self.is_call else calls.gap_s[self.rows]
-        return without_ends(np.minimum(self.faults / max(self.times, 1.0) * each_s, took_s))
+        return no_ends(np.minimum(self.faults / max(self.times, 1.0) * each_s, took_s))
 
 
 def _places(calls: ProgramCalls, again: _Again) -> list[_Place] | None:
@@ -345,9 +345,9 @@ def _pickled(calls: ProgramCalls) -> Iterator[SeenPattern]:
         + f", which takes {format_time(pickling_s / calls.ranks)} a rank" * bool(pickling_s),
         change=f"{many}send arrays by {buffered}, without pickling, and of other objects only the part that is used",
         rows=rows,
-        saved_s=without_ends(calls.own_s[rows] * (GOES if many else 0.2)),
+        saved_s=no_ends(calls.own_s[rows] * (GOES if many else 0.2)),
         sooner=alone,
-        sooner_s=without_ends(np.minimum(less_s, gap_s)),
+        sooner_s=no_ends(np.minimum(less_s, gap_s)),
     )
 
 
@@ -382,7 +382,7 @@ def _system_calls(calls: ProgramCalls) -> Iterator[SeenPattern]:
             change=f"read and write less often{' and in larger pieces' * (pieces > 0)}, or in the background",
             before=True,
             sooner=mine,
-            sooner_s=without_ends(np.minimum(each_s, calls.gap_s[mine]) * GOES),
+            sooner_s=no_ends(np.minimum(each_s, calls.gap_s[mine]) * GOES),
         )
 
 
@@ -490,7 +490,7 @@ def _library_work(calls: ProgramCalls, work: Work, chosen: Bools) -> Iterator[Se
         at=", ".join(dict.fromkeys(code.at for code in in_source)),
         before=True,
         sooner=rows,
-        sooner_s=without_ends(np.minimum(each_s[rows] * part, calls.gap_s[rows])),
+        sooner_s=no_ends(np.minimum(each_s[rows] * part, calls.gap_s[rows])),
     )
 
 

@@ -252,7 +252,7 @@ def between_s(calls: ProgramCalls, runs: Runs) -> tuple[float, float, float]:
     return 0.5 * whole_s, 0.0, whole_s
 
 
-def without_ends(value_s: Floats) -> Floats:
+def no_ends(value_s: Floats) -> Floats:
     """Shape (n, 3), with no ends of its own: an estimate gets those that blind draws of programs had."""
     return np.repeat(value_s[:, None], 3, axis=1)
 
