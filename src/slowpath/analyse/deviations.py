@@ -52,13 +52,13 @@ _MOST_CONDITIONS = 3
 _PRICE = 1.0  # of a condition, in times that it has to explain
 _APART = 3.0  # times another: two costs, and not one
 _AS_WELL = 0.1  # spreads of logarithms of two forms that agree as well
-_SAME_LOSS = 0.5  # two calls that explain as much
 _LEAST_SHARE = 0.1  # of the deviating times, that a condition has to hold for
 _FEW = 0.2  # of a group's cells that know the slow rank
 _EMPTY = 0.3  # of the least in healthy runs: what a rank takes that makes no call
 GRANULES = (64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _SUM = "time_per_put_s"  # of calls that are timed apart: it holds one synchronisation for many puts
 _FEWEST_OF_PART = 2  # cells that a part of a union explains
+_MOST_RIVALS = 2  # conditions that a sentence names besides its own
 _WIDENED = 4  # of the best conditions, that are tried with more values
 # What the experiment does, and a program says in no argument of a call.
 _MEASURED_SO = frozenset(
@@ -251,8 +251,8 @@ class Shared:
     """A group of deviating times and what they share.
 
     slow: items that deviate and fulfil it.  among: cells that fulfil it and would show the cost.  others: deviating
-    cells that are not in it.  as_slow: of these, that cost about as much.  total: all cells.  rivals: conditions that
-    explain these cells as well.  calls: that stand together in all of these cells.
+    cells that are not in it.  as_slow: of these, of other calls, that cost about as much.  total: all cells.  rivals:
+    conditions that no cell refutes.  calls: that stand together in all of these cells.
     """
 
     conditions: tuple[Condition, ...]
@@ -261,7 +261,7 @@ class Shared:
     others: int
     total: int
     cost: Cost
-    rivals: tuple[tuple[Condition, ...], ...] = ()
+    rivals: tuple[Condition, ...] = ()
     calls: tuple[str, ...] = ()
     as_slow: int = 0
 
@@ -352,7 +352,9 @@ class Shared:
         else:
             ratio = "" if self.are_stalls else f" ({format_ratio(self.ratio)}x)"  # of a mean
             longer = f"{self.cost.words(times)} than {baseline}{ratio}"
-        return f"{subject} {takes} {longer}{', regularly' if period else ', on average' * self.are_stalls}: {counted}"
+        when = ", regularly" if period else ", on average" * self.are_stalls
+        others = f" Its condition may also be: {'; '.join(c.words for c in self.rivals)}." if self.rivals else ""
+        return f"{subject} {takes} {longer}{when}: {counted}{others}"
 
     @property
     def are_stalls(self) -> bool:
@@ -496,7 +498,7 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
         slow_cells=cells,
         fast_cells=[],
         merged=[],
-        doubts=[f"also true of these cells: {', '.join(c.words for c in other)}" for other in group.rivals],
+        doubts=[],
         remedies=[],
         next=[],
         kind="fault",
@@ -505,6 +507,8 @@ def _finding(group: Shared, mpi: str | None, survey_cells: Collection[int], is_s
 
 
 # The search.
+_AFTER_PAUSE = Condition("after_call", "is", "off")
+_MEASURED_AS = ("experiment", "pattern", "collective")
 
 
 class _Table:
@@ -523,6 +527,9 @@ class _Table:
         self.most_extra_s = np.array([time.most_extra_s for time in judged])
         self.clearness = np.array([time.item.interval[0] / time.limit for time in judged])
         self.is_first = np.array([time.item.phase == "first" for time in judged])
+        traits = [time.item.traits for time in judged]  # before single calls the ranks meet without MPI
+        self.follows_pause = np.array([t.get("pattern") == "call" and t.get("after_call") != "on" for t in traits])
+        self.is_idle = np.array([time.item.metric == "call_idle_s" for time in judged])
         self.units = {form: np.array([_units(time, form) for time in judged]) for form in FORMS}
         # Lengths within a factor of two tell no law: a cost of 64 and of 72 B is as good as of one length.
         every = np.stack([np.round(np.log2(np.maximum(self.units[form], 1e-9))) for form in _EACH])
@@ -558,10 +565,15 @@ class _Table:
         known.sort()
         return [(form, coefficient_s) for spread, form, coefficient_s in known if spread <= known[0][0] + _AS_WELL]
 
-    def against(self, where: Mask, form: str, coefficient_s: float) -> Mask:
-        """Times that fulfil a condition and would show a cost, but do not. First uses speak against their own alone."""
+    def against(self, where: Mask, hits: Mask, form: str, coefficient_s: float) -> Mask:
+        """Times that fulfil a condition and would show the cost of some, but do not. First uses speak against their own
+        alone, and to a cost of stalls series that hold them.
+        """
         cost_s = coefficient_s * self.units[form]
         unlike: Mask = ~self.slow & (self.most_extra_s < 0.5 * cost_s) & (cost_s > LEAST_FIRST_S * self.is_first)
+        if self.is_mean[hits].all():
+            is_long = self.series >= TURNS * np.median(self.period[hits])
+            unlike &= is_long & (self.mean_extra_s < 0.5 * cost_s)
         return where & (unlike & ~self.is_first if (where & ~self.is_first).any() else unlike)
 
     def alike(self, form: str, coefficient_s: float) -> Mask:
@@ -578,10 +590,7 @@ class _Table:
         answers = []
         for hits in (where & left & ~self.is_mean, where & left & self.is_mean):  # stalls are no cost of every call
             for form, coefficient_s in self.costs(hits) if hits.any() else ():
-                against = self.against(where, form, coefficient_s)
-                if self.is_mean[hits].all():
-                    is_long = self.series >= TURNS * np.median(self.period[hits])
-                    against &= is_long & (self.mean_extra_s < 0.5 * coefficient_s * self.units[form])
+                against = self.against(where, hits, form, coefficient_s)
                 explained = hits & self.alike(form, coefficient_s)
                 loss = float(left.sum() - explained.sum() + against.sum())
                 answers.append((loss, against, explained, (form, coefficient_s)))
@@ -689,7 +698,10 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
     kept = sorted([*(_widened(table, left, narrow, useful) for narrow in kept[:_WIDENED]), *kept], key=_rank)
     best = kept[0]
     deviations = [table.judged[int(n)] for n in np.flatnonzero(best.explained)]
-    alike = dict.fromkeys(c.conditions for c in kept if c.loss < best.loss + _PRICE and c.conditions != best.conditions)
+    alike = list(_not_refuted(table, left, best))
+    calls = [c for c in (*best.conditions, *alike) if c.relation == "calls"]
+    held = np.logical_or.reduce([np.zeros_like(left), *map(table.where, calls)])
+    rivals = {(c.name, c.relation): c for c in reversed(alike) if c.relation != "calls"}  # of each the first
     group = Shared(
         conditions=tuple(_tightened(table, condition, best) for condition in best.conditions),
         slow=tuple(deviations),
@@ -697,9 +709,9 @@ def _best(table: _Table, left: Mask) -> tuple[Shared, Mask] | None:
         others=0,
         total=len({time.item.cell for time in table.judged}),
         cost=_cost(deviations, best.cost[0]),
-        rivals=tuple(rival for rival in alike if len(rival) == len(best.conditions))[:3],
-        calls=_inseparable(table, left, best),
-        as_slow=len(_cells(table, table.slow & table.alike(*best.cost)) - _cells(table, best.explained)),
+        rivals=tuple(reversed(rivals.values()))[:_MOST_RIVALS],
+        calls=tuple(call for c in calls for call in c.any_of),
+        as_slow=len(_cells(table, table.slow & table.alike(*best.cost) & ~held) - _cells(table, best.explained)),
     )
     return group, best.explained
 
@@ -732,7 +744,7 @@ def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Conditi
     limit = int(numbers[best.explained].min())
     rest = [table.where(c) for c in best.conditions if c != condition]
     nearer = np.logical_and.reduce([numbers < limit, numbers != 0, *rest])
-    beyond = max((int(n) for n in numbers[table.against(nearer, *best.cost)]), default=None)
+    beyond = max((int(n) for n in numbers[table.against(nearer, best.explained, *best.cost)]), default=None)
     expected_s = best.cost[1] * table.units[best.cost[0]]
     showing = nearer & (table.least_extra_s > 0.5 * expected_s) & (table.extra_s < _APART * expected_s)
     limit = min((int(n) for n in numbers[showing] if beyond is None or n > beyond), default=limit)
@@ -741,21 +753,38 @@ def _tightened(table: _Table, condition: Condition, best: _Candidate) -> Conditi
     return replace(tight, relation="is") if int(numbers[best.explained].max()) == limit else tight
 
 
-def _inseparable(table: _Table, left: Mask, best: _Candidate) -> tuple[str, ...]:
-    """Calls of which any one explains as much: no cell has one of them without the others."""
-    own = next((c for c in best.conditions if c.relation == "calls"), None)
-    if own is None or len(own.any_of) > 1:
-        return own.any_of if own else ()
-    rest = [table.where(c) for c in best.conditions if c != own]
-    alike = []
-    for condition, where in table.holds.items():
-        if condition.relation == "calls" and condition != own and not (best.explained & ~where).any():
-            both = np.logical_and.reduce([where, *rest])
+def _not_refuted(table: _Table, left: Mask, best: _Candidate) -> Iterator[Condition]:
+    """What may hold in place of a condition, or besides: for all times that are explained, while no other time that
+    shows the cost lacks it, and none that would show the cost has it.
+    """
+    cost_s, are_stalls = best.cost[1] * table.units[best.cost[0]], table.is_mean[best.explained].all()
+    least_s = table.mean_extra_s if are_stalls else table.least_extra_s
+    shows = best.where & (least_s > 0.5 * cost_s) & (least_s < _APART * cost_s)
+    paused = {} if table.is_idle[best.explained].all() else {_AFTER_PAUSE: table.follows_pause}
+    known = (table.holds | paused).items()
+    holds = {c: where for c, where in known if where[best.explained].all() and c.name not in _MEASURED_AS}
+    for other in sorted(holds, key=lambda other: (_reluctance(other), other)):
+        rests = [[c for c in best.conditions if c != own] for own in best.conditions if _may_replace(other, own)]
+        divides = (best.where & ~holds[other]).any() or other == _AFTER_PAUSE  # else all such cells have it
+        is_other = other.name not in (*_LENGTHS, *(own.name for own in best.conditions))
+        rests += [[*best.conditions]] if other.relation == "is" and divides and is_other else []
+        for rest in rests:
+            where = np.logical_and.reduce([holds[other], *map(table.where, rest)])
             # One in n may always be a call that is not timed: others that are slow with it say as much as those within.
-            is_elsewhere = table.is_mean[best.explained].all() and (where & left & ~best.explained).any()
-            if is_elsewhere or _candidate(table, left, best.conditions, both).loss <= best.loss + _SAME_LOSS:
-                alike.append(condition.value)
-    return (own.value, *sorted(alike))
+            is_elsewhere = other.relation == "calls" and are_stalls and (where & left & ~best.explained).any()
+            against = table.against(where, best.explained, *best.cost) & ~best.where
+            if is_elsewhere or not (against | (shows & ~where)).any():
+                yield other
+                break
+
+
+def _may_replace(other: Condition, own: Condition) -> bool:
+    """A call replaces a single call, and the rest another parameter, or a length in another relation."""
+    if "calls" in (other.relation, own.relation):
+        return other.relation == own.relation and other != own and len(own.any_of) == 1
+    if other.name in _LENGTHS:  # one length stands for longer or shorter ones
+        return other.relation != "is" and (other.name, other.relation) != (own.name, own.relation)
+    return other.name != own.name
 
 
 def _cells(table: _Table, where: Mask) -> set[int]:

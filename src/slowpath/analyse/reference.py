@@ -162,8 +162,8 @@ class Judged:
 
     @property
     def side(self) -> Literal["slower", "within"]:
-        """Slower: the whole interval lies beyond the limit, over launches enough for a suspicion."""
-        low = self.item.interval[0]
+        """Slower: the whole interval, or each launch, lies beyond the limit, over launches enough for a suspicion."""
+        low = max(self.item.interval[0], min(self.item.launches_s, default=0.0))
         least_s = LEAST_FIRST_S if self.item.phase == "first" else LEAST_EXTRA_S
         is_beyond = low > self.limit and low - self.reference.high > least_s
         return "slower" if is_beyond and self.item.launches >= FEWEST_LAUNCHES else "within"

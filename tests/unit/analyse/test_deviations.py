@@ -262,15 +262,47 @@ def test_a_launch_as_in_healthy_runs_speaks_against_all_but_first_uses(phase, fa
     assert (group.calls, group.is_law, group.is_of_many) == (("MPI_Bcast",), is_law, is_law)
 
 
-@pytest.mark.parametrize("elsewhere_s", [0.0, 30e-6])
-def test_stalls_may_be_of_a_call_with_which_others_are_slow_as_well(elsewhere_s: float) -> None:
-    held = [_time(n, 1e-6, 3e-6 if n < 2 else elsewhere_s * (n == 2), experiment="first_use", pattern="call",
+@pytest.mark.parametrize(("fastest_s", "side"), [(1.42e-6, "slower"), (1.39e-6, "within")])
+def test_a_time_each_launch_of_which_lies_beyond_is_slow_however_wide_its_interval(fastest_s: float, side: str) -> None:
+    time = _time(0, 0.95e-6, 0.59e-6, experiment="first_use", pattern="call", call="waitsome")
+    three = {"interval": (1.28e-6, 1.86e-6), "launches_s": (fastest_s, 1.57e-6, 1.65e-6), "launches": 3}
+    assert replace(time, item=replace(time.item, **three), limit=1.41e-6).side == side
+
+
+@pytest.mark.parametrize(("elsewhere_s", "count"), [(0.0, 0), (30e-6, 1), (4e-6, 4)])
+def test_stalls_may_be_of_a_call_with_which_others_are_slow_as_well(elsewhere_s: float, count: int) -> None:
+    held = [_time(n, 1e-6, 3e-6 if n < 2 else elsewhere_s * (n < 2 + count), experiment="first_use", pattern="call",
                   call="grequest_start" if n < 2 else "wait") for n in range(9)]  # fmt: skip
     known = [replace(time, item=replace(time.item, series=140, mean_s=time.item.value, period=8)) for time in held]
     stalls = [replace(time, item=replace(time.item, kind=MEAN)) for time in known[:2]]
     (group,) = (group for group in shared([*stalls, *known[2:]]) if 0 in group.cells)
     assert group.text.startswith("One in 8 operations of MPI_Grequest_")
-    assert ("MPI_Wait" in group.calls) is (elsewhere_s > 0)
+    assert (group.is_law, "MPI_Wait" in group.calls) == (True, elsewhere_s > 0)
+
+
+ISCATTER = {"experiment": "first_use", "pattern": "call", "call": "iscatter"}
+DUPLICATE = {**ISCATTER, "communicator": "duplicate", "message_bytes": "20000"}
+
+
+@pytest.mark.parametrize(
+    ("measured", "extra_s", "said"),
+    [
+        ({**ISCATTER, "message_bytes": "64"}, 0.0, "after a pause of at least 20 us without MPI; of at least 20000 B"),
+        ({**ISCATTER, "message_bytes": "20000"}, 0.0, "after a pause of at least 20 us without MPI"),
+        ({**DUPLICATE, "message_bytes": "64"}, 9e-6, "after a pause of at least 20 us without MPI"),
+        ({**DUPLICATE, "after_call": "on"}, 9e-6, "of at least 20000 B"),
+        ({**DUPLICATE, "after_call": "on"}, 0.0, "of at least 20000 B"),
+    ],
+)
+def test_a_condition_that_no_cell_refutes_is_said_as_well(measured, extra_s: float, said: str) -> None:
+    slow = [_time(n, 1e-6, 9e-6, **DUPLICATE) for n in range(3)]
+    rest = [_time(n, 1e-6, 0.0, **ISCATTER, message_bytes="64") for n in range(3, 6)]
+    others = [_time(n, 1e-6, 0.0, **{**ISCATTER, "call": "comm_dup"}) for n in range(8, 12)]
+    again = [_time(n, 1e-6, extra_s, **measured) for n in (6, 7)]
+    (group,) = shared([*slow, *rest, *again, *others])
+    assert group.text.partition(" Its condition may also be: ")[2] == f"{said}."
+    is_paused = measured.get("after_call") == "on" and not extra_s
+    assert ("after a pause of at least 20 us without MPI takes" in group.text) is is_paused
 
 
 def test_stalls_and_a_cost_of_every_call_are_two_costs() -> None:

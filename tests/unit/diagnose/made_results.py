@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult, MetricEstimate, RoleWitness
 from slowpath.core.results import (
@@ -19,17 +20,29 @@ from slowpath.core.results import (
     Legs,
     LimitBracket,
     MpiResult,
-    PlacementResult,
     RemedyResult,
     RemovedRatio,
     Results,
-    RunResult,
     Snippet,
     Verdict,
 )
 from slowpath.diagnose.tasks import DiagnosisStep, Task, WitnessTask
 from slowpath.stats.contrast import judge, paired
-from support.results import a_cell, a_contrast, a_law, a_metric, a_side, an_estimate
+from support.results import (
+    a_cell,
+    a_contrast,
+    a_finding,
+    a_law,
+    a_leg,
+    a_metric,
+    a_placement,
+    a_remedy,
+    a_run,
+    a_side,
+    an_environment,
+    an_estimate,
+)
+from support.results import results as whole_results
 
 METRIC = "half_round_trip_latency_s"
 MPICH = MpiResult(mpi="mpich", unavailable=None, name="mpich", version="5.0.2")
@@ -70,25 +83,16 @@ def contrast(
         f"c-{group}", None, group=group, question=f"{group}?", a=a_side(a, "a"), b=a_side(b, "b"), default_side=None,
         reason=None,
     )  # fmt: skip
-    fields: dict[str, Any] = {name: getattr(made, name) for name in made.__struct_fields__}
-    if len(pairs_s):
-        a_s, b_s = np.array(pairs_s, dtype=np.float64).T
-        estimate = paired(a_s, b_s, made.minimum_effect)
-        verdict = judge(estimate, estimate.p)
-        fields |= {
-            "a_value_s": float(np.median(a_s)),
-            "b_value_s": float(np.median(b_s)),
-            "ratio": estimate.ratio,
-            "interval": estimate.interval,
-            "level": estimate.level,
-            "verdict": verdict.word,
-            "reason": verdict.reason,
-            "p": estimate.p,
-            "more_pairs": verdict.more_pairs,
-            "launches": len(a_s),
-            "pairs": tuple((float(time_s), float(other)) for time_s, other in pairs_s),
-        }
-    return ContrastResult(**(fields | more))
+    if not len(pairs_s):
+        return replace(made, **more)
+    a_s, b_s = np.array(pairs_s, dtype=np.float64).T
+    estimate = paired(a_s, b_s, made.minimum_effect)
+    verdict = judge(estimate, estimate.p)
+    judged = {"verdict": verdict.word, "reason": verdict.reason, "more_pairs": verdict.more_pairs}
+    judged |= {name: getattr(estimate, name) for name in ("ratio", "interval", "level", "p")}
+    pairs = tuple((float(time_s), float(other)) for time_s, other in pairs_s)
+    values = {"a_value_s": float(np.median(a_s)), "b_value_s": float(np.median(b_s)), "launches": len(a_s)}
+    return replace(made, **(judged | values | {"pairs": pairs} | more))
 
 
 def planted_contrast(
@@ -104,9 +108,7 @@ def planted_contrast(
 
 def environment(name: str, unset: Sequence[str] = (), **variables: str) -> EnvironmentResult:
     """Of every MPI, without a state of a name."""
-    return EnvironmentResult(
-        name=name, mpi=None, setting=None, variables=variables, unset=list(unset), witness=False, unavailable=None
-    )
+    return an_environment(name, variables, unset=list(unset))
 
 
 def results(
@@ -117,86 +119,30 @@ def results(
     binds: Mapping[str, str] | None = None,
 ) -> Results:
     """binds: of placements, by name."""
-    placements = [
-        PlacementResult(name=name, bind=bind, observed=[], differs=[])
-        for name, bind in (binds or {"bound": "core"}).items()
-    ]
-    run = RunResult(
-        id="run",
-        folder="run",
-        campaign="made",
-        title="Made",
-        started=None,
-        finished=None,
-        wall_s=None,
-        seed=None,
-        engine=None,
-        slowpath="0",
-        imported=False,
-        mpi=MPICH,
-        mpis=[MPICH],
-        machine={},
-        launches=LaunchCounts(planned=0, done=0, failed=0),
-        rounds=5,
-        status="complete",
-        command=None,
-        environments=list(environments),
-        placements=placements,
-        quantum_ns=None,
-    )
-    return Results(
-        schema=1,
-        run=run,
-        verdict=Verdict(headline="", lines=[], state="clear", answer="Fine."),
-        cells=list(cells),
-        contrasts=list(contrasts),
-        findings=list(findings),
-        cannon=None,
-        node_pairs=[],
-        skipped=[],
-        notes=[],
-    )
+    placements = [a_placement(name, bind=bind, observed=[]) for name, bind in (binds or {"bound": "core"}).items()]
+    run = a_run(
+        id="run", folder="run", campaign="made", title="Made", started=None, finished=None, wall_s=None, seed=None,
+        engine=None, slowpath="0", mpis=[MPICH], machine={}, launches=LaunchCounts(planned=0, done=0, failed=0),
+        rounds=5, environments=list(environments), placements=placements, quantum_ns=None,
+    )  # fmt: skip
+    verdict = Verdict(headline="", lines=[], state="clear", answer="Fine.")
+    return whole_results(cells, contrasts, run=run, verdict=verdict, findings=list(findings))
 
 
 def leg(state: str = "missing", text: str = "nothing yet") -> Leg:
     """One leg of a finding."""
-    return Leg(state=state, text=text, evidence=[])
+    return a_leg(state, text)
 
 
 def finding(rule: str = "SP013", excess_s: float = 2e-5, number: int = 0, **changed: Any) -> Finding:
     """An observed one of cells 0 (slow) and 1 (fast).  Args: number: makes its id another one."""
-    fields: dict[str, Any] = {
-        "id": f"{rule}:{number:08x}",
-        "rule": rule,
-        "title": "a title",
-        "text": "It is slow.",
-        "about": "switch",
-        "where": "host memory",
-        "mpi": "mpich",
-        "environment": "default",
-        "placement": "bound",
-        "status": "observed",
-        "affects_default": True,
-        "ratio": 3.5,
-        "interval": (3.4, 3.6),
-        "excess_s": excess_s,
-        "metric": METRIC,
-        "phase": "steady",
-        "law": None,
-        "legs": Legs(observed=leg("shown"), explained=leg(), proven=leg()),
-        "missing": ["explained: nothing yet", "proven: nothing yet"],
-        "cause": None,
-        "contrasts": [],
-        "cells": [0, 1],
-        "slow_cells": [0],
-        "fast_cells": [1],
-        "merged": [],
-        "doubts": [],
-        "remedies": [],
-        "next": [],
-        "kind": "fault",
-    }
-    return Finding(**(fields | changed))
+    made = a_finding(
+        rule, id=f"{rule}:{number:08x}", title="a title", text="It is slow.", about="switch", where="host memory",
+        ratio=3.5, interval=(3.4, 3.6), excess_s=excess_s, contrasts=[], slow_cells=[0], fast_cells=[1],
+        legs=Legs(observed=leg("shown"), explained=leg(), proven=leg()),
+        missing=["explained: nothing yet", "proven: nothing yet"],
+    )  # fmt: skip
+    return replace(made, **changed)
 
 
 def law(*limits: tuple[float, float]) -> LawResult:
@@ -212,16 +158,9 @@ def remedy(
     name: str, verdict: str = "not tried", removed: tuple[float, float, float] | None = None, **more: Any
 ) -> RemedyResult:
     """removed: share of the gap, and its interval."""
-    fields: dict[str, Any] = {
-        "name": name,
-        "text": f"Take {name}.",
-        "snippet": Snippet(),
-        "removed_ratio": RemovedRatio(value=removed[0], interval=removed[1:]) if removed else None,
-        "side_effects": [],
-        "verdict": verdict,
-        "reason": "no trial was run",
-    }
-    return RemedyResult(**(fields | more))
+    ratio = RemovedRatio(value=removed[0], interval=removed[1:]) if removed else None
+    fields = {"text": f"Take {name}.", "snippet": Snippet(), "reason": "no trial was run", "removed_ratio": ratio}
+    return a_remedy(name, **(fields | {"verdict": verdict} | more))
 
 
 def step(number: int, task: Task | None = None) -> DiagnosisStep:
