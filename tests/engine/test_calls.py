@@ -62,3 +62,10 @@ def test_each_call_of_the_panel_is_made_or_missing(ranks: Ranks, tmp_path: Path,
         parts = {int(index.headers["part"][block]) for block in index.select(cell=number, phase="steady", rank=0)}
         completion = {2} if BEGINS.search(cell) else set()
         assert parts == (set() if cell in reasons else {0, 1} | completion), cell
+
+
+def test_partitioned_requests_that_are_only_made_disturb_no_later_message(ranks: Ranks, tmp_path: Path) -> None:
+    calls = ("psend_init", "pready_range") * 8  # of the same peer and tag
+    cells = [f"first_use pattern=call uses=4 idle_s=0 pauses=1 message_bytes=64 call={call}" for call in calls]
+    assert ranks.run_plan(tmp_path / "run", cells).returncode == 0
+    assert all(MISSING in why for why in refused(cells, ends_of_cells(events_in(tmp_path / "run"))).values())

@@ -189,10 +189,12 @@ std::vector<Row> partitions() {
         partitioned("pready_range", STEP(ready(s))).around(start_both),
         partitioned("parrived", STEP(until(s, [&] { return MPI_Parrived(s.other, 0, &s.flag); })))
             .around(STEP(start_both(s), ready(s))),
+        // Once a request was freed that was never started, Open MPI 5.0.11 waits for ever for a later
+        // message of the same peer and tag: open-mpi/ompi, pull request 14155.
         partitioned("psend_init", init_partitions)
-            .arriving(Arrives::nowhere)
             .opened(nothing, nothing)
-            .around(nothing, free_persistent),
+            .around(nothing, STEP(start_both(s), ready(s), MPI_Wait(&s.persistent, MPI_STATUS_IGNORE),
+                                  MPI_Wait(&s.other, MPI_STATUS_IGNORE), free_persistent(s))),
     };
 }
 #else
