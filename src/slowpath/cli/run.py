@@ -46,7 +46,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
     "--fail-on",
     type=click.Choice(["bad-node", "slow-link"]),
     multiple=True,
-    help="Exit with 1 in this case; repeatable.",
+    help="Exit with 1 if no pair of a node was measured (bad-node), or a pair is slower than the others (slow-link).",
 )
 @click.option("--list", "listing", is_flag=True, help="List shipped campaigns.")
 @dry_run_option()

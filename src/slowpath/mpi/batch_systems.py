@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import platform
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -77,13 +78,13 @@ def _damaged(text: str) -> EnvironmentFailure:
 
 
 def names_in_file(lines: Iterable[str]) -> list[str]:
-    """Return each host of a host file once: `n1:2`, `n1 slots=2` or one line a slot; comments begin with #."""
-    names: dict[str, None] = {}
-    for line in lines:
-        words = line.partition("#")[0].split()
-        if words:
-            names[words[0].partition(":")[0]] = None
-    return list(names)
+    """Return each host once, also this one under several names: `n1:2`, `n1 slots=2`; comments begin with #."""
+    here = ("localhost", platform.node(), platform.node().partition(".")[0])
+    names: dict[str, str] = {}
+    for words in filter(None, (line.partition("#")[0].split() for line in lines)):
+        name = words[0].partition(":")[0]
+        names.setdefault("localhost" if name in here or name.startswith("127.") else name, name)
+    return list(names.values())
 
 
 ReadLines = Callable[[str], list[str]]
