@@ -43,15 +43,6 @@ def test_compare_says_what_differs(slowpath: Slowpath, runs: Path) -> None:
     assert {row["phase"] for row in json.loads(steady)["rows"]} == {"steady"}
 
 
-@pytest.mark.parametrize(
-    ("name", "more", "code"), [("equal", [], 0), ("slow", [], 1), ("slow", ["--undecided", "pass"], 1)]
-)
-def test_gate_exit_codes(slowpath: Slowpath, runs: Path, name: str, more: list[str], code: int) -> None:
-    done = slowpath("gate", str(runs / name), "--baseline", str(runs / "base"), *more)
-    assert done.returncode == code, done.stderr + done.stdout
-    assert done.stdout.startswith(("PASS: ", "REGRESSION: ")[code])
-
-
 def test_a_gate_uses_what_was_measured_again_next_to_what_the_user_named(
     slowpath: Slowpath, runs: Path, tmp_path: Path
 ) -> None:
@@ -75,8 +66,9 @@ def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path
         words = ["--undecided", given, "--junit", str(tmp_path / "gate.xml")]
         done = slowpath("gate", str(short), "--baseline", str(runs / "base"), *words)
         assert done.returncode == code
-        marked = {"undecided": "<error ", "pass": "<skipped ", "fail": "<failure "}[given]
-        assert marked in (tmp_path / "gate.xml").read_text()
+        marked = '<failure message="undecided: ' if given == "fail" else '<skipped message="undecided: '
+        assert (tmp_path / "gate.xml").read_text().count(marked) == 1
+        assert "not measured again: a cell has 4 of 8 launches" in done.stderr
         assert "again (a gate needs 8 launches), with --rounds 16." in done.stdout
         assert "1. " not in done.stdout
 

@@ -170,8 +170,14 @@ def gate_command(
     if again and source.folder is None:
         raise UsageError(f"--again: {run} holds results and no plan to measure; name its run folder")
     judged = of_nearest([gate(source, read_source(baseline), *chosen) for baseline in baselines])
-    is_wanted = again or (again is None and host_of(source.run.machine) == platform.node())
-    if is_wanted and source.folder is not None and judged.may_be_chance:
+    host = host_of(source.run.machine)
+    is_here = again or host == platform.node()
+    why_not = judged.why_not_again or ("" if is_here else f"{run} was measured on {host}; --again measures it here")
+    if again is False or judged.outcome == "pass":
+        pass
+    elif why_not or source.folder is None:
+        click.echo(f"not measured again: {why_not or f'{run} has no plan; name its run folder'}", err=True)
+    else:
         named = Path(os.path.abspath(run if run.is_dir() else source.folder))  # `.` has no name of its own
         later = named.with_name(f"{named.name}-again")
         try:

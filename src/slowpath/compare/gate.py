@@ -67,10 +67,13 @@ class Gate(msgspec.Struct, frozen=True):
         return set(self.open_kinds) <= {INCOMPLETE}
 
     @property
-    def may_be_chance(self) -> bool:
-        """Return whether the run does not pass, and one that is measured again may."""
-        is_enough = min((judged.row.a_launches for judged in self.rows), default=0) >= LAUNCHES
-        return is_enough and self.outcome != "pass" and not self.wrong and set(self.open_kinds) <= {SHARED}
+    def why_not_again(self) -> str | None:
+        """Return why to measure the run again would decide nothing; None: it may."""
+        fewest = min((judged.launches for judged in self.rows), default=0)
+        unlike = ["what was measured" if kind == INCOMPLETE else kind for kind in self.open_kinds if kind != SHARED]
+        few = f"a cell has {fewest} of {LAUNCHES} launches" if fewest < LAUNCHES else None
+        apart = f"the runs differ in {', '.join(unlike)}" if unlike else few
+        return "messages arrived with wrong bytes" if self.wrong else apart
 
 
 def gate(

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 from xml.etree import ElementTree
 
-from slowpath.compare.comparison import INCOMPLETE, SHARED, Comparison, ComparisonRow, RunDifference, named
+from slowpath.compare.comparison import SHARED, Comparison, ComparisonRow, RunDifference, named
 from slowpath.compare.gate import LAUNCHES, NOISY, Gate, Undecided
 from slowpath.core.guard import cleaned, text
 from slowpath.core.results import Brief
@@ -174,18 +174,18 @@ def _sides(comparison: Comparison) -> str:
 # Not even escaped: XML 1.0, section 2.2.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 SUITE = "slowpath gate"
-Outcome = Literal["failure", "error", "skipped"]
+Outcome = Literal["failure", "skipped"]
 
 
 def render_junit(gate: Gate, undecided: Undecided = "undecided") -> str:
-    """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out.
+    """Return the gate as a JUnit document: the verdict is a test case, and each cell that fails it.
 
     Args: undecided: what the user takes an undecided gate for.
     """
     cases = list(_cases(gate, undecided))
-    marks: tuple[Outcome, ...] = ("failure", "error", "skipped")
-    failures, errors, skipped = (str(sum(case.find(mark) is not None for case in cases)) for mark in marks)
-    head = {"name": SUITE, "tests": str(len(cases)), "failures": failures, "errors": errors, "skipped": skipped}
+    marks: tuple[Outcome, ...] = ("failure", "skipped")
+    failures, skipped = (str(sum(case.find(mark) is not None for case in cases)) for mark in marks)
+    head = {"name": SUITE, "tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
     suites = ElementTree.Element("testsuites", head)
     suite = ElementTree.SubElement(suites, "testsuite", head)
     both = gate.comparison
@@ -198,39 +198,26 @@ def render_junit(gate: Gate, undecided: Undecided = "undecided") -> str:
     for name, value in facts:
         ElementTree.SubElement(properties, "property", {"name": name, "value": _clean(value)})
     suite.extend(cases)
-    shown = [headline(gate), *both.shared, *factor_sentences(both), *gate.notes]
-    ElementTree.SubElement(suite, "system-out").text = _clean("\n".join(shown))
+    ElementTree.SubElement(suite, "system-out").text = _clean(render_gate(gate))
     ElementTree.indent(suites, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
 def _cases(gate: Gate, undecided: Undecided) -> Iterator[ElementTree.Element]:
-    """Yield the test cases. What is not judged is marked so that its reader takes it for what the exit code says."""
-    marks: Mapping[Undecided, Outcome] = {"undecided": "error", "fail": "failure", "pass": "skipped"}
-    mark = marks[undecided]
+    """Yield the verdict, skipped or failed where it is undecided, and the cells that are slower or arrived wrong."""
+    mark: Outcome | None = None
+    words = f"{gate.outcome}: {headline(gate)}"
+    if gate.outcome == "undecided":
+        mark, words = "failure" if undecided == "fail" else "skipped", f"{words}. {_what_to_do(gate)}"
+    yield _case("gate", "verdict", mark, words)
     for judged in gate.rows:
-        row = judged.row
-        out = "\n".join(f"{name}: {getattr(row, name)}" for name in _NUMBERS)
-        name = f"{row.label}: {row.metric}, {row.phase}"
         if judged.outcome == "regression":
+            row = judged.row
+            out = "\n".join(f"{name}: {getattr(row, name)}" for name in _NUMBERS)
+            name = f"{row.label}: {row.metric}, {row.phase}"
             yield _case(row.experiment, name, "failure", row_words(row), out, judged.reason)
-        elif judged.outcome != "pass":
-            words, own = f"{judged.outcome}: {judged.reason}", "skipped" if judged.outcome == NOISY else mark
-            yield _case(row.experiment, name, own, words, out)
-        else:
-            yield _case(row.experiment, name, None, "", out)
     for cell in gate.wrong:
         yield _case("record", f"{cell.label}: wrong bytes", "failure", cell.reason)
-    for number, doubt in enumerate(gate.doubts, start=1):
-        out = f"accepted: {doubt.reason}" if doubt.accepted else ""
-        words = f"undecided: {doubt.reason}"
-        yield _case("comparable", f"{doubt.kind} {number}", None if doubt.accepted else mark, words, out)
-    lacking = mark if INCOMPLETE in gate.open_kinds else "skipped"
-    for alone in gate.comparison.uncompared:
-        name = f"{'baseline' if alone.side == 'a' else 'run'}, cell {alone.cell}, {alone.label}: {alone.reason}"
-        yield _case("compared", name, lacking, f"not compared: {alone.reason}")
-    if not gate.rows:  # a document without any test case reads as passed
-        yield _case("compared", "anything", mark, "undecided: nothing compared")
 
 
 _NUMBERS = ("a_value", "b_value", "unit", "factor", "ratio", "interval", "interval_kind", "p_adjusted")
