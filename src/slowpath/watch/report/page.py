@@ -271,10 +271,10 @@ _PARTS: tuple[tuple[str, str, tuple[AccountName, ...]], ...] = (
     ("no processor", "s5", ("no processor",)),
     ("waiting for other ranks", "s4", WAITS),
     ("moving bytes, overhead", "s1", ("moving bytes", "call overhead")),
+    ("files, making and freeing", "s6", ("files", "management")),
     ("slow transfer, or waiting", "s2", ("slow transfer", "wait or slow transfer", "unexpected copy")),
     ("the rest", "other faint", ()),
 )
-_TIME_LEAD = "The rank that waits least is late: the others wait for it."
 
 
 def _time_section(results: WatchResults) -> Section | None:
@@ -292,7 +292,7 @@ def _time_section(results: WatchResults) -> Section | None:
         for account in results.accounts
     ]
     blocks: list[Block] = [_rank_bars(results), Table("", head, rows, summary="Every name")]
-    return Section("time", "Where the time goes", "Time", blocks, _TIME_LEAD)
+    return Section("time", "Where the time goes", "Time", blocks, "Others wait for the rank that waits least.")
 
 
 def _rank_bars(results: WatchResults) -> Rows:
