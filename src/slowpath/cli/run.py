@@ -50,7 +50,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 )
 @click.option("--list", "listing", is_flag=True, help="List shipped campaigns.")
 @dry_run_option()
-@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue this folder.")
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue this folder, hung launches too.")
 @click.option(
     "--trust",
     is_flag=True,

@@ -151,9 +151,7 @@ def summary(results: Results) -> list[str]:
     """Return what was measured, for how long, and where unless the verdict states that."""
     run, cells = results.run, results.cells
     done = sum(cell.status in ("ok", "partial") for cell in cells)
-    planned, ran = run.launches.planned, run.launches.done
-    parts = [f"{done} of {fmt.plural(len(cells), 'cell')} measured"]
-    parts.append(f"{ran} of {planned} launches" if planned != ran else fmt.plural(ran, "launch"))
+    parts = [f"{done} of {fmt.plural(len(cells), 'cell')} measured", fmt.plural(run.launches.done, "launch")]
     parts += [fmt.duration(run.wall_s)] if run.wall_s is not None else []
     if results.verdict.place is not None:
         return parts
@@ -204,12 +202,13 @@ def spread_note(results: Results) -> str | None:
 
 
 def status_note(run: RunResult) -> str | None:
-    """Return a warning if the run is not complete."""
-    if run.status == "complete":
-        return None
+    """Return a warning if the run is not complete, with the command that measures the rest."""
     launches = run.launches
+    if run.status == "complete" and (launches.done >= launches.planned or run.imported):
+        return None
     lost = f"; {fmt.plural(launches.failed, 'launch')} failed" if launches.failed else ""
-    return f"The run is {run.status}: {launches.done} of {fmt.plural(launches.planned, 'launch')} ended{lost}."
+    again = "" if run.imported else f" What is left, hung or crashed: slowpath run --resume {run.folder}"
+    return f"The run is {run.status}: {launches.done} of {fmt.plural(launches.planned, 'launch')} ended{lost}.{again}"
 
 
 def ignored_note(mpi: MpiResult) -> str | None:

@@ -240,6 +240,7 @@ def schedule_after(run: Path, plan: Plan) -> Schedule:
         else:
             account = read_account(folder / "events.jsonl")
             schedule.ended(planned, number, cells, info.ended, info.reason, account)
+    schedule.try_again()
     return schedule
 
 

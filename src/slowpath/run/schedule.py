@@ -221,7 +221,6 @@ CELL_FAILURES = 2
 START_FAILURES = 2
 # A cell that the engine skips is skipped in every launch, but for memory: another process may have had it.
 LACKING = re.compile(r"cannot allocate memory|out of memory", re.IGNORECASE)
-
 # One that hangs in so many environments and ends in none would hang in the others, too.
 HUNG_ENVIRONMENTS = 2
 
@@ -249,7 +248,7 @@ class Schedule:
         self._last: dict[int, int] = {}
         self._failures: Counter[int] = Counter()
         self._starts: Counter[Kind] = Counter()
-        self._dead: dict[Kind, str] = {}
+        self.dead: dict[Kind, str] = {}  # MPIs, environments and placements in which no launch starts, and why
         self._twins = {cell.cell: _twins(cell) for cell in plan.cells}
         self._hung: dict[Twins, set[str]] = {}
         self._ended_once: set[Twins] = set()
@@ -276,10 +275,10 @@ class Schedule:
         """Planned launches that still have cells to run."""
         return [launch for launch in self._plan.launches if self._cells_of(launch)]
 
-    @property
-    def dead(self) -> dict[Kind, str]:
-        """MPIs, environments and placements in which no launch starts, and why."""
-        return dict(self._dead)
+    def try_again(self) -> None:
+        """Forget what failed: what was given up in an earlier pass is tried again, as often as at first."""
+        self._failures, self._starts, self._health = Counter(), Counter(), NodeHealth()
+        self.dead, self._hung, self.quarantined = {}, {}, {}
 
     def put_off(self, planned: Launch, cells: Collection[int]) -> None:
         """These cells of a launch are not measured in this pass; a run that is resumed measures them."""
@@ -353,11 +352,11 @@ class Schedule:
             return []
         under = f" under {kind[0]}" if kind[0] and self._plan.several_mpis else ""
         why = f"no launch starts{under} in environment '{kind[1]}', placement '{kind[2]}': {reason or how}"
-        self._dead[kind] = why
+        self.dead[kind] = why
         return [FailedCell(cell, "failed", why) for cell in left]
 
     def _cells_of(self, launch: Launch) -> list[int]:
-        if _kind(launch) in self._dead:
+        if _kind(launch) in self.dead:
             return []
         if self.quarantined and any(host in self.quarantined for host in self._hosts.get(launch.placement, ())):
             return []

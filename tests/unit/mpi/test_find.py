@@ -300,8 +300,7 @@ def test_host_lists(text: str, names: list[str]) -> None:
 
 def test_host_files() -> None:
     assert names_in_file(["# all", "n1:2", "n2 slots=1", "", "n2", "n3 # last"]) == ["n1", "n2", "n3"]
-    own = ["127.0.0.1:2", "n1", "localhost", "127.0.1.1", platform.node()]
-    assert names_in_file(own) == ["127.0.0.1", "n1"]
+    assert names_in_file(["127.0.0.1:2", "n1", "localhost", "127.0.1.1", platform.node()]) == ["127.0.0.1", "n1"]
 
 
 def test_slurm() -> None:

@@ -26,7 +26,7 @@ from slowpath.report import format as fmt
 from slowpath.report.cells import libraries_answer
 from slowpath.report.csv import cells_csv, contrasts_csv
 from slowpath.report.osu import as_text, cell_lines, missing_kinds, missing_words, tables_of
-from slowpath.report.run_page import render_html, summary
+from slowpath.report.run_page import render_html, status_note, summary
 from slowpath.report.terminal import render_brief, render_text
 from slowpath.report.write import write_all
 from support.results import a_cell, a_contrast, a_metric, a_run, a_side, an_estimate, an_mpi, results
@@ -108,7 +108,7 @@ def test_rates_and_lengths() -> None:
     assert fmt.plural(2, "property") == "2 properties"
 
 
-def test_the_head_names_every_mpi_that_was_measured() -> None:
+def test_the_head_names_every_mpi_that_was_measured_and_how_to_measure_the_rest() -> None:
     mpis = [
         an_mpi(),
         an_mpi("openmpi", name="openmpi", version="5.0.11"),
@@ -119,6 +119,9 @@ def test_the_head_names_every_mpi_that_was_measured() -> None:
     assert not any("intelmpi" in part for part in head)
     old = a_run(mpis=[an_mpi(None, version=None)])
     assert "mpich" in summary(a_document(run=replace(old, mpis=[])))
+    lacking = replace(old, launches=replace(old.launches, planned=48, done=47, failed=2))
+    assert "47 of 48 launches ended; 2 launches failed. What is left, hung or crashed" in str(status_note(lacking))
+    assert (status_note(old), status_note(replace(lacking, imported=True))) == (None, None)
 
 
 GROUP = "openmpi against mpich: lengths"

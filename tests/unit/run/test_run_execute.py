@@ -97,10 +97,11 @@ def test_a_cell_that_hangs_in_two_environments_and_ends_in_none_is_left_out_of_t
     assert [line for line in result.notes if "hung" in line] == ["g: left out, because it hung in 2 environments"]
 
 
-def test_cell_that_failed_twice_is_not_tried_again(
+def test_cell_that_failed_twice_is_tried_again_by_resume_alone(
     run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
-    _, infos = execute(run_folder, make_plan(["ok", "crash", "ok"], rounds=4), fake_commands)
+    plan = make_plan(["ok", "crash", "ok"], rounds=4)
+    _, infos = execute(run_folder, plan, fake_commands)
     assert [(info.ended, [cell.cell for cell in info.failed_cells]) for info in infos] == [
         ("crashed", [1]),
         ("ok", []),
@@ -108,6 +109,9 @@ def test_cell_that_failed_twice_is_not_tried_again(
         ("ok", []),
         ("crashed", [1]),  # by number the last, by time the second
     ]
+    again = schedule_after(run_folder, plan)  # of whoever resumes it
+    Execution(run_folder, plan, fake_commands, FAST, Quiet(io.StringIO()), again).execute()
+    assert [(info.ended, info.continues) for info in read_launches(run_folder)[5:]] == [("crashed", 5), ("crashed", 6)]
 
 
 def test_wrong_bytes_are_a_failed_cell(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
@@ -123,25 +127,19 @@ def test_skipped_cell_has_its_reason(run_folder: Path, make_plan: MakePlan, fake
     assert [(cell.status, cell.reason) for cell in infos[0].failed_cells] == [("skipped", "no such memory here")]
 
 
+@pytest.mark.parametrize(("init", "how", "why"), [("fail", "failed", "no network"), ("hang", "hung", "no progress")])
 def test_environment_that_does_not_start_is_given_up(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+    init: str, how: str, why: str, run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
-    environments = [Environment("bad", {"FAKE_INIT": "fail"}), Environment("good")]
+    environments = [Environment("bad", {"FAKE_INIT": init}), Environment("good")]
     result, infos = execute(run_folder, make_plan(["ok", "ok"], 3, environments), fake_commands)
     bad = [info for info in infos if info.environment == "bad"]
-    assert len(bad) == 2
+    assert [info.ended for info in bad] == [how, how]
     assert [cell.cell for cell in bad[1].failed_cells] == [0, 1]
-    assert "Fatal error in internal_Init: no network" in bad[1].failed_cells[0].reason
+    assert why in bad[1].failed_cells[0].reason
     assert sum(info.ended == "ok" for info in infos if info.environment == "good") == 3
     assert result.status == "partial"
     assert "environment 'bad'" in result.notes[0]
-
-
-def test_hang_in_the_library_start_up(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
-    environments = [Environment("bad", {"FAKE_INIT": "hang"})]
-    result, infos = execute(run_folder, make_plan(["ok"], 1, environments), fake_commands)
-    assert [info.ended for info in infos] == ["hung", "hung"]
-    assert (result.launches_ok, result.cells_ok) == (0, 0)
 
 
 def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
