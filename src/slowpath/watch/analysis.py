@@ -22,10 +22,9 @@ from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_cl
 from slowpath.watch.conclude import Watched, concluded
 from slowpath.watch.critical_path import critical_path, on_slices, parts_of
 from slowpath.watch.events import Bools, Events, Floats
-from slowpath.watch.findings import most_called
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
-from slowpath.watch.patterns import in_calls, kept_calls, one_place, outside_words, program_calls, why_words
+from slowpath.watch.patterns import in_calls, kept_calls, one_place, outside_words, program_calls
 from slowpath.watch.place import wrong_place
 from slowpath.watch.prices import read_sources
 from slowpath.watch.reasons import Why
@@ -289,8 +288,7 @@ def _moved(run: Attributed, place: Ints) -> Ints:
     arrived = np.where(eager.arrived, receives.posted[match.receive], receives.done[match.receive])
     rows = [np.stack([in_calls(run, events, place), number], axis=1) for events in (left, arrived)]
     both = np.concatenate(rows)
-    kept: Ints = both[both[:, 0] >= 0]
-    return kept
+    return both[both[:, 0] >= 0]
 
 
 def read_watched(folder: Path) -> Watched:
@@ -306,7 +304,6 @@ def read_watched(folder: Path) -> Watched:
         path=parts_of(path, calls),
         slices=on_slices(results.slices, path, calls.rank),
         outside=outside_words(calls, results.sites, share),
-        most=why_words(calls, results.sites, most_called(results.classes, results.sites), kept.order),
     )
     return Watched(results, kept, calls, read_watch(folder).variables)
 

@@ -306,8 +306,7 @@ def _of_side(run: Attributed, side: SideEvents, name: str, by_key: dict[MessageK
     for i, (call, site, size, first, buffer_class) in enumerate(np.stack(columns, axis=1)[firsts].tolist()):
         fitting = by_key.get((call, site, name, size, bool(first)), {})
         classes[i] = fitting.get(buffer_class, fitting.get(_UNKNOWN, NO_CLASS))
-    of_messages: Ints = classes[number]
-    return of_messages
+    return classes[number]
 
 
 def _buffer_classes(run: Attributed, side: SideEvents) -> Ints:

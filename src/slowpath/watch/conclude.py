@@ -14,9 +14,9 @@ from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls, groupe
 from slowpath.mpi.libraries import named_in
 from slowpath.slowpaths.program.excess import IN_BLOCKS
 from slowpath.slowpaths.sp015_datatype import SLOW_PATH as DATATYPES
-from slowpath.watch.findings import priced_patterns
+from slowpath.watch.findings import most_called, priced_patterns
 from slowpath.watch.messages import Load, loads_of
-from slowpath.watch.patterns import patterns_of
+from slowpath.watch.patterns import patterns_of, why_words
 from slowpath.watch.prices import Price, PriceQuestion, PriceSource, prices_of, questions_of
 from slowpath.watch.results import Account, AccountName, MessageClass, WatchResults
 from slowpath.watch.verdict import run_seconds, verdict_of
@@ -62,8 +62,12 @@ def concluded(watched: Watched, sources: Sequence[PriceSource] = (), watch: str 
     priced = priced_patterns(prices.known, calls, moved, name, version)
     patterns = patterns_of(calls, watched.kept.order, results.sites, priced)
     measured = {site for finding in patterns.findings if finding.rule == DATATYPES.code for site in finding.sites}
+    most = most_called(results.classes, results.sites)
+    told_s = max((finding.saved_s or 0.0 for finding in patterns.findings), default=0.0)
+    order = watched.kept.order if 2 * told_s <= sum(kind.time_s for kind in most) else None  # a change says more
     made = replace(
         results,
+        most=why_words(calls, results.sites, most, order),
         findings=tuple(
             finding for finding in patterns.findings if finding.name != IN_BLOCKS or not measured & set(finding.sites)
         ),
@@ -83,8 +87,7 @@ def _moved(kept: KeptOrder, loads: Sequence[Load]) -> Ints:
     kinds = np.array([number.get((int(s), int(r)), -1) for s, r in kept.pairs[first].tolist()], dtype=np.int64)
     message = kept.order.done[:, 1]
     kind = kinds[which[message]] if len(kept.pairs) else np.full(message.size, -1)
-    moved: Ints = np.stack([kept.order.done[:, 0], kind], axis=1)[kind >= 0]
-    return moved
+    return np.stack([kept.order.done[:, 0], kind], axis=1)[kind >= 0]
 
 
 def _class(side: MessageClass | None) -> int:
@@ -106,8 +109,7 @@ def excess_s(prices: Sequence[Price], calls: ProgramCalls, moved: Ints, ranks: i
     whole_s = np.bincount(moved[:, 0], weights=as_is_s[moved[:, 1]], minlength=len(calls))
     beyond_s = np.where(whole_s > 0, np.maximum(calls.own_s - whole_s, 0.0), 0.0) * calls.seconds_weight
     rank = np.unique(calls.rank, return_inverse=True)[1].reshape(-1)
-    excess: Floats = np.bincount(rank, weights=beyond_s, minlength=ranks)[:ranks].astype(float)
-    return excess
+    return np.bincount(rank, weights=beyond_s, minlength=ranks)[:ranks].astype(float)
 
 
 def with_excess(accounts: Sequence[Account], beyond_s: Floats) -> tuple[Account, ...]:

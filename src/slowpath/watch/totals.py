@@ -537,8 +537,7 @@ def kept_seconds(run: Attributed, i: int, lane: int, edges: Floats) -> Floats:
         return inside
     window_s = max(int(record.header["window_ns"]), 1) * 1e-9
     kept: Floats = np.diff(_kept_before(edges + origin, window_s, 1 << level))
-    both: Floats = np.minimum(kept, inside)
-    return both
+    return np.minimum(kept, inside)
 
 
 def _kept_before(times: Floats, window_s: float, every: int) -> Floats:

@@ -197,8 +197,7 @@ def _ends(order: CallOrder, change: Change, last: Ints) -> Floats:
         for other in needed.get(call, ()):
             begun = np.maximum(begun, past[other])
         past[moment] = begun + transfer_s[call]
-    ends_s: Floats = past[count + place[last]]
-    return ends_s
+    return past[count + place[last]]
 
 
 MOST_CALLS: Final = 200_000  # that are replayed: more are sampled, in slices of time
