@@ -25,7 +25,7 @@ help:
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "slowpath needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas,compile]'
 	@touch $@
 
 run: $(VENV)/installed
@@ -37,7 +37,7 @@ wheel: $(VENV)/installed-dev
 	$(BIN)/python tools/build-wheel
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas,compile,dev]'
 	@touch $@
 
 check: lint unit

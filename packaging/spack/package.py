@@ -47,13 +47,6 @@ class Slowpath(PythonPackage):
 
     conflicts("%gcc@:11", msg="the engine is C++20: it needs GCC 12 or later")
 
-    def patch(self):
-        """Spack's cmake is a program, not the Python package of the same name."""
-        with open("pyproject.toml") as file:
-            lines = file.readlines()
-        with open("pyproject.toml", "w") as file:
-            file.writelines(line for line in lines if not line.startswith('  "cmake>='))
-
     @run_after("install")
     def install_man_pages_and_completion(self):
         """Made from the program's own --help, so that they are never older than it."""

@@ -395,7 +395,7 @@ def engine() -> Check:
     needs: tuple[tuple[Callable[[], object], str], ...] = (
         (lambda: require_headers(mpi), mpi.install_what_it_lacks),
         (lambda: find_compiler(os.environ, mpi.mpicxx if mpi.is_compiler else None), INSTALL_COMPILER),
-        (lambda: find_cmake(os.environ), "pip install cmake"),
+        (lambda: find_cmake(os.environ), "pip install 'slowpath[compile]'"),
     )
     for find, do in needs:
         try:

@@ -487,6 +487,12 @@ except KeyboardInterrupt:
 """
 
 
+def test_without_cmake_the_extra_that_brings_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "cmake_candidates", lambda environ: [])
+    with pytest.raises(EnvironmentFailure, match=r"slowpath\[compile\]"):
+        toolchain.find_cmake({})
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     """A CMake that hangs, the first on the PATH of `environ`."""

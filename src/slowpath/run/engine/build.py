@@ -272,7 +272,7 @@ def find_cmake(environ: Mapping[str, str]) -> Path:
             return path
         seen.append(f"{path} is {match[0] if match else 'not usable'}")
     least = ".".join(map(str, CMAKE_AT_LEAST))
-    raise EnvironmentFailure(f"no CMake {least} ({'; '.join(seen) or 'none at all'}); install it: pip install cmake")
+    raise EnvironmentFailure(f"no CMake {least} ({'; '.join(seen) or 'none at all'}); pip install 'slowpath[compile]'")
 
 
 PLUGIN = "libslowpath-blas.so"
