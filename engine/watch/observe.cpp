@@ -185,6 +185,19 @@ Window* window_of(const Seen& seen) {
     return windows.find(library().handle(seen.word(Role::window)) + 1);
 }
 
+/// Of what goes from one datatype into another, MPI copies the shorter stretches.
+void take_shorter(const Seen& seen, layout::Event& event, Role datatype) {
+    if (event.bytes == 0 || !seen.has(datatype)) return;
+    const DatatypeView type = view_datatype(seen.word(datatype));
+    const auto stretch_bytes = [](std::uint16_t row) {
+        const layout::Datatype& known = sections().datatypes[row];
+        return known.blocks == 0 ? UINT64_MAX : known.bytes / known.blocks;
+    };
+    if (type.row != contiguous &&
+        (event.datatype == contiguous || stretch_bytes(type.row) < stretch_bytes(event.datatype)))
+        event.datatype = type.row;
+}
+
 /// Window, peer and epoch.
 void place(const Seen& seen, layout::Event& event, const Window* window) {
     event.sequence = layout::not_known;
@@ -215,6 +228,7 @@ void observe_transfer(const Seen& seen) {
                           : view_result(seen);
     layout::Event event = event_of(seen);
     describe(event, payload);
+    if (has_origin) take_shorter(seen, event, Role::target_datatype);
     if (!has_origin) event.kind &= static_cast<std::uint16_t>(~layout::send);
     if (seen.has(Role::operation)) event.tag = is_by(seen, library().replace) ? 1 : 0;
     const SpinGuard guard(shared_state, is_multiple);
@@ -482,9 +496,7 @@ void observe_collective(const Seen& seen) {
     const std::uint16_t row = row_of(seen);
     const Given what = row == layout::no_row || seen.call.error != 0 ? Given{} : view_given(seen, row);
     describe(event, what.payload);
-    if (event.bytes != 0 && !what.payload.has_gaps && !seen.plan.is_rooted && seen.has(received.datatype))
-        if (const DatatypeView type = view_datatype(seen.word(received.datatype)); type.has_gaps)
-            event.datatype = type.row;  // MPI unpacks what arrives
+    if (!seen.plan.is_rooted) take_shorter(seen, event, received.datatype);
     if (what.is_received) event.kind |= layout::receive;
     event.communicator = row;
     event.sequence = number_collective(row);

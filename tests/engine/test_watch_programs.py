@@ -356,12 +356,47 @@ int main(int argc, char** argv) {
 """
 
 
-def test_a_cancelled_receive_leaves_its_message_to_the_next(ranks: Ranks, watch_library: Path, tmp_path: Path) -> None:
-    (tmp_path / "ranks").mkdir()
-    (tmp_path / "cancelled.c").write_text(CANCELLED)
+TYPED = """#include <mpi.h>
+int main(int argc, char** argv) {
+    static double given[2048], taken[2048], exposed[2048];
+    MPI_Datatype eights, ones;  // of 512 doubles
+    MPI_Win window;
+    MPI_Init(&argc, &argv);
+    MPI_Type_vector(64, 8, 16, MPI_DOUBLE, &eights);
+    MPI_Type_vector(512, 1, 2, MPI_DOUBLE, &ones);
+    MPI_Type_commit(&eights);
+    MPI_Type_commit(&ones);
+    MPI_Alltoall(given, 1, eights, taken, 1, ones, MPI_COMM_WORLD);
+    MPI_Allgather(given, 1, ones, taken, 1, eights, MPI_COMM_WORLD);
+    MPI_Win_create(exposed, sizeof exposed, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(given, 512, MPI_DOUBLE, 0, 0, 1, eights, window);
+    MPI_Win_fence(0, window);
+    return MPI_Win_free(&window) + MPI_Finalize();
+}
+"""
+
+
+def watched_source(ranks: Ranks, watch_library: Path, source: str, folder: Path) -> Attributed:
+    """One run of a program in C with two ranks."""
+    (folder / "ranks").mkdir()
+    (folder / "program.c").write_text(source)
     wrapper = ranks.mpi.mpicxx.with_name("mpicc") if ranks.mpi.mpicxx else pytest.skip("no compiler wrapper")
-    subprocess.run([wrapper, "cancelled.c", "-o", "cancelled"], env=ranks.environ(), check=True, cwd=tmp_path)
-    preloaded = {"LD_PRELOAD": str(watch_library), "SLOWPATH_WATCH": str(tmp_path / "ranks")}
-    assert ranks.start(str(tmp_path / "cancelled"), ranks=2, of_ranks=preloaded).returncode == 0
-    run = attributed(read_job(tmp_path))
+    subprocess.run([wrapper, "program.c", "-o", "program"], env=ranks.environ(), check=True, cwd=folder)
+    preloaded = {"LD_PRELOAD": str(watch_library), "SLOWPATH_WATCH": str(folder / "ranks")}
+    assert ranks.start(str(folder / "program"), ranks=2, of_ranks=preloaded).returncode == 0
+    return attributed(read_job(folder))
+
+
+def test_a_cancelled_receive_leaves_its_message_to_the_next(ranks: Ranks, watch_library: Path, tmp_path: Path) -> None:
+    run = watched_source(ranks, watch_library, CANCELLED, tmp_path)
     assert (run.matched.send.size, run.contradictions) == (99, 0)
+
+
+def test_of_two_datatypes_the_one_of_shorter_blocks_is_kept(ranks: Ranks, watch_library: Path, tmp_path: Path) -> None:
+    run = watched_source(ranks, watch_library, TYPED, tmp_path)
+    kept = [(run.world.calls[call], types["bytes"][row] / types["blocks"][row])
+            for i, record in enumerate(run.world.records) for types in [record.datatypes]
+            for call, row, of in zip(run.events.call, run.events.datatype, run.events.record, strict=True)
+            if of == i and row >= 0]  # fmt: skip
+    assert sorted(kept) == sorted(2 * [("MPI_Alltoall", 8), ("MPI_Allgather", 8), ("MPI_Put", 64)])

@@ -46,23 +46,8 @@ enum { CONTEXTS = 64 };
 static int context_objects[CONTEXTS]; /* the primary context of each device */
 static void* current_context;
 
-static int injected_failure(const char* call) {
-    const char* plan = getenv("SLOWPATH_STUB_CUDA_FAIL");
-    size_t length = strlen(call);
-    return plan != NULL && strncmp(plan, call, length) == 0 && plan[length] == '=' ? atoi(plan + length + 1)
-                                                                                   : SUCCESS;
-}
-
-#define FAIL_IF_INJECTED()                      \
-    do {                                        \
-        int code_ = injected_failure(__func__); \
-        if (code_ != SUCCESS) return code_;     \
-    } while (0)
-
-static int devices(void) {
-    const char* count = getenv("SLOWPATH_STUB_CUDA_DEVICES");
-    return count == NULL ? 1 : atoi(count);
-}
+#define STUB "SLOWPATH_STUB_CUDA"
+#include "stub_variables.h"
 
 static int protects(int kind) {
     const char* wanted = getenv("SLOWPATH_STUB_CUDA_PROTECT");

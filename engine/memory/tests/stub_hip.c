@@ -22,23 +22,8 @@ typedef struct {
 static Region regions[REGIONS];
 static int current_device = -1; /* to see that someone sets it */
 
-static int injected_failure(const char* call) {
-    const char* plan = getenv("SLOWPATH_STUB_HIP_FAIL");
-    size_t length = strlen(call);
-    return plan != NULL && strncmp(plan, call, length) == 0 && plan[length] == '=' ? atoi(plan + length + 1)
-                                                                                   : SUCCESS;
-}
-
-#define FAIL_IF_INJECTED()                      \
-    do {                                        \
-        int code_ = injected_failure(__func__); \
-        if (code_ != SUCCESS) return code_;     \
-    } while (0)
-
-static int devices(void) {
-    const char* count = getenv("SLOWPATH_STUB_HIP_DEVICES");
-    return count == NULL ? 1 : atoi(count);
-}
+#define STUB "SLOWPATH_STUB_HIP"
+#include "stub_variables.h"
 
 static int protects(int kind) {
     return kind == 'd' || kind == 'p';

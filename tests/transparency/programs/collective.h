@@ -68,6 +68,9 @@ int started(Sequence* sequence, int by, int code);
 #define LARGE_I(P, s, name, arguments, of_large) MPI_ERR_OTHER
 #define LARGE_PERSISTENT(P, s, Name, arguments, of_large) MPI_ERR_OTHER
 #endif
-#define IN_FORM(s, c, by, Name, name, arguments, of_large)               \
-    ((by) == tried ? BY(MPI_, s, by, c, Name, name, arguments, of_large) \
-                   : BY(PMPI_, s, by, c, Name, name, arguments, of_large))
+// A Collective that makes the call in the form that is asked for.
+#define COLLECTIVE(function, Name, name, arguments, of_large)                      \
+    static int function(Sequence* s, const Call* c, int by) {                      \
+        return by == tried ? BY(MPI_, s, by, c, Name, name, arguments, of_large)   \
+                           : BY(PMPI_, s, by, c, Name, name, arguments, of_large); \
+    }

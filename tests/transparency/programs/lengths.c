@@ -58,42 +58,31 @@ Blocks blocks_of_types(Sequence* s, int side, Pair* pair, int peers, const int u
     (c->send[by], c->send_count, c->send_type, c->receive[by], c->counts, c->places, c->receive_type, \
      c->root.argument, c->group->comm)
 
-static int gatherv(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Gatherv, gatherv, ONE_TO_MANY(receive_counts, receive_places),
-                   ONE_TO_MANY(large_receive_counts, large_receive_places));
-}
+COLLECTIVE(gatherv, Gatherv, gatherv, ONE_TO_MANY(receive_counts, receive_places),
+           ONE_TO_MANY(large_receive_counts, large_receive_places))
 
 #define MANY_TO_ONE(counts, places)                                                                      \
     (c->send[by], c->counts, c->places, c->send_type, c->receive[by], c->receive_count, c->receive_type, \
      c->root.argument, c->group->comm)
 
-static int scatterv(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Scatterv, scatterv, MANY_TO_ONE(send_counts, send_places),
-                   MANY_TO_ONE(large_send_counts, large_send_places));
-}
+COLLECTIVE(scatterv, Scatterv, scatterv, MANY_TO_ONE(send_counts, send_places),
+           MANY_TO_ONE(large_send_counts, large_send_places))
 
 #define ONE_TO_ALL(counts, places)                                                                    \
     (c->send[by], c->send_count, c->send_type, c->receive[by], c->counts, c->places, c->receive_type, \
      c->group->comm)
 
-static int allgatherv(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Allgatherv, allgatherv, ONE_TO_ALL(receive_counts, receive_places),
-                   ONE_TO_ALL(large_receive_counts, large_receive_places));
-}
+COLLECTIVE(allgatherv, Allgatherv, allgatherv, ONE_TO_ALL(receive_counts, receive_places),
+           ONE_TO_ALL(large_receive_counts, large_receive_places))
 
 #define MANY_TO_MANY(large, send_of, receive_of)                                         \
     (c->send[by], c->large##send_counts, c->large##send_places, send_of, c->receive[by], \
      c->large##receive_counts, c->large##receive_places, receive_of, c->group->comm)
 
-static int alltoallv(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Alltoallv, alltoallv, MANY_TO_MANY(, c->send_type, c->receive_type),
-                   MANY_TO_MANY(large_, c->send_type, c->receive_type));
-}
-
-static int alltoallw(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Alltoallw, alltoallw, MANY_TO_MANY(, c->send_types, c->receive_types),
-                   MANY_TO_MANY(large_, c->send_types, c->receive_types));
-}
+COLLECTIVE(alltoallv, Alltoallv, alltoallv, MANY_TO_MANY(, c->send_type, c->receive_type),
+           MANY_TO_MANY(large_, c->send_type, c->receive_type))
+COLLECTIVE(alltoallw, Alltoallw, alltoallw, MANY_TO_MANY(, c->send_types, c->receive_types),
+           MANY_TO_MANY(large_, c->send_types, c->receive_types))
 
 typedef enum { to_root, from_root, to_all, all_to_all, all_to_all_types } Kind;
 

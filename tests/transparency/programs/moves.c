@@ -17,11 +17,9 @@ static int barrier(Sequence* s, const Call* c, int by) {
     return is_tried ? MPI_Barrier(comm) : PMPI_Barrier(comm);
 }
 
-static int bcast(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Bcast, bcast,
-                   (c->receive[by], c->receive_count, c->receive_type, c->root.argument, c->group->comm),
-                   (c->receive[by], c->receive_count, c->receive_type, c->root.argument, c->group->comm));
-}
+COLLECTIVE(bcast, Bcast, bcast,
+           (c->receive[by], c->receive_count, c->receive_type, c->root.argument, c->group->comm),
+           (c->receive[by], c->receive_count, c->receive_type, c->root.argument, c->group->comm))
 
 #define TO_OR_FROM_ROOT                                                                           \
     (c->send[by], c->send_count, c->send_type, c->receive[by], c->receive_count, c->receive_type, \
@@ -30,21 +28,10 @@ static int bcast(Sequence* s, const Call* c, int by) {
     (c->send[by], c->send_count, c->send_type, c->receive[by], c->receive_count, c->receive_type, \
      c->group->comm)
 
-static int gather(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Gather, gather, TO_OR_FROM_ROOT, TO_OR_FROM_ROOT);
-}
-
-static int scatter(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Scatter, scatter, TO_OR_FROM_ROOT, TO_OR_FROM_ROOT);
-}
-
-static int allgather(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Allgather, allgather, TO_ALL, TO_ALL);
-}
-
-static int alltoall(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Alltoall, alltoall, TO_ALL, TO_ALL);
-}
+COLLECTIVE(gather, Gather, gather, TO_OR_FROM_ROOT, TO_OR_FROM_ROOT)
+COLLECTIVE(scatter, Scatter, scatter, TO_OR_FROM_ROOT, TO_OR_FROM_ROOT)
+COLLECTIVE(allgather, Allgather, allgather, TO_ALL, TO_ALL)
+COLLECTIVE(alltoall, Alltoall, alltoall, TO_ALL, TO_ALL)
 
 typedef enum { no_data, one_buffer, to_root, from_root, to_all, all_to_all } Kind;
 

@@ -7,37 +7,24 @@
     (c->send[by], c->send_count, c->send_type, c->receive[by], c->receive_count, c->receive_type, \
      c->group->comm)
 
-static int allgather(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Neighbor_allgather, neighbor_allgather, ONE_LENGTH, ONE_LENGTH);
-}
-
-static int alltoall(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Neighbor_alltoall, neighbor_alltoall, ONE_LENGTH, ONE_LENGTH);
-}
+COLLECTIVE(allgather, Neighbor_allgather, neighbor_allgather, ONE_LENGTH, ONE_LENGTH)
+COLLECTIVE(alltoall, Neighbor_alltoall, neighbor_alltoall, ONE_LENGTH, ONE_LENGTH)
 
 #define TO_ALL(large)                                                                    \
     (c->send[by], c->send_count, c->send_type, c->receive[by], c->large##receive_counts, \
      c->large##receive_places, c->receive_type, c->group->comm)
 
-static int allgatherv(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Neighbor_allgatherv, neighbor_allgatherv, TO_ALL(), TO_ALL(large_));
-}
+COLLECTIVE(allgatherv, Neighbor_allgatherv, neighbor_allgatherv, TO_ALL(), TO_ALL(large_))
 
 #define TO_EACH(counts, places, send_of, receive_of)                                       \
     (c->send[by], c->counts##send_counts, c->places##send_places, send_of, c->receive[by], \
      c->counts##receive_counts, c->places##receive_places, receive_of, c->group->comm)
 
-static int alltoallv(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Neighbor_alltoallv, neighbor_alltoallv,
-                   TO_EACH(, , c->send_type, c->receive_type),
-                   TO_EACH(large_, large_, c->send_type, c->receive_type));
-}
-
-static int alltoallw(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Neighbor_alltoallw, neighbor_alltoallw,
-                   TO_EACH(, large_, c->send_types, c->receive_types),
-                   TO_EACH(large_, large_, c->send_types, c->receive_types));
-}
+COLLECTIVE(alltoallv, Neighbor_alltoallv, neighbor_alltoallv, TO_EACH(, , c->send_type, c->receive_type),
+           TO_EACH(large_, large_, c->send_type, c->receive_type))
+COLLECTIVE(alltoallw, Neighbor_alltoallw, neighbor_alltoallw,
+           TO_EACH(, large_, c->send_types, c->receive_types),
+           TO_EACH(large_, large_, c->send_types, c->receive_types))
 
 typedef enum { to_all, to_each, lengths_to_all, lengths_to_each, types_to_each } Kind;
 

@@ -8,36 +8,18 @@
 
 #define TO_ALL (c->send[by], c->receive[by], c->receive_count, c->receive_type, c->op, c->group->comm)
 
-static int reduce(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Reduce, reduce,
-                   (c->send[by], c->receive[by], c->receive_count, c->receive_type, c->op, c->root.argument,
-                    c->group->comm),
-                   (c->send[by], c->receive[by], c->receive_count, c->receive_type, c->op, c->root.argument,
-                    c->group->comm));
-}
-
-static int allreduce(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Allreduce, allreduce, TO_ALL, TO_ALL);
-}
-
-static int scan(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Scan, scan, TO_ALL, TO_ALL);
-}
-
-static int exscan(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Exscan, exscan, TO_ALL, TO_ALL);
-}
-
-static int reduce_scatter_block(Sequence* s, const Call* c, int by) {
-    return IN_FORM(s, c, by, Reduce_scatter_block, reduce_scatter_block, TO_ALL, TO_ALL);
-}
-
-static int reduce_scatter(Sequence* s, const Call* c, int by) {
-    return IN_FORM(
-        s, c, by, Reduce_scatter, reduce_scatter,
-        (c->send[by], c->receive[by], c->receive_counts, c->receive_type, c->op, c->group->comm),
-        (c->send[by], c->receive[by], c->large_receive_counts, c->receive_type, c->op, c->group->comm));
-}
+COLLECTIVE(reduce, Reduce, reduce,
+           (c->send[by], c->receive[by], c->receive_count, c->receive_type, c->op, c->root.argument,
+            c->group->comm),
+           (c->send[by], c->receive[by], c->receive_count, c->receive_type, c->op, c->root.argument,
+            c->group->comm))
+COLLECTIVE(allreduce, Allreduce, allreduce, TO_ALL, TO_ALL)
+COLLECTIVE(scan, Scan, scan, TO_ALL, TO_ALL)
+COLLECTIVE(exscan, Exscan, exscan, TO_ALL, TO_ALL)
+COLLECTIVE(reduce_scatter_block, Reduce_scatter_block, reduce_scatter_block, TO_ALL, TO_ALL)
+COLLECTIVE(reduce_scatter, Reduce_scatter, reduce_scatter,
+           (c->send[by], c->receive[by], c->receive_counts, c->receive_type, c->op, c->group->comm),
+           (c->send[by], c->receive[by], c->large_receive_counts, c->receive_type, c->op, c->group->comm))
 
 typedef enum { to_root, to_all, in_blocks, in_lengths, inclusive, exclusive } Kind;
 
