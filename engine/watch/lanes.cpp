@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 
 #include "watch/clock.hpp"
 #include "watch/communicators.hpp"
@@ -103,7 +104,7 @@ Word* argument(Observed& call, const Plan& plan, Role role) {
 
 /// Room of the only thread that calls MPI is kept for the next call: to map it and to touch its pages takes
 /// as long as a hundred messages.
-constexpr std::size_t most_kept_bytes = 1 << 20;
+constexpr std::size_t most_kept_bytes = 8 << 20;
 
 void give_back() {
     if (own.mapped != nullptr) munmap(own.mapped, own.mapped_bytes);
@@ -117,7 +118,7 @@ bool take_room(std::size_t count, Word*& handles, char*& statuses) {
     statuses = own.inline_statuses;
     if (count <= Scratch::inline_requests) return true;
     if (count > most_requests) return false;
-    const std::size_t bytes = count * (sizeof(Word) + library().status_bytes);
+    const std::size_t bytes = std::bit_ceil(count * (sizeof(Word) + library().status_bytes));  // lists grow
     if (own.mapped_bytes < bytes) {
         give_back();
         void* const memory =
