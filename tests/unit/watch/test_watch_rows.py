@@ -164,13 +164,14 @@ def test_memory_that_ranks_share_is_read_in_place(makes: tuple[str, ...], is_nam
     assert [pattern.saved_s[:, 0].sum() for pattern in seen] == [pytest.approx(1600 * 1e-6, rel=0.01)] * is_named
 
 
-@pytest.mark.parametrize(("step", "goes"), [(16, 1.0), (0, 0.6)])
-def test_gets_into_buffers_of_their_own_need_not_wait_for_each_other(step: int, goes: float) -> None:
-    offset = np.tile(np.repeat(np.arange(400) * step, 3), 2)
-    columns = {"bytes": np.full(2400, 16), "offset": offset}
-    every = cost_of_calls.see(calls_in_turn(("MPI_Win_lock", "MPI_Get", "MPI_Win_unlock"), 400, **columns))
-    (pattern,) = [each for each in every if each.name == "one epoch for each transfer"]
-    assert pattern.saved_s[:, 0].sum() == pytest.approx(goes * 1600e-6, rel=0.01)
+@pytest.mark.parametrize(("step", "end", "goes"), [(16, "epoch", 1600e-6), (0, "epoch", 960e-6), (0, "flush", 800e-6)])
+def test_gets_into_buffers_of_their_own_need_not_wait_for_each_other(step: int, end: str, goes: float) -> None:
+    names = ("MPI_Win_lock", "MPI_Get", "MPI_Win_unlock") if end == "epoch" else ("MPI_Put", "MPI_Win_flush")
+    offset = np.tile(np.repeat(np.arange(400) * step, len(names)), 2)
+    every = cost_of_calls.see(calls_in_turn(names, 400, bytes=np.full(offset.size, 16), offset=offset))
+    (pattern,) = [each for each in every if each.name == f"one {end} for each transfer"]
+    assert pattern.saved_s[:, 0].sum() == pytest.approx(goes, rel=0.01)
+    assert ("within one epoch" in pattern.change) == (end == "epoch")
 
 
 @pytest.mark.parametrize(("lengths", "is_named"), [(1, True), (2, False)])

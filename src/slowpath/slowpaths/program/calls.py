@@ -326,9 +326,9 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool)
     every = blocks(calls, to_each=False) if closes.any() else None
     if every is None or not every.rows.size:
         return
-    count = [np.bincount(every.run, weights=which[every.rows], minlength=every.length.size) for which in
-             (opens, closes, puts, gets, ~(opens | closes | puts | gets))]  # fmt: skip
-    opened, closed, put, got, others = count
+    opened, closed, put, got, others = (
+        np.bincount(every.run, weights=which[every.rows], minlength=every.length.size)
+        for which in (opens, closes, puts, gets, ~(opens | closes | puts | gets)))  # fmt: skip
     is_apart = got <= buffers_of(calls, every, gets)
     is_row = is_apart if is_joint else (opened > 0) | (got == 0)
     fits = (closed > 0) & (put + got > 0) & ((put == 0) | (got == 0)) & (others == 0) & is_row
@@ -353,13 +353,14 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool)
         half_s, least_s, whole_s = between_s(calls, mine)
         # What computes the next one is longer than the steps of a loop, and stays.
         steps_s = MOST_COMPUTING * float((saved_s[:, 0] * calls.seconds_weight[rows]).sum()) / calls.ranks
+        is_flushed = not (is_joint or opens[mine.rows].any())  # all within one epoch
         yield SeenPattern(
-            name="one epoch for each transfer",
+            name=f"one {'flush' if is_flushed else 'epoch'} for each transfer",
             sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
             count=total,
-            text=f"{total:,} epochs of {kinds} of {size} in {{place}}, {mine.in_a_row(calls)}",
-            change="move all of them within one epoch, "
-            + ("if none needs what another brought" if is_joint else "and call MPI_Win_flush where a result is needed"),
+            text=f"{total:,} times {kinds} of {size} in {{place}}, {mine.in_a_row(calls)}",
+            change="move all of them within one epoch, " * (not is_flushed)
+            + ("if none needs what another brought" if is_joint else "call MPI_Win_flush where a result is needed"),
             rows=rows,
             saved_s=saved_s,
             more_s=(min(half_s, steps_s), least_s, min(whole_s, steps_s)),
