@@ -187,7 +187,7 @@ Window* window_of(const Seen& seen) {
 
 /// Of what goes from one datatype into another, MPI copies the shorter stretches.
 void take_shorter(const Seen& seen, layout::Event& event, Role datatype) {
-    if (event.bytes == 0 || !seen.has(datatype)) return;
+    if (event.bytes == 0 || seen.call.error != 0 || !seen.has(datatype)) return;
     const DatatypeView type = view_datatype(seen.word(datatype));
     const auto stretch_bytes = [](std::uint16_t row) {
         const layout::Datatype& known = sections().datatypes[row];
@@ -228,12 +228,12 @@ void observe_transfer(const Seen& seen) {
                           : view_result(seen);
     layout::Event event = event_of(seen);
     describe(event, payload);
-    if (has_origin) take_shorter(seen, event, Role::target_datatype);
     if (!has_origin) event.kind &= static_cast<std::uint16_t>(~layout::send);
     if (seen.has(Role::operation)) event.tag = is_by(seen, library().replace) ? 1 : 0;
     const SpinGuard guard(shared_state, is_multiple);
     place(seen, event, window_of(seen));
     if (event.peer == layout::proc_null) event.bytes = 0;
+    if (has_origin) take_shorter(seen, event, Role::target_datatype);
     if (seen.plan.lasting == Lasting::once) {
         event.request = next_serial();
         post_request(seen, event, payload);

@@ -351,9 +351,9 @@ void finish_all(const Completion& completion) {
     Late late[most_late];
     std::size_t late_count = 0;
     const Seen& seen = completion.seen;
-    const Word none = library().handle(library().request_null);  // of a list that only grows most are
+    const Word null = library().handle(library().request_null);  // most of a list that only grows
     for (std::size_t at = 0; at < seen.scratch->request_count; ++at) {
-        if (completion.given(at) == none || !completion.is_over(at) || completion.is_idle(at)) continue;
+        if (completion.given(at) == null || !completion.is_over(at) || completion.is_idle(at)) continue;
         Pending* const pending = completion.find(at);
         if (pending == nullptr) continue;
         if (pending->is_numbered || late_count == most_late) {

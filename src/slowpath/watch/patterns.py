@@ -347,7 +347,6 @@ def outside_words(calls: ProgramCalls, sites: Sequence[CallSite], share: float) 
 # What functions may be for, by their names.
 _BY_NAME: Final = (
     (re.compile(r"(?i).*(crc|checksum|adler|md5|sha\d)"), " (a check of messages? MPI delivers what was sent)"),
-    (re.compile(r"(?i).*transpos"), " (one element after the other? tile by tile it may stay in the caches)"),
     (
         re.compile(r"(?i).*(pack|wire|marshal|serial|(en|de)code|archive|(read|writ)er::|(to|from)_?(bytes|buffer))"),
         " (for messages? give MPI the memory itself, or only what is used)",

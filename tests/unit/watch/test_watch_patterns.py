@@ -856,14 +856,13 @@ def test_what_runs_below_mpi4py_is_pickling(size: int, others: int, part: int, i
         assert ("collect many objects in one" in pattern.change) is (size == 200)
 
 
-@pytest.mark.parametrize("name", ["pack", "Reader::image", "to_bytes", "pack_transposed"])
+@pytest.mark.parametrize("name", ["pack", "Reader::image", "to_bytes"])
 def test_the_line_of_time_outside_mpi_names_functions_and_calls(name: str, tmp_path: Path) -> None:
     lines = [dataclasses.replace(OWN, line=line) for line in (40, 41, 42)]
     calls = with_samples(computing(tmp_path), *lines, dataclasses.replace(PACK, function=name))
     sites = read_watched(tmp_path).results.sites
     head, where = (outside_words(calls, sites, 0.8) or "").split("; ")
-    why = "one element after the other? tile" if "transposed" in name else "for messages? give"
-    assert f"run: 60 % in sweep (sweep.c:40), 20 % in memcpy, called in {name} (pack.c:12) ({why}" in head
+    assert f"run: 60 % in sweep (sweep.c:40), 20 % in memcpy, called in {name} (pack.c:12) (for messages? give" in head
     assert where.startswith("sweep before MPI_Allreduce")
     assert outside_words(calls, sites, 0.2) is None
     assert outside_words(with_samples(calls, OWN, every=20), sites, 0.8) is None

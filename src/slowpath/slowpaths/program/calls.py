@@ -359,7 +359,7 @@ def _epochs(calls: ProgramCalls, opens: Bools, closes: Bools, *, is_joint: bool)
             sites=(place, *(site for site in most(calls.site[rows], calls.own_s[rows]) if site != place)),
             count=total,
             text=f"{total:,} times {kinds} of {size} in {{place}}, {mine.in_a_row(calls)}",
-            change="move all of them within one epoch, " * (not is_flushed)
+            change=("move all of them within one epoch, " + "and " * (not is_joint)) * (not is_flushed)
             + ("if none needs what another brought" if is_joint else "call MPI_Win_flush where a result is needed"),
             rows=rows,
             saved_s=saved_s,
