@@ -202,13 +202,13 @@ def spread_note(results: Results) -> str | None:
 
 
 def status_note(run: RunResult) -> str | None:
-    """Return a warning if the run is not complete, with the command that measures the rest."""
-    launches = run.launches
+    """Return a warning if the run or a launch is not complete, with the command that measures the rest."""
+    launches, head = run.launches, "" if run.status == "complete" else f"The run is {run.status}: "
     if run.status == "complete" and (launches.done >= launches.planned or run.imported):
         return None
     lost = f"; {fmt.plural(launches.failed, 'launch')} failed" if launches.failed else ""
     again = "" if run.imported else f" What is left, hung or crashed: slowpath run --resume {run.folder}"
-    return f"The run is {run.status}: {launches.done} of {fmt.plural(launches.planned, 'launch')} ended{lost}.{again}"
+    return f"{head}{launches.done} of {fmt.plural(launches.planned, 'launch')} ended{lost}.{again}"
 
 
 def ignored_note(mpi: MpiResult) -> str | None:

@@ -120,7 +120,7 @@ def test_the_head_names_every_mpi_that_was_measured_and_how_to_measure_the_rest(
     old = a_run(mpis=[an_mpi(None, version=None)])
     assert "mpich" in summary(a_document(run=replace(old, mpis=[])))
     lacking = replace(old, launches=replace(old.launches, planned=48, done=47, failed=2))
-    assert "47 of 48 launches ended; 2 launches failed. What is left, hung or crashed" in str(status_note(lacking))
+    assert (status_note(lacking) or "").startswith("47 of 48 launches ended; 2 launches failed. What is left, hung")
     assert (status_note(old), status_note(replace(lacking, imported=True))) == (None, None)
 
 
